@@ -1,0 +1,34 @@
+# The two commands: `make train` and `make test`. Both set up everything they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := runs/first
+
+.PHONY: train test setup format clean
+
+train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
+	rm -rf $(RUN)
+	$(BIN)/escalade train CartPole-v1 --seed 1 --run-dir $(RUN)
+	$(BIN)/escalade eval $(RUN)
+	$(BIN)/escalade render $(RUN)
+	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
+
+test: $(VENV)/ready  ## format, lint, types, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+setup: $(VENV)/ready
+
+format: $(VENV)/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	touch $@

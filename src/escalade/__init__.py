@@ -1,0 +1,44 @@
+"""Escalade: evolution strategies for PyTorch, from a laptop to a cluster."""
+
+from typing import TYPE_CHECKING
+
+from escalade.errors import EngineFailure, EnvironmentFailure, EscaladeError, InputError, StorageFailure
+from escalade.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from escalade import strategies
+    from escalade.policies.policy import Policy, load
+    from escalade.session import Run, evaluate, render, resume, train
+
+# Imported when first used: they need torch.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Policy": "escalade.policies.policy",
+        "Run": "escalade.session",
+        "evaluate": "escalade.session",
+        "load": "escalade.policies.policy",
+        "render": "escalade.session",
+        "resume": "escalade.session",
+        "strategies": "escalade.strategies",
+        "train": "escalade.session",
+    },
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EngineFailure",
+    "EnvironmentFailure",
+    "EscaladeError",
+    "InputError",
+    "Policy",
+    "Run",
+    "StorageFailure",
+    "evaluate",
+    "load",
+    "render",
+    "resume",
+    "strategies",
+    "train",
+]

@@ -1,0 +1,5 @@
+"""``python -m escalade``."""
+
+from escalade.cli import run
+
+run()

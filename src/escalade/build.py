@@ -1,0 +1,106 @@
+"""From a config to the parts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from escalade.config import Config
+from escalade.engines import Engine, start_engine
+from escalade.envs import ActionMap, Environment, resolve
+from escalade.envs.spaces import observation_size
+from escalade.perturbation import NoiseTable, table_size
+from escalade.policies.networks import build, to_vector
+from escalade.policies.policy import Policy, architecture_of
+from escalade.rollout import RolloutSetup
+from escalade.strategies import ARS, OpenAIES, Strategy
+from escalade.strategies.openai_es import OptimizerFactory
+
+
+@dataclass
+class Parts:
+    """What a run is made of, before it starts."""
+
+    environment: Environment
+    policy: Policy
+    start: NDArray[np.float32]
+    table: NoiseTable
+
+    def start_engine(self, config: Config) -> Engine:
+        """The engine that runs this policy's rollouts."""
+        setup = RolloutSetup(
+            self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
+        )
+        return start_engine(config.engine, setup, config.worker_count)
+
+
+def find_environment(config: Config) -> Environment:
+    """The config's environment.
+
+    Raises:
+        InputError: it is unknown, misses a package, or has spaces that cannot be used.
+    """
+    return resolve(config.env, config.env_kwargs, config.backend, config.max_episode_steps)
+
+
+def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
+    """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
+    actions = ActionMap(environment.action_space, config.action_map, config.head)
+    architecture = {} if network is not None else architecture_of(asdict(config))
+    if network is None:
+        inputs = observation_size(environment.observation_space)
+        network = build(
+            inputs=inputs, outputs=actions.outputs, init=config.init, seed=config.seed, **architecture
+        )
+    return Policy(
+        network, environment.observation_space, actions, env_id=config.env, architecture=architecture
+    )
+
+
+def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
+    """Everything but the engine, whose workers need the rest."""
+    environment = find_environment(config)
+    policy = make_policy(config, environment, network)
+    start = to_vector(policy.network)
+    return Parts(environment, policy, start, NoiseTable(config.seed, table_size(len(start))))
+
+
+def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
+    """The config's strategy with its centre at ``start``, shape (dimension,)."""
+    return _STRATEGIES[config.strategy](
+        config, start, population=config.population, seed=config.seed, table=table
+    )
+
+
+def _openai_es(config: Config, start: NDArray[np.float32], **common: Any) -> Strategy:
+    return OpenAIES(
+        start,
+        sigma=config.sigma,
+        optimizer=_optimizer(config),
+        lr=config.lr,
+        weight_decay=config.weight_decay,
+        shaping=config.shaping,
+        **common,
+    )
+
+
+def _ars(config: Config, start: NDArray[np.float32], **common: Any) -> Strategy:
+    return ARS(start, sigma=config.sigma, lr=config.lr, top=config.top_directions, **common)
+
+
+def _optimizer(config: Config) -> OptimizerFactory:
+    # The learning rate is set from the schedule before every step.
+    if config.optimizer == "sgd":
+        # dampening makes the velocity a mean of gradients, v = m v + (1 - m) g, as in the paper's code
+        return partial(torch.optim.SGD, lr=1.0, momentum=config.momentum, dampening=config.momentum)
+    return partial(torch.optim.Adam, lr=1.0)
+
+
+_STRATEGIES: dict[str, Callable[..., Strategy]] = {"openai-es": _openai_es, "ars": _ars}

@@ -1,0 +1,44 @@
+"""From an id to seeded vector environments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from escalade.envs.actions import ActionMap
+from escalade.envs.environment import Environment, SlotError, VectorEnvironment, may_use_envpool, resolve
+
+__all__ = [
+    "ActionMap",
+    "Environment",
+    "SlotError",
+    "VectorEnvironment",
+    "resolve",
+    "settle_backend",
+    "vectorize",
+]
+
+
+def settle_backend(environment: Environment) -> Environment:
+    """Replace the backend ``auto`` by the faster one that can run this environment.
+
+    EnvPool where it has the environment, Gymnasium elsewhere: benchmarks/backends.py measures it.
+    """
+    if environment.backend != "auto":
+        return environment
+    if may_use_envpool(environment):
+        from escalade.envs.envpool_backend import matches
+
+        if matches(environment):
+            return replace(environment, backend="envpool")
+    return replace(environment, backend="gymnasium")
+
+
+def vectorize(environment: Environment, slots: int) -> VectorEnvironment:
+    """Slots for up to ``slots`` concurrent episodes on the environment's (settled) backend."""
+    if environment.backend == "envpool":
+        from escalade.envs.envpool_backend import EnvPoolVector
+
+        return EnvPoolVector(environment, slots)
+    from escalade.envs.gymnasium_backend import GymnasiumVector
+
+    return GymnasiumVector(environment, slots)

@@ -1,0 +1,166 @@
+"""From a policy's raw outputs to an environment's actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.errors import InputError
+
+Bounding = Literal["clip", "rescale", "tanh"]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ActionMap:
+    """Maps raw outputs of shape (k, outputs) to k actions of ``space``.
+
+    Discrete spaces take the largest output (of each group, in MultiDiscrete), MultiBinary the
+    sign. Boxes are bounded by ``bounding``: ``clip`` to the bounds, ``rescale`` from [-1, 1] to
+    them after clipping, or ``tanh``, which squashes first; dimensions without bounds are left
+    alone. With bins (``head``), each dimension of a Box takes the bin of its largest output.
+    """
+
+    space: spaces.Space[Any]
+    bounding: Bounding = "clip"
+    head: str = "plain"
+
+    def __post_init__(self) -> None:
+        known = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
+        if not isinstance(self.space, known):
+            raise InputError(
+                f"action space {self.space} is not supported: use Box, Discrete, MultiDiscrete or MultiBinary"
+            )
+        if self.bounding not in ("clip", "rescale", "tanh"):
+            raise InputError(f"action map {self.bounding!r} must be clip, rescale or tanh")
+        if self.head != "plain":
+            if not isinstance(self.space, spaces.Box):
+                raise InputError(f"head {self.head!r} needs a Box action space; use --head plain")
+            self._bin_values(self.space)
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the policy must give."""
+        match self.space:
+            case spaces.Discrete():
+                return int(self.space.n)
+            case spaces.MultiDiscrete():
+                return int(self.space.nvec.sum())
+            case spaces.Box() if self.head != "plain":
+                return int(self._bin_values(self.space).size)
+        return int(np.prod(self.space.shape or (1,)))
+
+    @property
+    def continuous(self) -> bool:
+        """Whether noise added to the raw outputs is noise on the action."""
+        return isinstance(self.space, spaces.Box) and self.head == "plain"
+
+    def compile(self) -> _Mapping:
+        """The map as a function; work that does not depend on the outputs is done here, once."""
+        space = self.space
+        if isinstance(space, spaces.Discrete):
+            return _Argmax(int(space.start))
+        if isinstance(space, spaces.MultiDiscrete):
+            return _GroupedArgmax(space)
+        if isinstance(space, spaces.MultiBinary):
+            return _Signs(space)
+        assert isinstance(space, spaces.Box)
+        if self.head != "plain":
+            return _Bins(space, self._bin_values(space))
+        return _Bounded(space, self.bounding)
+
+    def _bin_values(self, space: spaces.Box) -> Array:
+        """Shape (dimensions, bins)."""
+        kind, _, rest = self.head.partition(":")
+        low, high = space.low.reshape(-1, 1), space.high.reshape(-1, 1)
+        try:
+            if kind == "uniform":
+                count = int(rest)
+                if count < 2:
+                    raise ValueError
+                if not (np.isfinite(low).all() and np.isfinite(high).all()):
+                    raise InputError(f"head {self.head!r} needs action bounds; use custom:VALUE,VALUE,...")
+                return np.asarray(low + (high - low) * np.linspace(0, 1, count))
+            if kind == "custom":
+                values = np.array([float(value) for value in rest.split(",")])
+                if len(values) < 2 or not np.isfinite(values).all():
+                    raise ValueError
+                return np.asarray(np.clip(np.broadcast_to(values, (len(low), len(values))), low, high))
+        except InputError:
+            raise
+        except ValueError:
+            pass
+        raise InputError(f"head {self.head!r} must be plain, uniform:N (N at least 2) or custom:A,B,...")
+
+
+class _Mapping:
+    """Raw outputs (k, outputs), float32, to an array of k actions."""
+
+    def __call__(self, raw: Array) -> Array:
+        raise NotImplementedError
+
+
+class _Argmax(_Mapping):
+    def __init__(self, start: int) -> None:
+        self.start = start
+
+    def __call__(self, raw: Array) -> Array:
+        two = raw.shape[1] == 2  # then a comparison is several times cheaper than argmax
+        best = (raw[:, 1] > raw[:, 0]).astype(np.int64) if two else raw.argmax(axis=1)
+        return best + self.start if self.start else best
+
+
+class _GroupedArgmax(_Mapping):
+    def __init__(self, space: spaces.MultiDiscrete) -> None:
+        sizes = space.nvec.reshape(-1)
+        self.ends = np.cumsum(sizes)[:-1]
+        self.start, self.shape, self.dtype = space.start.reshape(-1), space.shape, space.dtype
+
+    def __call__(self, raw: Array) -> Array:
+        choices = [group.argmax(axis=1) for group in np.split(raw, self.ends, axis=1)]
+        chosen: Array = np.stack(choices, axis=1) + self.start
+        return chosen.reshape(-1, *self.shape).astype(self.dtype)
+
+
+class _Signs(_Mapping):
+    def __init__(self, space: spaces.MultiBinary) -> None:
+        self.shape = space.shape
+
+    def __call__(self, raw: Array) -> Array:
+        return (raw > 0).astype(np.int8).reshape(-1, *self.shape)
+
+
+class _Bins(_Mapping):
+    def __init__(self, space: spaces.Box, values: Array) -> None:
+        self.values, self.shape = values.astype(space.dtype), space.shape
+        self.rows = np.arange(len(values))
+
+    def __call__(self, raw: Array) -> Array:
+        best = raw.reshape(len(raw), len(self.rows), -1).argmax(axis=2)
+        chosen: Array = self.values[self.rows, best]
+        return chosen.reshape(-1, *self.shape)
+
+
+class _Bounded(_Mapping):
+    def __init__(self, space: spaces.Box, bounding: Bounding) -> None:
+        self.shape, self.dtype = space.shape, space.dtype
+        low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
+        self.low, self.high = low.astype(np.float32), high.astype(np.float32)
+        self.bounded = np.isfinite(low) & np.isfinite(high)
+        self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
+        self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)
+        self.bounding = bounding
+        self.unbounded = not np.isfinite(np.concatenate([low, high])).any()
+
+    def __call__(self, raw: Array) -> Array:
+        if self.bounding != "clip" and not self.unbounded:
+            squashed = np.tanh(raw) if self.bounding == "tanh" else np.clip(raw, -1, 1)
+            raw = np.where(self.bounded, self.middle + self.half * squashed, raw)
+        if not self.unbounded:
+            # minimum and maximum spare np.clip's overhead, which a small batch would feel
+            raw = np.minimum(np.maximum(raw, self.low), self.high)
+        return raw.reshape(-1, *self.shape).astype(self.dtype, copy=False)

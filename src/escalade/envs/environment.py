@@ -1,0 +1,178 @@
+"""An environment as a value: what a worker needs to build it, checked before anything is started."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium import error
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
+
+from escalade.envs.quiet import quiet
+from escalade.envs.spaces import check_observation_space, is_vector
+from escalade.errors import EnvironmentFailure, InputError, nearest
+
+Backend = Literal["auto", "gymnasium", "envpool"]
+
+
+class SlotError(Exception):
+    """``problem`` was raised by the environment in position ``row`` of the call's slots."""
+
+    def __init__(self, row: int, problem: Exception) -> None:
+        super().__init__(str(problem))
+        self.row, self.problem = row, problem
+
+
+class VectorEnvironment(Protocol):
+    """Seeded episodes in numbered slots, stepped in lockstep.
+
+    ``refills`` says whether a single slot can be given a new episode while others run; where it
+    cannot, :meth:`reset` takes slots 0 to n - 1 together, when none runs.
+    """
+
+    slots: int
+    refills: bool
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        """Begin an episode in each slot; observations, shape (n, size)."""
+        ...
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """One step in each slot: observations (n, size), rewards (n,), and whether the episode ended (n,).
+
+        An episode ends when Gymnasium says terminated or truncated.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the environments hold."""
+        ...
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Everything that makes an episode what it is, besides its seed and its policy."""
+
+    spec: EnvSpec
+    kwargs: dict[str, Any]
+    backend: Backend
+    max_episode_steps: int | None
+    observation_space: gymnasium.Space[Any]
+    action_space: gymnasium.Space[Any]
+    threshold: float | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The registered id."""
+        return self.spec.id
+
+    def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+        """One plain Gymnasium environment."""
+        extra = {} if render_mode is None else {"render_mode": render_mode}
+        with quiet():
+            return gymnasium.make(
+                self.spec,
+                max_episode_steps=self.max_episode_steps,
+                disable_env_checker=True,
+                **self.kwargs,
+                **extra,
+            )
+
+
+def resolve(
+    env_id: str,
+    kwargs: dict[str, Any] | None = None,
+    backend: Backend = "auto",
+    max_episode_steps: int | None = None,
+) -> Environment:
+    """Look an environment up, build it once to read its spaces, and check that it can be used.
+
+    ``env_id`` is a registered id or ``package.module:Id-v0``, which imports the module first.
+
+    Raises:
+        InputError: unknown id, missing package, unsupported space, or arguments it does not take.
+        EnvironmentFailure: its constructor raised.
+    """
+    kwargs = dict(kwargs or {})
+    spec = _find(env_id)
+    if backend == "envpool" and importlib.util.find_spec("envpool") is None:
+        raise InputError("backend envpool is not installed: pip install 'escalade[envpool]'")
+    headless()
+    bare = Environment(spec, kwargs, backend, max_episode_steps, gymnasium.Space(), gymnasium.Space())
+    try:
+        env = bare.make()
+    except error.DependencyNotInstalled as problem:
+        raise InputError(f"environment {env_id} needs a package: {_pip_line(spec, problem)}") from problem
+    except (ImportError, error.DeprecatedEnv) as problem:
+        raise InputError(f"environment {env_id} cannot be made: {_pip_line(spec, problem)}") from problem
+    except TypeError as problem:
+        if kwargs:
+            raise InputError(f"--env-kwargs {kwargs} do not fit {env_id}: {problem}") from problem
+        raise EnvironmentFailure(f"environment {env_id} failed to start: TypeError: {problem}") from problem
+    except Exception as problem:
+        raise EnvironmentFailure(
+            f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
+        ) from problem
+    limit = max_episode_steps or (env.spec.max_episode_steps if env.spec else None)
+    observation, action = env.observation_space, env.action_space
+    env.close()
+    check_observation_space(observation)
+    return Environment(spec, kwargs, backend, limit, observation, action, spec.reward_threshold)
+
+
+def may_use_envpool(environment: Environment) -> bool:
+    """Whether EnvPool could run this environment, as far as can be told without importing it.
+
+    It must be Gymnasium's own environment, by its own arguments: a user's class registered under
+    a known name stays the user's.
+    """
+    spec = environment.spec
+    own = isinstance(spec.entry_point, str) and spec.entry_point.startswith("gymnasium.")
+    plain = not environment.kwargs and not spec.additional_wrappers
+    return own and plain and is_vector(environment.observation_space) and _installed("envpool")
+
+
+def headless() -> None:
+    """Let environments draw where there is no display."""
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _find(env_id: str) -> EnvSpec:
+    module, colon, name = env_id.rpartition(":")
+    if colon:
+        try:
+            importlib.import_module(module)
+        except ImportError as problem:
+            raise InputError(
+                f"environment {env_id}: module {module} cannot be imported ({problem})"
+            ) from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "a newer version exists": the user chose this one
+            return gymnasium.spec(name)
+    except error.Error:
+        raise InputError(f"unknown environment {env_id!r}{nearest(name, gymnasium.registry)}") from None
+
+
+def _pip_line(spec: EnvSpec, problem: Exception) -> str:
+    entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
+    for extra in ("mujoco", "box2d", "classic"):
+        if f".{extra}" in entry:
+            return f"pip install 'escalade[{extra}]'"
+    return str(problem)

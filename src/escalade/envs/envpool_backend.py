@@ -1,0 +1,83 @@
+"""EnvPool: environments in C++, stepped as one batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import envpool
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.envs.environment import Environment
+from escalade.envs.quiet import quiet
+from escalade.envs.spaces import same
+from escalade.errors import InputError
+
+
+def matches(environment: Environment) -> bool:
+    """Whether EnvPool has this id with the same spaces."""
+    if environment.id not in envpool.list_all_envs():
+        return False
+    with quiet():  # the bounds of some spaces warn when they are read
+        spec = envpool.make_spec(environment.id)
+        observations, actions = spec.gymnasium_observation_space, spec.gymnasium_action_space
+    ours = environment.observation_space
+    return (
+        isinstance(environment.action_space, spaces.Box | spaces.Discrete)
+        and same(actions, environment.action_space)
+        # Not the bounds of observations: EnvPool leaves them out for Box2D, and nothing reads them.
+        and isinstance(observations, spaces.Box)
+        and observations.shape == ours.shape
+        and np.issubdtype(observations.dtype, np.floating) == np.issubdtype(np.dtype(ours.dtype), np.floating)
+    )
+
+
+class EnvPoolVector:
+    """A wave of episodes: one fresh pool, each environment in it with the seed of its episode.
+
+    EnvPool fixes seeds when a pool is made and ignores them afterwards; a pool used twice would
+    make an episode depend on what ran in its slot before.
+    """
+
+    refills = False
+
+    def __init__(self, environment: Environment, slots: int) -> None:
+        if not matches(environment):
+            raise InputError(f"EnvPool has no {environment.id} with these spaces: use --backend gymnasium")
+        self.slots = slots
+        self._id = environment.id
+        self._limit = environment.max_episode_steps
+        self._pool: Any = None
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        limit = {} if self._limit is None else {"max_episode_steps": self._limit}
+        with quiet():
+            self._pool = envpool.make(
+                self._id,
+                env_type="gymnasium",
+                num_envs=len(slots),
+                num_threads=1,
+                seed=seeds.tolist(),
+                **limit,
+            )
+        # The pool's own send and recv build an info dictionary around every batch, which costs
+        # more than stepping a dozen cart-poles. These two are what they call.
+        self._send, self._recv = self._pool._send, self._pool._recv
+        keys = self._pool._state_keys
+        self._obs, self._reward = keys.index("obs"), keys.index("reward")
+        self._done = keys.index("done")
+        self._dtype = self._pool.spec.action_array_spec["action"].dtype
+        self._pool._reset(self._pool.all_env_ids)
+        return np.asarray(self._recv()[self._obs])
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        ids = slots.astype(np.int32)
+        self._send([ids, ids, np.ascontiguousarray(actions, dtype=self._dtype)])
+        state = self._recv()
+        return state[self._obs], state[self._reward], state[self._done]
+
+    def close(self) -> None:
+        self._pool = None

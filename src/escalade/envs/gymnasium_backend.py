@@ -1,0 +1,71 @@
+"""Any Gymnasium environment, many per worker, stepped in lockstep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.envs.environment import Environment, SlotError
+from escalade.envs.spaces import flatten, is_vector, observation_size
+
+
+class GymnasiumVector:
+    """Slots that each hold one environment, built when the slot is first used.
+
+    An episode starts with ``reset(seed=...)``, which makes it a function of its seed in every
+    environment that keeps Gymnasium's contract.
+    """
+
+    refills = True
+
+    def __init__(self, environment: Environment, slots: int) -> None:
+        self.slots = slots
+        self._environment = environment
+        self._envs: list[gymnasium.Env[Any, Any]] = []
+        self._space = environment.observation_space
+        self._plain = is_vector(self._space)
+        self._size = observation_size(self._space)
+        floating = isinstance(self._space, spaces.Box) and self._space.dtype == np.float64
+        self._dtype = np.float64 if floating else np.float32
+        self._discrete = isinstance(environment.action_space, spaces.Discrete)
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        while len(self._envs) <= int(slots.max()):
+            self._envs.append(self._environment.make())
+        observations = np.empty((len(slots), self._size), self._dtype)
+        row = 0
+        try:
+            for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
+                observation, _ = self._envs[slot].reset(seed=seed)
+                observations[row] = observation if self._plain else flatten(self._space, observation)
+        except Exception as problem:
+            raise SlotError(row, problem) from problem
+        return observations
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        count = len(slots)
+        observations = np.empty((count, self._size), self._dtype)
+        rewards, ended = np.empty(count), np.empty(count, np.bool_)
+        envs, plain = self._envs, self._plain
+        chosen = actions.tolist() if self._discrete else actions  # plain ints, as samples are
+        row = 0
+        try:
+            for row, slot in enumerate(slots.tolist()):
+                observation, reward, terminated, truncated, _ = envs[slot].step(chosen[row])
+                observations[row] = observation if plain else flatten(self._space, observation)
+                rewards[row] = reward
+                ended[row] = terminated or truncated
+        except Exception as problem:
+            raise SlotError(row, problem) from problem
+        return observations, rewards, ended
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()
+        self._envs.clear()

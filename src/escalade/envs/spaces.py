@@ -1,0 +1,131 @@
+"""Observation and action spaces: which are supported, how they flatten, and how they are saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.errors import InputError
+
+Description = dict[str, Any]
+
+_PIXELS = 3  # dimensions from which a Box is taken for an image
+
+
+def check_observation_space(space: spaces.Space[Any]) -> None:
+    """Refuse spaces that do not flatten to a vector a policy can read.
+
+    Raises:
+        InputError: names the space and what to do about it.
+    """
+    if isinstance(space, spaces.Box):
+        if len(space.shape) >= _PIXELS:
+            raise InputError(
+                f"observation space {_short(space)} looks like pixels, and policies here take vectors: "
+                "wrap the environment so that it returns a vector"
+            )
+    elif isinstance(space, spaces.Dict | spaces.Tuple):
+        for part in space.values() if isinstance(space, spaces.Dict) else space:
+            check_observation_space(part)
+    elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        raise InputError(
+            f"observation space {_short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
+            "MultiBinary, Dict or Tuple"
+        )
+
+
+def observation_size(space: spaces.Space[Any]) -> int:
+    """Length of a flattened observation."""
+    return int(spaces.flatdim(space))
+
+
+def flatten(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
+    """One observation as a vector: Gymnasium's flattening (one-hot for Discrete)."""
+    if isinstance(space, spaces.Box):
+        return np.asarray(observation).reshape(-1)
+    return np.asarray(spaces.flatten(space, observation), dtype=np.float32)
+
+
+def is_vector(space: spaces.Space[Any]) -> bool:
+    """Whether observations are vectors as they come."""
+    return isinstance(space, spaces.Box) and len(space.shape) == 1
+
+
+def describe(space: spaces.Space[Any]) -> Description:
+    """The space as plain JSON values; :func:`restore` is the way back."""
+    match space:
+        case spaces.Box():
+            return {
+                "kind": "Box",
+                "low": _bounds(space.low),
+                "high": _bounds(space.high),
+                "shape": list(space.shape),
+                "dtype": str(space.dtype),
+            }
+        case spaces.Discrete():
+            return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
+        case spaces.MultiDiscrete():
+            return {"kind": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": space.start.tolist()}
+        case spaces.MultiBinary():
+            return {"kind": "MultiBinary", "shape": list(space.shape)}
+        case spaces.Dict():
+            return {"kind": "Dict", "spaces": [[key, describe(part)] for key, part in space.items()]}
+        case spaces.Tuple():
+            return {"kind": "Tuple", "spaces": [describe(part) for part in space]}
+    raise InputError(f"space {_short(space)} cannot be saved")
+
+
+def restore(saved: Description) -> spaces.Space[Any]:
+    """The space that :func:`describe` described.
+
+    Raises:
+        InputError: the description is not one.
+    """
+    try:
+        match saved["kind"]:
+            case "Box":
+                shape, dtype = tuple(saved["shape"]), np.dtype(saved["dtype"])
+                low, high = (np.array(saved[end], dtype=np.float64) for end in ("low", "high"))
+                return spaces.Box(
+                    low.reshape(shape).astype(dtype), high.reshape(shape).astype(dtype), shape, dtype.type
+                )
+            case "Discrete":
+                return spaces.Discrete(saved["n"], start=saved["start"])
+            case "MultiDiscrete":
+                return spaces.MultiDiscrete(saved["nvec"], start=saved["start"])
+            case "MultiBinary":
+                return spaces.MultiBinary(saved["shape"])
+            case "Dict":
+                return spaces.Dict([(key, restore(part)) for key, part in saved["spaces"]])
+            case "Tuple":
+                return spaces.Tuple([restore(part) for part in saved["spaces"]])
+    except (KeyError, TypeError, ValueError, AssertionError):
+        pass
+    raise InputError("the saved description of a space is damaged")
+
+
+def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:
+    """Whether two spaces hold the same values, up to the precision of their bounds."""
+    if type(first) is not type(second) or first.shape != second.shape:
+        return False
+    if isinstance(first, spaces.Box) and isinstance(second, spaces.Box):
+        return bool(
+            np.issubdtype(first.dtype, np.floating) == np.issubdtype(second.dtype, np.floating)
+            and np.allclose(first.low, second.low, rtol=1e-5)
+            and np.allclose(first.high, second.high, rtol=1e-5)
+        )
+    return bool(first == second)
+
+
+def _bounds(values: NDArray[Any]) -> list[str]:
+    # Text keeps infinities, which JSON has not, and every digit of the rest.
+    return [repr(float(value)) for value in values.reshape(-1)]
+
+
+def _short(space: gymnasium.Space[Any]) -> str:
+    text = repr(space)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,43 @@
+"""What Escalade raises: one class for the user's mistakes, two for what fails around it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EscaladeError(Exception):
+    """Base of everything Escalade raises on purpose; its message is one line.
+
+    ``exit_code`` is what the command line exits with.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class InputError(EscaladeError, ValueError):
+    """The user's input is wrong: the message names the input and the mend."""
+
+    exit_code = 2
+
+
+class EnvironmentFailure(EscaladeError, RuntimeError):
+    """The environment (or the user's fitness function) raised; the message says how to reproduce it."""
+
+
+class EngineFailure(EscaladeError, RuntimeError):
+    """Work could not be done: workers keep dying."""
+
+
+class StorageFailure(EscaladeError, RuntimeError):
+    """The run folder cannot be written: the disk is full or went away."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean X?"`` for the closest known words, or an empty string."""
+    lowered = {item.lower(): item for item in sorted(known, reverse=True)}
+    found = difflib.get_close_matches(word.lower(), lowered, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(lowered[item] for item in found)}?" if found else ""

@@ -1,0 +1,27 @@
+"""Where noise comes from, and how a member is rebuilt from an address."""
+
+from escalade.perturbation.address import Stream, hash64, normals, seeds
+from escalade.perturbation.population import (
+    DensePopulation,
+    GaussianPopulation,
+    Population,
+    weighted_noise_sum,
+    weighted_square_sum,
+    write_all,
+)
+from escalade.perturbation.table import NoiseTable, table_size
+
+__all__ = [
+    "DensePopulation",
+    "GaussianPopulation",
+    "NoiseTable",
+    "Population",
+    "Stream",
+    "hash64",
+    "normals",
+    "seeds",
+    "table_size",
+    "weighted_noise_sum",
+    "weighted_square_sum",
+    "write_all",
+]

@@ -1,0 +1,58 @@
+"""Randomness by address: every random number of a run is a hash of where it is used.
+
+No generator carries state from one generation to the next, so a worker that has never seen the
+run before, or a run resumed from its checkpoint, draws exactly the same numbers.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+class Stream(IntEnum):
+    """What a number is drawn for; keeps the uses of one run seed apart."""
+
+    NOISE = 1
+    EPISODE = 2
+    EVALUATION = 3
+    CONFIRMATION = 4
+    ACTION = 5
+    INITIALISATION = 6
+    FRESH_EVALUATION = 7
+
+
+def hash64(*words: ArrayLike) -> NDArray[np.uint64]:
+    """Mix integer words into uniformly distributed 64-bit integers.
+
+    The finaliser of SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
+    generators"), applied once per word. Words broadcast against each other.
+    """
+    state = np.zeros((), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for word in words:
+            state = (state ^ np.asarray(word).astype(np.uint64)) + _GOLDEN
+            state = (state ^ (state >> np.uint64(30))) * _MIX_1
+            state = (state ^ (state >> np.uint64(27))) * _MIX_2
+            state = state ^ (state >> np.uint64(31))
+    return np.asarray(state)
+
+
+def seeds(run_seed: int, stream: Stream, *words: ArrayLike) -> NDArray[np.int64]:
+    """Seeds in [0, 2**31): the range that Gymnasium and EnvPool both accept."""
+    return (hash64(run_seed, int(stream), *words) >> np.uint64(33)).astype(np.int64)
+
+
+def normals(*words: ArrayLike) -> NDArray[np.float64]:
+    """Standard normal numbers, one per broadcast address (Box and Muller 1958)."""
+    first, second = hash64(*words, 1), hash64(*words, 2)
+    # 53 bits, shifted by half a step so that the logarithm never sees zero.
+    radius = ((first >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    angle = (second >> np.uint64(11)).astype(np.float64) * (2.0 * np.pi * 2.0**-53)
+    return np.asarray(np.sqrt(-2.0 * np.log(radius)) * np.cos(angle))

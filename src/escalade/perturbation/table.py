@@ -1,0 +1,81 @@
+"""The noise table: one block of Gaussian numbers per host, shared by every process on it.
+
+Salimans et al. 2017 (arXiv 1703.03864), section 2.1: drawing a perturbation becomes choosing an
+offset, and a worker can rebuild any member from a single number.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from multiprocessing import reduction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.perturbation.address import Stream, hash64
+
+SMALLEST = 2**22
+LARGEST = 2**25
+_SLICES = 32
+
+
+def table_size(dimension: int) -> int:
+    """Floats in the table for a policy of ``dimension`` parameters.
+
+    Thirty-two disjoint perturbations (with millions of overlapping ones between them) where
+    memory allows, never fewer than two; 16 MiB for small policies, so that it stays in cache.
+    """
+    return max(SMALLEST, min(_SLICES * dimension, LARGEST), 2 * dimension)
+
+
+class NoiseTable:
+    """``size`` standard normal float32 numbers, a function of ``seed`` alone.
+
+    The memory has no name in any file system: it lives as long as a process holds ``fd`` or the
+    mapping, so nothing is left behind however a run ends. Other processes map it through
+    :meth:`attach`.
+    """
+
+    def __init__(self, seed: int, size: int) -> None:
+        self.size = size
+        self.fd = _anonymous_file(4 * size)
+        values = np.frombuffer(mmap.mmap(self.fd, 4 * size), dtype=np.float32)
+        key = hash64(seed, int(Stream.NOISE), [0, 1])
+        np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
+        values.flags.writeable = False
+        self.values: NDArray[np.float32] = values
+
+    @classmethod
+    def attach(cls, fd: int, size: int) -> NoiseTable:
+        """Map the table that another process of this host made; takes ``fd`` over."""
+        table = cls.__new__(cls)
+        table.size, table.fd = size, fd
+        shared = mmap.mmap(fd, 4 * size, access=mmap.ACCESS_READ)
+        table.values = np.frombuffer(shared, dtype=np.float32)
+        return table
+
+    def __reduce__(self) -> Any:
+        # Only while a process is being started: the descriptor itself travels, not the numbers.
+        return _attach, (reduction.DupFd(self.fd), self.size)
+
+    def __del__(self) -> None:
+        fd, self.fd = getattr(self, "fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def _attach(fd: Any, size: int) -> NoiseTable:
+    return NoiseTable.attach(fd.detach(), size)
+
+
+def _anonymous_file(length: int) -> int:
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("escalade-noise", os.MFD_CLOEXEC)
+    else:  # no memfd outside Linux: a file without a name serves as well
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, length)
+    return fd

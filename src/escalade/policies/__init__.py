@@ -1,0 +1,1 @@
+"""Policies: nn.Modules for the user, one batched forward pass for a population."""

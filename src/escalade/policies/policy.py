@@ -1,0 +1,159 @@
+"""A trained policy: the network, what it needs around it, and the file it is saved in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from escalade.checkpoint import read, write
+from escalade.envs.actions import ActionMap
+from escalade.envs.spaces import describe, flatten, observation_size, restore
+from escalade.errors import InputError
+from escalade.policies.networks import build, from_vector, shape
+from escalade.policies.normalizer import CLIP, Normalization
+from escalade.policies.torch_network import TorchNetwork
+
+_KIND = "escalade-policy-1"
+_BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
+
+
+class Policy(nn.Module):
+    """Observation to action: normalisation, network, action map.
+
+    ``network`` is an nn.Module from flattened observations (batch, inputs) to raw outputs
+    (batch, outputs). ``architecture`` is how :func:`escalade.policies.networks.build` makes it
+    again, or empty for a module of the user's.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        observation_space: Any,
+        actions: ActionMap,
+        *,
+        env_id: str = "",
+        architecture: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.observation_space = observation_space
+        self.actions = actions
+        self.env_id = env_id
+        self.architecture = architecture or {}
+        size = observation_size(observation_space)
+        self.normalized = False
+        self.observation_mean: Tensor
+        self.observation_scale: Tensor
+        self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
+        self.register_buffer("observation_scale", torch.ones(size, dtype=torch.float64))
+        self._map = actions.compile()
+        self.shape = shape(network)
+        if isinstance(self.shape, TorchNetwork):
+            self.shape.check(size, actions.outputs)
+        elif (self.shape.layers[0].inputs, self.shape.outputs) != (size, actions.outputs):
+            raise InputError(
+                f"policy takes {self.shape.layers[0].inputs} and gives {self.shape.outputs} numbers, but "
+                f"the environment needs {size} and {actions.outputs}"
+            )
+
+    def set(self, vector: Any, normalization: Normalization | None) -> None:
+        """Take over a centre, shape (dimension,), and the normalisation it was trained with."""
+        from_vector(self.network, vector)
+        self.normalized = normalization is not None
+        if normalization is not None:
+            self.observation_mean.copy_(torch.from_numpy(normalization.mean))
+            self.observation_scale.copy_(torch.from_numpy(normalization.scale))
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """What observations are normalised by; None when they are not."""
+        if not self.normalized:
+            return None
+        return Normalization(self.observation_mean.numpy(), self.observation_scale.numpy())
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Raw outputs (batch, outputs) for flattened observations (batch, inputs)."""
+        if self.normalized:
+            centered = (observations.double() - self.observation_mean) * self.observation_scale
+            observations = centered.clamp(-CLIP, CLIP)
+        outputs: Tensor = self.network(observations.float())
+        return outputs
+
+    def act(self, observation: Any) -> Any:
+        """The action for one observation, each as the environment gives and takes it."""
+        flat = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
+        with torch.no_grad():
+            raw = self.forward(torch.from_numpy(flat)[None]).numpy()
+        action = self._map(raw)[0]
+        return int(action) if np.ndim(action) == 0 else action
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to one safetensors file.
+
+        Raises:
+            StorageFailure: the disk is full or the folder cannot be written.
+        """
+        tensors = {f"network.{name}": value.numpy() for name, value in self.network.state_dict().items()}
+        tensors["observation_mean"] = self.observation_mean.numpy()
+        tensors["observation_scale"] = self.observation_scale.numpy()
+        state = {
+            "kind": _KIND,
+            "env": self.env_id,
+            "observation_space": describe(self.observation_space),
+            "action_space": describe(self.actions.space),
+            "action_map": self.actions.bounding,
+            "head": self.actions.head,
+            "normalized": self.normalized,
+            "architecture": self.architecture,
+        }
+        write(Path(path), tensors, state)
+
+
+def load(path: str | Path, network: nn.Module | None = None) -> Policy:
+    """Read a policy from a run folder or from its ``policy.safetensors``.
+
+    ``network`` is needed for policies trained from a module of the user's: no code is read from
+    the file.
+
+    Raises:
+        InputError: there is no policy there, it is damaged, or ``network`` does not fit it.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file = file / "policy.safetensors"
+    tensors, state = read(file)
+    if state.get("kind") != _KIND:
+        raise InputError(f"{file} is not a policy that Escalade saved")
+    space = restore(state["observation_space"])
+    actions = ActionMap(restore(state["action_space"]), state["action_map"], state["head"])
+    architecture = state["architecture"]
+    if network is None:
+        if not architecture:
+            raise InputError(
+                f"{file} holds a module of your own: pass one like it as load(path, network=...)"
+            )
+        network = build(inputs=observation_size(space), outputs=actions.outputs, **architecture)
+    policy = Policy(network, space, actions, env_id=state["env"], architecture=architecture)
+    weights = {
+        name.removeprefix("network."): torch.from_numpy(value)
+        for name, value in tensors.items()
+        if name.startswith("network.")
+    }
+    try:
+        policy.network.load_state_dict(weights)
+    except RuntimeError as problem:
+        raise InputError(f"the network does not fit {file}: {problem}") from None
+    policy.normalized = bool(state["normalized"])
+    policy.observation_mean.copy_(torch.from_numpy(tensors["observation_mean"]))
+    policy.observation_scale.copy_(torch.from_numpy(tensors["observation_scale"]))
+    return policy
+
+
+def architecture_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The part of a config that :func:`escalade.policies.networks.build` needs to make a network again."""
+    chosen = {name: options[name] for name in _BUILD_OPTIONS}
+    return chosen | {"hidden": list(chosen["hidden"])}

@@ -1,0 +1,150 @@
+"""The run as a person watches it: a live panel on a terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from escalade.recorders.row import Recorder, Row
+
+_PLAIN_SECONDS = 2.0
+_LIVE_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What a run is on its way to; None where there is no such limit."""
+
+    title: str
+    target_return: float | None = None
+    generations: int | None = None
+    env_steps: int | None = None
+    seconds: float | None = None
+
+    def spent(self, row: Row) -> tuple[str, float] | None:
+        """The budget nearest its end, in words and as a share from 0 to 1."""
+        shares = [
+            (row.generation / self.generations, f"{row.generation:,} of {self.generations:,} generations")
+            if self.generations
+            else None,
+            (row.env_steps / self.env_steps, f"{row.env_steps:,} of {self.env_steps:,} steps")
+            if self.env_steps
+            else None,
+            (row.seconds / self.seconds, f"{row.seconds:.0f} of {self.seconds:.0f} s")
+            if self.seconds
+            else None,
+        ]
+        most = max((share for share in shares if share), default=None)
+        return (most[1], min(most[0], 1.0)) if most else None
+
+
+def make_console(goals: Goals, stream: TextIO | None = None) -> Recorder:
+    """The recorder that fits the stream (standard output by default)."""
+    stream = stream or sys.stdout
+    return LiveConsole(goals, stream) if stream.isatty() else PlainConsole(goals, stream)
+
+
+class PlainConsole:
+    """A line for every evaluation, and for the rest at most one every two seconds."""
+
+    def __init__(self, goals: Goals, stream: TextIO) -> None:
+        self._goals, self._stream, self._printed = goals, stream, 0.0
+        self._print(goals.title)
+
+    def generation(self, row: Row) -> None:
+        now = time.monotonic()
+        if row.eval_return_mean is None and now - self._printed < _PLAIN_SECONDS:
+            return
+        self._printed = now
+        parts = [
+            f"generation {row.generation}",
+            f"{row.env_steps:,} steps",
+            f"{row.seconds:.1f} s",
+            f"return {row.return_mean:.1f} ± {row.return_std:.1f} (max {row.return_max:.1f})",
+        ]
+        if row.eval_return_mean is not None:
+            parts.append(f"eval {row.eval_return_mean:.1f}")
+        self._print("  ".join([*parts, f"{row.steps_per_second:,.0f} steps/s"]))
+
+    def note(self, text: str) -> None:
+        self._print(text)
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+class LiveConsole:
+    """A panel that is drawn over itself; notes scroll above it."""
+
+    def __init__(self, goals: Goals, stream: TextIO) -> None:
+        self._goals, self._drawn = goals, 0.0
+        self._evaluation: float | None = None
+        self._first_evaluation: float | None = None
+        self._row: Row | None = None
+        self._live = Live(console=Console(file=stream), auto_refresh=False, transient=False)
+        self._live.start()
+
+    def generation(self, row: Row) -> None:
+        self._row = row
+        if row.eval_return_mean is not None:
+            self._evaluation = row.eval_return_mean
+            if self._first_evaluation is None:
+                self._first_evaluation = row.eval_return_mean
+        now = time.monotonic()
+        if now - self._drawn >= _LIVE_SECONDS:
+            self._drawn = now
+            self._draw()
+
+    def note(self, text: str) -> None:
+        self._live.console.print(Text(text))
+
+    def close(self) -> None:
+        self._draw()
+        self._live.stop()
+
+    def _draw(self) -> None:
+        if self._row is not None:
+            self._live.update(self._panel(self._row), refresh=True)
+
+    def _panel(self, row: Row) -> Panel:
+        facts = Table.grid(padding=(0, 3))
+        facts.add_row(
+            f"generation [bold]{row.generation:,}[/]",
+            f"steps [bold]{row.env_steps:,}[/]",
+            f"[bold]{row.steps_per_second:,.0f}[/] steps/s",
+            f"[bold]{row.seconds:.1f}[/] s",
+        )
+        evaluation = "-" if self._evaluation is None else f"{self._evaluation:,.1f}"
+        facts.add_row(
+            f"return [bold]{row.return_mean:,.1f}[/] ± {row.return_std:,.1f}",
+            f"max [bold]{row.return_max:,.1f}[/]",
+            f"unperturbed [bold]{evaluation}[/]",
+            f"length {row.episode_length_mean:,.0f}",
+        )
+        bars = Table.grid(padding=(0, 2))
+        spent = self._goals.spent(row)
+        if spent:
+            bars.add_row("budget", ProgressBar(total=1.0, completed=spent[1], width=40), spent[0])
+        if self._goals.target_return is not None:
+            words = f"{evaluation} of {self._goals.target_return:,.0f}"
+            bars.add_row("target", ProgressBar(total=1.0, completed=self._reached(), width=40), words)
+        return Panel(Group(facts, bars), title=self._goals.title, title_align="left")
+
+    def _reached(self) -> float:
+        """How much of the way from the first evaluation to the target is done, from 0 to 1."""
+        target, first, now = self._goals.target_return, self._first_evaluation, self._evaluation
+        if target is None or first is None or now is None:
+            return 0.0
+        return 1.0 if now >= target else max(0.0, (now - first) / max(target - first, 1e-9))

@@ -1,0 +1,68 @@
+"""progress.csv: one row a generation, readable while the run goes on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import astuple
+from pathlib import Path
+
+from escalade.checkpoint import storage, write_bytes
+from escalade.errors import InputError
+from escalade.recorders.row import COLUMNS, Row
+
+
+class ProgressFile:
+    """Appends rows; numbers are written so that they read back as they were."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with storage(path):
+            self._file = path.open("a", newline="", encoding="utf-8")
+            if self._file.tell() == 0:
+                csv.writer(self._file).writerow(COLUMNS)
+                self._file.flush()
+
+    def generation(self, row: Row) -> None:
+        with storage(self._path):
+            csv.writer(self._file).writerow(["" if value is None else value for value in astuple(row)])
+            self._file.flush()
+
+    def note(self, text: str) -> None:
+        """A table has no place for notes."""
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def rewind(path: Path, generations: int) -> None:
+    """Drop rows after the first ``generations``: a resumed run writes them again."""
+    if not path.exists():
+        return
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines[1:] if _generation(line) <= generations]
+    text = io.StringIO()
+    text.write("\n".join([",".join(COLUMNS), *kept]) + "\n")
+    write_bytes(path, text.getvalue().encode())
+
+
+def read_progress(path: Path) -> dict[str, list[float]]:
+    """Columns of a progress.csv; empty cells become NaN.
+
+    Raises:
+        InputError: there is none, or it is not one.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return {name: [float(row[name] or "nan") for row in rows] for name in COLUMNS}
+    except FileNotFoundError:
+        raise InputError(f"{path.parent} has no progress.csv: it is not a run folder") from None
+    except (KeyError, ValueError, TypeError, UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
+
+
+def _generation(line: str) -> float:
+    first = line.split(",", 1)[0]
+    # A line cut short by a kill is as good as not written.
+    return int(first) if first.isdigit() and line.count(",") == len(COLUMNS) - 1 else float("inf")

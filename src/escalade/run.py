@@ -1,0 +1,81 @@
+"""A run is a folder that a person can read."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from escalade.checkpoint import Checkpoints, storage, write_bytes
+from escalade.config import Config, read_toml
+from escalade.errors import InputError, nearest
+
+
+class RunFolder:
+    """Where everything of a run is: the one place that knows the names of its files."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.toml"
+        self.progress = self.path / "progress.csv"
+        self.summary = self.path / "summary.json"
+        self.curve = self.path / "curve.png"
+        self.policy = self.path / "policy.safetensors"
+        self.best = self.path / "best.safetensors"
+        self.checkpoints = Checkpoints(self.path / "checkpoints")
+
+    @classmethod
+    def create(cls, config: Config) -> RunFolder:
+        """A new folder for a run of ``config``.
+
+        Raises:
+            InputError: the folder cannot be made, or holds a run already.
+        """
+        path = Path(config.run_dir) if config.run_dir else _fresh(config)
+        folder = cls(path)
+        if folder.config.exists():
+            raise InputError(
+                f"--run-dir {path} holds a run already: go on with 'escalade resume {path}' or name another"
+            )
+        with storage(path):
+            path.mkdir(parents=True, exist_ok=True)
+            folder.checkpoints.folder.mkdir(exist_ok=True)
+        write_bytes(folder.config, config.to_toml().encode())
+        return folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        """The folder of an earlier run.
+
+        Raises:
+            InputError: there is no run in it.
+        """
+        folder = cls(path)
+        if not folder.path.is_dir():
+            hint = ""
+            if folder.path.parent.is_dir():
+                hint = nearest(folder.path.name, (p.name for p in folder.path.parent.iterdir() if p.is_dir()))
+            raise InputError(f"there is no run folder {path}{hint}")
+        if not folder.config.is_file():
+            raise InputError(f"{path} is not a run folder: it has no config.toml")
+        return folder
+
+    def read_config(self) -> Config:
+        """The config the run was started (or last resumed) with."""
+        return Config(**(read_toml(self.config) | {"run_dir": str(self.path)}))
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Write summary.json."""
+        write_bytes(self.summary, (json.dumps(summary, indent=2) + "\n").encode())
+
+
+def _fresh(config: Config) -> Path:
+    name = config.env.rpartition(":")[2].replace("/", "-")
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    base = Path("runs") / name / f"{config.strategy}-seed{config.seed}-{stamp}"
+    path, number = base, 1
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path

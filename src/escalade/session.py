@@ -1,0 +1,278 @@
+"""Train, resume, evaluate and render: what the command line and the library call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from escalade import presets
+from escalade.build import Parts, find_environment, make_parts, make_policy
+from escalade.checkpoint import State, Tensors, read
+from escalade.config import Config, from_values
+from escalade.engines import Engine
+from escalade.envs import settle_backend
+from escalade.errors import InputError
+from escalade.perturbation import Stream
+from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.policies.policy import Policy, load
+from escalade.recorders import Goals, ProgressFile, Recorder, make_console, rewind
+from escalade.recorders.plot import plot_runs, plotting_available
+from escalade.recorders.video import record_episode
+from escalade.rollout import Episodes, Job
+from escalade.run import RunFolder
+from escalade.trainer import Trainer, config_of
+
+RESUMABLE = (
+    "generations",
+    "env_steps",
+    "seconds",
+    "target_return",
+    "workers",
+    "engine",
+    "eval_episodes",
+    "eval_every",
+    "snapshot_every",
+)
+"""Options that may change when a run is resumed; none of them moves the centre."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished (or interrupted) run: its folder, its summary, and the policy it trained."""
+
+    folder: RunFolder
+    summary: dict[str, Any]
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Returns of fresh episodes, and what they say of the policy."""
+
+    returns: np.ndarray[Any, np.dtype[np.float64]]
+    lengths: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns."""
+        return float(self.returns.std())
+
+
+def train(
+    env: str,
+    *,
+    network: nn.Module | None = None,
+    preset: str | None = "auto",
+    verbose: bool = True,
+    recorders: Sequence[Recorder] = (),
+    **options: Any,
+) -> Run:
+    """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
+
+    ``preset`` is ``auto`` (the environment's own, where there is one), a name, or None for plain
+    defaults; options win over it. ``network`` trains a module of yours, which maps flattened
+    observations (batch, inputs) to action outputs (batch, outputs).
+
+    Raises:
+        InputError: an option is wrong; the message names it and the mend.
+        EnvironmentFailure: the environment raised.
+    """
+    values = from_values(options)
+    config = Config(**(presets.options(env, preset) | {"env": env} | values))
+    return train_config(config, network=network, verbose=verbose, recorders=recorders)
+
+
+def train_config(
+    config: Config,
+    *,
+    network: nn.Module | None = None,
+    verbose: bool = True,
+    recorders: Sequence[Recorder] = (),
+) -> Run:
+    """Train from a complete config, in a new run folder."""
+    parts = make_parts(config, network)
+    config = _with_backend(config, parts)
+    folder = RunFolder.create(config)
+    return _run(config, parts, folder, verbose, recorders)
+
+
+def resume(
+    run: str | Path,
+    *,
+    network: nn.Module | None = None,
+    verbose: bool = True,
+    recorders: Sequence[Recorder] = (),
+    **changes: Any,
+) -> Run:
+    """Go on with a run from its latest whole checkpoint, bit for bit.
+
+    Budgets, evaluation, workers and engine may change; see :data:`RESUMABLE`.
+
+    Raises:
+        InputError: there is no run or no whole checkpoint, or an option may not change.
+    """
+    folder = RunFolder.open(run)
+    values = from_values(changes)
+    for name in values:
+        if name not in RESUMABLE:
+            raise InputError(
+                f"--{name.replace('_', '-')} cannot change in a resumed run: only "
+                f"{', '.join('--' + n.replace('_', '-') for n in RESUMABLE)} can"
+            )
+    tensors, state, problems = folder.checkpoints.load_latest()
+    before = config_of(state)
+    config = before.replace(**values, run_dir=str(folder.path))
+    if config.target_return != before.target_return:
+        state["progress"]["solved"] = False
+    parts = make_parts(config, network)
+    return _run(config, parts, folder, verbose, recorders, (tensors, state, problems))
+
+
+def evaluate(
+    run: str | Path,
+    *,
+    episodes: int = 100,
+    seed: int | None = None,
+    checkpoint: str = "latest",
+    backend: str | None = None,
+    workers: int | None = None,
+    network: nn.Module | None = None,
+) -> Evaluation:
+    """Run fresh episodes of a run's unperturbed policy, without action noise.
+
+    ``seed`` chooses the episodes (the run's own seed by default, in a stream that training never
+    uses); ``checkpoint`` is ``latest``, ``best`` or a generation; ``backend`` may differ from training's.
+    """
+    if episodes < 1:
+        raise InputError(f"--episodes {episodes} must be at least 1")
+    config, center, normalization = _saved(RunFolder.open(run), checkpoint, network)
+    changes = {"workers": workers} if workers is not None else {}
+    config = config.replace(**changes, **({"backend": backend} if backend else {}))
+    parts = make_parts(config, network)
+    engine = parts.start_engine(config)
+    try:
+        job = Job(
+            seed=config.seed if seed is None else seed,
+            generation=0,
+            center=center,
+            evaluations=episodes,
+            evaluation_stream=Stream.FRESH_EVALUATION,
+            normalization=normalization,
+        )
+        results = Episodes.of(engine.run(job, job.items))
+    finally:
+        engine.close()
+    return Evaluation(results.returns, results.lengths)
+
+
+def render(
+    run: str | Path,
+    output: str | Path,
+    *,
+    checkpoint: str = "best",
+    seed: int = 0,
+    max_steps: int | None = None,
+    network: nn.Module | None = None,
+) -> tuple[float, int]:
+    """Film an episode of a run's policy; its return and length. See :func:`record_episode`."""
+    folder = RunFolder.open(run)
+    if checkpoint == "best" and not folder.best.exists():
+        checkpoint = "latest"
+    config, center, normalization = _saved(folder, checkpoint, network)
+    environment = find_environment(config.replace(backend="gymnasium"))
+    policy = make_policy(config, environment, network)
+    policy.set(center, normalization)
+    return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
+
+
+def _run(
+    config: Config,
+    parts: Parts,
+    folder: RunFolder,
+    verbose: bool,
+    recorders: Sequence[Recorder],
+    saved: tuple[Tensors, State, list[str]] | None = None,
+) -> Run:
+    engine: Engine | None = None
+    told: list[Recorder] = []
+    try:
+        engine = parts.start_engine(config)
+        if saved:
+            generation = int(saved[1]["progress"]["generation"])
+            folder.checkpoints.drop_after(generation)
+            rewind(folder.progress, generation)
+        told += [ProgressFile(folder.progress), *recorders]
+        if verbose:
+            told.append(make_console(_goals(config, parts)))
+        trainer = Trainer(config, parts, engine, folder, told)
+        if saved:
+            for problem in saved[2]:
+                _note(told, f"{problem}: going on from the checkpoint before it")
+            trainer.load(*saved[:2])
+            _note(told, f"resuming {folder.path} after generation {trainer.progress.generation}")
+        summary = trainer.run()
+    finally:
+        for recorder in told:
+            recorder.close()
+        if engine is not None:
+            engine.close()
+    if plotting_available() and summary["generations"]:
+        plot_runs([folder.path], folder.curve, config.target_return)
+    return Run(folder, summary, load(folder.policy, parts.policy.network))
+
+
+def _goals(config: Config, parts: Parts) -> Goals:
+    size = f"{len(parts.start):,} parameters"
+    workers = "in this process" if config.worker_count == 0 else f"{config.worker_count} workers"
+    what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
+    title = f"{config.env}: {what}"
+    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)
+
+
+def _note(recorders: Sequence[Recorder], text: str) -> None:
+    for recorder in recorders:
+        recorder.note(text)
+
+
+def _with_backend(config: Config, parts: Parts) -> Config:
+    """The config with the backend that ``auto`` means here: a resumed run must keep it."""
+    parts.environment = settle_backend(parts.environment)
+    return config.replace(backend=parts.environment.backend)
+
+
+def _saved(
+    folder: RunFolder, checkpoint: str, network: nn.Module | None
+) -> tuple[Config, Any, Normalization | None]:
+    """Config, centre and normalisation of a checkpoint: ``latest``, ``best`` or a generation."""
+    checkpoints = folder.checkpoints
+    if checkpoint == "best":
+        from escalade.policies.networks import to_vector
+
+        policy = load(folder.best, network)
+        config = config_of(checkpoints.load_latest()[1])
+        return config, to_vector(policy.network), policy.normalization
+    if checkpoint == "latest":
+        tensors, state, _ = checkpoints.load_latest()
+    elif checkpoint.isdigit() and int(checkpoint) in checkpoints.generations():
+        tensors, state = read(checkpoints.path(int(checkpoint)))
+    else:
+        there = ", ".join(map(str, checkpoints.generations()))
+        raise InputError(
+            f"--checkpoint {checkpoint!r} must be best, latest or one of the generations {there}"
+        )
+    config = config_of(state)
+    normalizer = Normalizer(len(tensors["normalizer.mean"]))
+    normalizer.count = float(tensors["normalizer.count"][0])
+    normalizer.mean, normalizer.squares = tensors["normalizer.mean"], tensors["normalizer.squares"]
+    normalization = normalizer.freeze() if config.normalize_observations else None
+    return config, tensors["strategy.center"], normalization

@@ -1,0 +1,103 @@
+"""Fitness shaping: from the members' fitness to the utilities that weigh their perturbations.
+
+Every function takes fitness of shape (n,), larger is better, and returns float64 utilities of
+shape (n,). Members with equal fitness get equal utilities, and when all are equal all utilities
+are zero: there is nothing to learn from such a generation, and a zero step says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def ranks(fitness: Array) -> Array:
+    """Ranks from 0 (worst) to n - 1 (best); ties share the mean of the ranks they span."""
+    ordered = np.sort(fitness)
+    below = np.searchsorted(ordered, fitness, side="left")
+    upto = np.searchsorted(ordered, fitness, side="right")
+    return (below + upto - 1) / 2.0
+
+
+def _all_equal(fitness: Array) -> bool:
+    return len(fitness) == 0 or bool(np.all(fitness == fitness[0]))
+
+
+def centered_ranks(fitness: Array) -> Array:
+    """Ranks mapped linearly to [-0.5, 0.5] (Salimans et al. 2017, section 2.1)."""
+    if _all_equal(fitness):
+        return np.zeros(len(fitness))
+    return ranks(fitness) / (len(fitness) - 1) - 0.5
+
+
+def z_score(fitness: Array) -> Array:
+    """Fitness less its mean, over its (population) standard deviation."""
+    if _all_equal(fitness):
+        return np.zeros(len(fitness))
+    scaled = fitness / np.max(np.abs(fitness))  # keeps squares of huge returns finite
+    deviation = scaled.std()
+    return (scaled - scaled.mean()) / deviation if deviation > 0 else np.zeros(len(fitness))
+
+
+def nes_utilities(fitness: Array) -> Array:
+    """Rank-based utilities of NES, which sum to zero.
+
+    ``max(0, ln(n/2 + 1) - ln(k)) / sum - 1/n`` for the k-th best of n (Wierstra et al. 2014,
+    "Natural Evolution Strategies", section 3.1). Ties share the mean utility of their ranks.
+    """
+    count = len(fitness)
+    if _all_equal(fitness):
+        return np.zeros(count)
+    by_rank = np.maximum(0.0, np.log(count / 2 + 1) - np.log(np.arange(1, count + 1)))
+    by_rank = by_rank / by_rank.sum() - 1.0 / count
+    _, group = np.unique(-fitness, return_inverse=True)  # group 0 is the best
+    sizes = np.bincount(group)
+    # Sums of runs of the sorted utilities, by difference of the running total.
+    running = np.concatenate([[0.0], np.cumsum(by_rank)])
+    ends = np.cumsum(sizes)
+    means = (running[ends] - running[ends - sizes]) / sizes
+    return np.asarray(means[group])
+
+
+def sign(fitness: Array) -> Array:
+    """+1 above the median, -1 below it, 0 on it."""
+    return np.sign(fitness - np.median(fitness)) if len(fitness) else fitness
+
+
+def raw(fitness: Array) -> Array:
+    """The fitness less its mean, not scaled.
+
+    Subtracting the mean is a baseline: it leaves the expected gradient as it is, cancels exactly
+    in antithetic pairs, and makes an all-equal generation give a zero step.
+    """
+    if _all_equal(fitness):
+        return np.zeros(len(fitness))
+    centered: Array = fitness - fitness.mean()
+    return centered
+
+
+SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {
+    "centered-ranks": centered_ranks,
+    "z-score": z_score,
+    "nes": nes_utilities,
+    "sign": sign,
+    "raw": raw,
+}
+
+
+def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
+    """Replace NaN and infinite fitness by the worst finite one; also return the members it hit.
+
+    A diverged simulation must neither poison the centre nor look good. When no member is finite,
+    all become zero and the generation gives a zero step.
+    """
+    bad = ~np.isfinite(fitness)
+    if not bad.any():
+        return fitness, []
+    worst = fitness[~bad].min() if not bad.all() else 0.0
+    return np.where(bad, worst, fitness), [int(i) for i in np.flatnonzero(bad)]

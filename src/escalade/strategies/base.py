@@ -1,0 +1,234 @@
+"""What all strategies share: ask, tell, and a state that can be saved."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import (
+    GaussianPopulation,
+    NoiseTable,
+    Population,
+    table_size,
+    weighted_noise_sum,
+    write_all,
+)
+from escalade.shaping import finite_fitness
+
+Direction = Literal["maximize", "minimize"]
+Fitness = NDArray[np.float64]
+State = dict[str, Tensor | int | float]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How far a search by ``ask`` and ``tell`` has come; fitness has the user's own sign.
+
+    ``best`` is the best member so far, shape (dimension,), and ``best_fitness`` what it gave; before
+    the first ``tell`` they are the centre and NaN. ``center`` is the present centre, and often the
+    better answer where fitness is noisy. ``history`` holds the best and the mean fitness of each
+    generation, shape (generations, 2).
+    """
+
+    best: Tensor
+    best_fitness: float
+    center: Tensor
+    history: NDArray[np.float64]
+
+
+class Strategy(ABC):
+    """A search distribution that moves towards higher fitness.
+
+    ``x0`` is the first centre, shape (dimension,), a tensor or anything numpy can read.
+    ``population`` is the number of members a generation has. ``table`` may be passed to share
+    noise with other processes; by default the strategy makes its own from ``seed``.
+
+    A generation is a pure function of (state, seed): nothing random is kept between calls.
+    """
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
+    ) -> None:
+        start = torch.as_tensor(x0, dtype=torch.float32).detach().clone()
+        if start.ndim != 1 or start.numel() == 0:
+            raise InputError(
+                f"x0 must be a vector with at least one number, not of shape {tuple(start.shape)}"
+            )
+        if not bool(torch.isfinite(start).all()):
+            raise InputError("x0 must hold finite numbers only")
+        if population < 2:
+            raise InputError(f"population {population} is too small: it must be at least 2")
+        if direction not in ("maximize", "minimize"):
+            raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
+        self.center: Tensor = start
+        self.population_size = population
+        self.seed = seed
+        self.direction = direction
+        self.generation = 0
+        self.update_ratio = 0.0
+        self.nonfinite: list[int] = []
+        self._table = table
+        self._asked = False
+        self._best: tuple[Tensor, float] | None = None
+        self._history: list[tuple[float, float]] = []
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return self.center.numel()
+
+    @property
+    def table(self) -> NoiseTable:
+        """The noise that members are made of; drawn when first needed."""
+        if self._table is None:
+            self._table = NoiseTable(self.seed, table_size(self.dimension))
+        return self._table
+
+    @property
+    @abstractmethod
+    def sigma(self) -> float:
+        """Scale of the noise in this generation (its mean, where every parameter has its own)."""
+
+    @property
+    def lr(self) -> float:
+        """Step size in this generation; NaN for strategies that have none."""
+        return math.nan
+
+    @abstractmethod
+    def sample(self) -> Population:
+        """The generation's members, as addresses where the strategy can."""
+
+    def ask(self) -> Tensor:
+        """The generation's members written out, shape (population, dimension)."""
+        self._asked = True
+        return torch.from_numpy(write_all(self.sample(), self.table.values))
+
+    def tell(self, fitness: ArrayLike | Tensor) -> None:
+        """Move on to the next generation, given the fitness of the members just asked for.
+
+        ``fitness`` has shape (population,). NaN and infinite values count as the worst finite
+        one of the generation; ``nonfinite`` then lists the members that gave them.
+
+        Raises:
+            InputError: the shape is another one.
+        """
+        values = fitness.detach().cpu().numpy() if isinstance(fitness, Tensor) else fitness
+        array = np.array(values, dtype=np.float64)
+        if array.shape != (self.population_size,):
+            raise InputError(
+                f"fitness must have shape ({self.population_size},), one number a member, not {array.shape}"
+            )
+        cleaned, self.nonfinite = finite_fitness(array if self.direction == "maximize" else -array)
+        if self._asked:
+            self._record(cleaned)
+        before = self.center.clone()
+        self.update(cleaned)
+        norm = float(before.norm())
+        self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
+        self.generation += 1
+
+    @property
+    def result(self) -> Result:
+        """Best member, centre and history of what :meth:`ask` gave out.
+
+        Members that only travelled as addresses (:meth:`sample`) are not recorded: to keep the best
+        of them costs memory, and a trainer judges by evaluating the centre.
+        """
+        best, fitness = self._best or (self.center, math.nan)
+        history = np.array(self._history, dtype=np.float64).reshape(-1, 2)
+        return Result(best.clone(), fitness, self.center.clone(), history)
+
+    def _record(self, fitness: Fitness) -> None:
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        if len(self.nonfinite) == len(fitness):
+            self._history.append((math.nan, math.nan))
+            return
+        member, best = int(fitness.argmax()), sign * float(fitness.max())
+        self._history.append((best, sign * float(fitness.mean())))
+        if self._best is None or sign * best > sign * self._best[1]:
+            vector = np.empty(self.dimension, dtype=np.float32)
+            self.sample().write(member, self.table.values, vector)
+            self._best = torch.from_numpy(vector), best
+
+    @abstractmethod
+    def update(self, fitness: Fitness) -> None:
+        """Move the distribution; ``fitness`` is finite, float64, larger is better."""
+
+    def state_dict(self) -> State:
+        """Everything that :meth:`load_state_dict` needs to go on bit for bit."""
+        state: State = {
+            "center": self.center.clone(),
+            "generation": self.generation,
+            "update_ratio": self.update_ratio,
+        }
+        if self._history:
+            state["history"] = torch.from_numpy(self.result.history)
+        if self._best is not None:
+            state |= {"best": self._best[0].clone(), "best_fitness": self._best[1]}
+        return state
+
+    def load_state_dict(self, state: State) -> None:
+        """Take over the state of a strategy that was built with the same arguments."""
+        center = state["center"]
+        if not isinstance(center, Tensor) or center.shape != self.center.shape:
+            raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
+        self.center.copy_(center)
+        self.generation = int(state["generation"])
+        self.update_ratio = float(state["update_ratio"])
+        history, best = state.get("history"), state.get("best")
+        self._history = [tuple(row) for row in history.tolist()] if isinstance(history, Tensor) else []
+        self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
+
+
+class GaussianStrategy(Strategy):
+    """A strategy whose members are the centre plus scaled noise from the table."""
+
+    antithetic = True
+
+    def __init__(self, x0: ArrayLike | Tensor, population: int, **keywords: Any) -> None:
+        super().__init__(x0, population, **keywords)
+        if self.antithetic and population % 2:
+            raise InputError(
+                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
+            )
+
+    @property
+    def scale(self) -> float | NDArray[np.float32]:
+        """Standard deviation of the members: a number, or one per parameter."""
+        return self.sigma
+
+    def sample(self) -> GaussianPopulation:
+        return GaussianPopulation(
+            center=self.center.numpy().copy(),
+            scale=self.scale,
+            seed=self.seed,
+            generation=self.generation,
+            size=self.population_size,
+            table_size=self.table.size,
+            antithetic=self.antithetic,
+        )
+
+    def noise_sum(self, weights: Fitness) -> Tensor:
+        """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
+        population = self.sample()
+        total = weighted_noise_sum(self.table.values, population.offsets, weights, self.dimension)
+        return torch.from_numpy(total)
+
+
+def differences(values: Fitness) -> Fitness:
+    """Mirrored pairs' values subtracted, shape (pairs,): what weighs a pair's noise in a sum."""
+    return values[0::2] - values[1::2]

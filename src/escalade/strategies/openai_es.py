@@ -1,0 +1,89 @@
+"""OpenAI-ES: Salimans, Ho, Chen, Sutskever 2017, "Evolution Strategies as a Scalable Alternative
+to Reinforcement Learning", arXiv 1703.03864.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.optim import Optimizer
+
+from escalade.errors import InputError
+from escalade.shaping import SHAPINGS
+from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
+from escalade.strategies.schedules import Schedule, parse
+
+OptimizerFactory = Callable[[Iterable[Tensor]], Optimizer]
+
+_ADAM = partial(torch.optim.Adam, lr=0.01)
+
+
+class OpenAIES(GaussianStrategy):
+    """Stochastic gradient ascent on the expected fitness of the centre's Gaussian neighbourhood.
+
+    With utilities ``u_i`` of members ``centre + sigma * eps_i``, the gradient is estimated as
+    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 2, mirrored sampling of section 2.1), and
+    ``-gradient + weight_decay * centre`` is given to the optimiser.
+
+    ``sigma`` and ``lr`` are numbers, schedules (generation to value) or text that
+    :func:`escalade.strategies.schedules.parse` reads. Without ``lr``, the optimiser keeps its own.
+    """
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str | Schedule = 0.1,
+        *,
+        optimizer: OptimizerFactory = _ADAM,
+        lr: float | str | Schedule | None = None,
+        weight_decay: float = 0.0,
+        shaping: str = "centered-ranks",
+        **keywords: Any,
+    ) -> None:
+        super().__init__(x0, population, **keywords)
+        if shaping not in SHAPINGS:
+            raise InputError(f"shaping {shaping!r} must be one of {', '.join(SHAPINGS)}")
+        if not weight_decay >= 0:
+            raise InputError(f"weight_decay {weight_decay} must not be negative")
+        self._sigma = parse(sigma, "sigma")
+        self._lr = None if lr is None else parse(lr, "lr")
+        self.weight_decay = weight_decay
+        self.shaping = SHAPINGS[shaping]
+        self.optimizer = optimizer([self.center])
+
+    @property
+    def sigma(self) -> float:
+        return self._sigma(self.generation)
+
+    @property
+    def lr(self) -> float:
+        if self._lr is not None:
+            return self._lr(self.generation)
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def update(self, fitness: Fitness) -> None:
+        if (fitness == fitness[0]).all():
+            return  # nothing was learned: not even momentum or weight decay moves the centre
+        utilities = self.shaping(fitness)
+        gradient = self.noise_sum(differences(utilities)) / (self.population_size * self.sigma)
+        self.center.grad = -gradient + self.weight_decay * self.center
+        self.optimizer.param_groups[0]["lr"] = self.lr
+        self.optimizer.step()
+
+    def state_dict(self) -> State:
+        saved = self.optimizer.state_dict()["state"].get(0, {})
+        moments = {f"optimizer.{name}": value for name, value in saved.items() if value is not None}
+        return super().state_dict() | moments
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        prefix = "optimizer."
+        moments = {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": {0: moments} if moments else {}, "param_groups": groups})

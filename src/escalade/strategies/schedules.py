@@ -1,0 +1,75 @@
+"""How a number, the step size or the noise scale, changes from generation to generation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from escalade.errors import InputError
+
+Schedule = Callable[[int], float]
+"""Generation (0 for the first) to value."""
+
+
+def constant(value: float) -> Schedule:
+    """Always ``value``."""
+    return lambda generation: value
+
+
+def exponential(start: float, factor: float, floor: float = 0.0) -> Schedule:
+    """``start * factor**generation``, not below ``floor``."""
+    return lambda generation: max(start * factor**generation, floor)
+
+
+def linear(start: float, end: float, generations: float) -> Schedule:
+    """From ``start`` to ``end`` in a straight line over ``generations``, then ``end``."""
+    return lambda generation: start + (end - start) * min(generation / generations, 1.0)
+
+
+def cosine(start: float, end: float, generations: float) -> Schedule:
+    """Half a cosine from ``start`` to ``end`` over ``generations``, then ``end``."""
+    return lambda generation: (
+        end + (start - end) * (1 + math.cos(math.pi * min(generation / generations, 1.0))) / 2
+    )
+
+
+def step(start: float, factor: float, every: float) -> Schedule:
+    """``start``, multiplied by ``factor`` each ``every`` generations."""
+    return lambda generation: float(start * factor ** (generation // every))
+
+
+_KINDS: dict[str, tuple[Callable[..., Schedule], str, int]] = {
+    "exponential": (exponential, "START:FACTOR[:FLOOR]", 2),
+    "linear": (linear, "START:END:GENERATIONS", 3),
+    "cosine": (cosine, "START:END:GENERATIONS", 3),
+    "step": (step, "START:FACTOR:EVERY", 3),
+}
+FORMS = ", ".join(f"{kind}:{form}" for kind, (_, form, _) in _KINDS.items())
+
+
+def parse(value: float | str | Schedule, name: str = "schedule") -> Schedule:
+    """Make a schedule of a number, of text such as ``exponential:0.1:0.99:0.01``, or of itself.
+
+    Every number in it must be finite and the value positive to begin with.
+
+    Raises:
+        InputError: the text is none of the known forms, or a number in it is impossible.
+    """
+    if callable(value):
+        return value
+    kind, *rest = str(value).split(":")
+    try:
+        if not rest:
+            numbers, made = [float(kind)], constant
+        else:
+            made, form, fewest = _KINDS[kind]
+            numbers = [float(number) for number in rest]
+            if not fewest <= len(numbers) <= form.count(":") + 1:
+                raise ValueError
+    except (KeyError, ValueError):
+        raise InputError(f"{name} {str(value)!r} is neither a number nor one of {FORMS}") from None
+    if not all(math.isfinite(n) and n >= 0 for n in numbers) or numbers[0] == 0:
+        raise InputError(f"{name} {value!r}: it must start above 0 and hold no negative number")
+    if rest and kind != "exponential" and numbers[2] == 0:
+        raise InputError(f"{name} {value!r}: its last number must be above 0")
+    return made(*numbers)

@@ -1,0 +1,381 @@
+"""The generation loop: Salimans et al. 2017, algorithm 2, with a checkpoint after it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from escalade.build import Parts, make_strategy
+from escalade.checkpoint import State, Tensors
+from escalade.config import Config, from_values
+from escalade.engines import Engine
+from escalade.errors import InputError
+from escalade.interrupts import Interrupts
+from escalade.perturbation import Stream
+from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.recorders import Recorder, Row
+from escalade.rollout import Episodes, Job
+from escalade.run import RunFolder
+
+CONFIRMATION_EPISODES = 100
+_CHECKPOINT_SHARE = 50  # a checkpoint may take one part in this of the time since the last
+
+
+@dataclass
+class Progress:
+    """How far a run has come: the part of its state that is numbers."""
+
+    generation: int = 0
+    episodes: int = 0
+    env_steps: int = 0
+    seconds: float = 0.0
+    best_return: float | None = None
+    best_generation: int | None = None
+    eval_return_mean: float | None = None
+    eval_return_std: float | None = None
+    eval_episodes: int = 0
+    solved: bool = False
+    notes: dict[str, int] = field(default_factory=dict)
+
+
+class Trainer:
+    """Trains one policy in one run folder, from wherever the folder's state stands."""
+
+    def __init__(
+        self, config: Config, parts: Parts, engine: Engine, folder: RunFolder, recorders: Sequence[Recorder]
+    ) -> None:
+        self.config = config
+        self.parts = parts
+        self.engine = engine
+        self.folder = folder
+        self.recorders = recorders
+        self.strategy = make_strategy(config, parts.start, parts.table)
+        self.normalizer = Normalizer(len(parts.policy.observation_mean))
+        self.progress = Progress()
+        self.interrupts = Interrupts()
+        self._saved_at = -1
+        self._save_seconds = 0.0
+        self._last_save = time.monotonic()
+
+    def run(self) -> dict[str, Any]:
+        """Train until something says stop; the summary, which is also in summary.json."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # how many threads share a sum can change its last bit
+        try:
+            with self.interrupts:
+                self._save_if_due(force=self.progress.generation == 0)
+                reason = self._loop()
+                # The state is that of a whole generation: what was in flight is run again on resume.
+                self._save_if_due(force=True)
+                if reason not in ("solved", "interrupted"):
+                    self._evaluate_finally()
+                summary = self.summary(reason)
+                self.save_policy()
+                self.folder.write_summary(summary)
+            return summary
+        finally:
+            torch.set_num_threads(threads)
+
+    def _loop(self) -> str:
+        """Algorithm 2; why it ended."""
+        while (reason := self._reason_to_stop()) is None:
+            began = time.monotonic()
+            population = self.strategy.sample()
+            normalization = self.normalization
+            job = self._job(normalization, population=population, episodes=self.config.episodes_per_member)
+            try:
+                episodes = self._roll_out(job)
+                trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
+                self.progress.solved = self._evaluation(evaluated, normalization)
+            except KeyboardInterrupt:
+                return "interrupted"
+            if not self.progress.solved:  # a policy that met its target stays as it was confirmed
+                self.strategy.tell(trained.returns.reshape(population.size, -1).mean(axis=1))
+                self._merge_moments(trained, normalization)
+                self._report_nonfinite(job)
+            self._count(trained, began)
+            self._record(trained, evaluated, began)
+            self.progress.generation += not self.progress.solved
+            self._save_if_due()
+        return reason
+
+    def _roll_out(self, job: Job) -> Episodes:
+        """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
+        with self.interrupts.allowed():
+            return Episodes.of(self.engine.run(job, job.items))
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """What this generation's observations are normalised by."""
+        return self.normalizer.freeze() if self.config.normalize_observations else None
+
+    @property
+    def center(self) -> NDArray[np.float32]:
+        """The unperturbed policy's parameters, shape (dimension,)."""
+        return np.asarray(self.strategy.center.detach().numpy().copy())
+
+    def _job(self, normalization: Normalization | None, **what: Any) -> Job:
+        due = self.progress.generation % self.config.eval_every == 0
+        defaults = {"evaluations": self.config.eval_episodes if due else 0}
+        return Job(
+            seed=self.config.seed,
+            generation=self.progress.generation,
+            center=self.center,
+            normalization=normalization,
+            **(defaults | what),
+        )
+
+    def _reason_to_stop(self) -> str | None:
+        done, config = self.progress, self.config
+        if self.interrupts.requested:
+            return "interrupted"
+        if done.solved and config.target_return is not None:
+            return "solved"
+        if config.generations is not None and done.generation >= config.generations:
+            return "generations"
+        if config.env_steps is not None and done.env_steps >= config.env_steps:
+            return "env_steps"
+        if config.seconds is not None and done.seconds >= config.seconds:
+            return "seconds"
+        return None
+
+    def _evaluation(self, evaluated: Episodes, normalization: Normalization | None) -> bool:
+        """Take an evaluation in; whether it met the target and a fresh one confirmed it."""
+        if len(evaluated.returns) == 0:
+            return False
+        mean = self._remember(evaluated)
+        if self.progress.best_return is None or mean > self.progress.best_return:
+            self.progress.best_return, self.progress.best_generation = mean, self.progress.generation
+            self.save_policy(best=True)
+        target = self.config.target_return
+        if target is None or not mean >= target:
+            return False
+        job = self._job(
+            normalization, evaluations=CONFIRMATION_EPISODES, evaluation_stream=Stream.CONFIRMATION
+        )
+        confirmed = self._remember(self._roll_out(job))
+        if not confirmed >= target:
+            self._note(
+                f"generation {self.progress.generation}: an evaluation of {mean:.1f} was luck: "
+                f"{CONFIRMATION_EPISODES} fresh episodes give {confirmed:.1f}"
+            )
+            return False
+        return True
+
+    def _evaluate_finally(self) -> None:
+        """Evaluate the centre as the run leaves it."""
+        job = self._job(
+            self.normalization,
+            evaluations=self.config.eval_episodes,
+            evaluation_stream=Stream.CONFIRMATION,
+        )
+        with suppress(KeyboardInterrupt):  # the summary then holds the last evaluation there was
+            self._remember(self._roll_out(job))
+
+    def _remember(self, evaluated: Episodes) -> float:
+        mean = float(evaluated.returns.mean())
+        self.progress.eval_return_mean = mean
+        self.progress.eval_return_std = float(evaluated.returns.std())
+        self.progress.eval_episodes = len(evaluated.returns)
+        return mean
+
+    def _merge_moments(self, trained: Episodes, normalization: Normalization | None) -> None:
+        if normalization is None:
+            return
+        # In member order: the last bit of a sum depends on it.
+        for length, (total, squares) in zip(trained.lengths.tolist(), trained.moments, strict=True):
+            self.normalizer.merge(length, normalization.mean, total, squares)
+
+    def _count(self, trained: Episodes, began: float) -> None:
+        self.progress.episodes += len(trained.lengths)
+        self.progress.env_steps += int(trained.lengths.sum())
+        self.progress.seconds += time.monotonic() - began
+
+    def _record(self, trained: Episodes, evaluated: Episodes, began: float) -> None:
+        done, strategy = self.progress, self.strategy
+        returns = trained.returns[np.isfinite(trained.returns)]
+        spread = returns if len(returns) else np.full(1, np.nan)
+        evaluation = float(evaluated.returns.mean()) if len(evaluated.returns) else None
+        rank = None
+        if evaluation is not None:
+            means = trained.returns.reshape(-1, self.config.episodes_per_member).mean(axis=1)
+            rank = 1 + int((means > evaluation).sum())
+            self._explain_rank(rank, len(means), bool((means == means[0]).all()))
+        row = Row(
+            generation=done.generation + 1,
+            episodes=done.episodes,
+            env_steps=done.env_steps,
+            seconds=round(done.seconds, 4),
+            return_mean=float(spread.mean()),
+            return_std=float(spread.std()),
+            return_min=float(spread.min()),
+            return_max=float(spread.max()),
+            episode_length_mean=float(trained.lengths.mean()),
+            eval_return_mean=evaluation,
+            unperturbed_rank=rank,
+            sigma=strategy.sigma,
+            lr=strategy.lr,
+            update_ratio=strategy.update_ratio,
+            steps_per_second=round(int(trained.lengths.sum()) / max(time.monotonic() - began, 1e-9), 1),
+        )
+        for recorder in self.recorders:
+            recorder.generation(row)
+
+    def _note(self, text: str, once: str | None = None) -> None:
+        """Say something; of a kind that could repeat itself, only the 1st, 10th, 100th time."""
+        if once is not None:
+            count = self.progress.notes[once] = self.progress.notes.get(once, 0) + 1
+            if count not in (1, 10, 100, 1000, 10_000):
+                return
+            text += f" ({count} times so far)" if count > 1 else ""
+        for recorder in self.recorders:
+            recorder.note(text)
+
+    def _explain_rank(self, rank: int, members: int, all_equal: bool) -> None:
+        if all_equal:
+            self._note(
+                f"generation {self.progress.generation}: all members have the same fitness, so there is "
+                "nothing to learn from: a larger --sigma or longer episodes may tell them apart",
+                once="equal",
+            )
+        elif rank == 1 and members > 2:
+            self._note(
+                f"generation {self.progress.generation}: the unperturbed policy beats every member (rank 1 "
+                f"of {members + 1}): noise only harms it, so the gradient is uninformative; a smaller "
+                "--sigma may help",
+                once="rank",
+            )
+
+    def _report_nonfinite(self, job: Job) -> None:
+        if not self.strategy.nonfinite:
+            return
+        member = self.strategy.nonfinite[0]
+        item = member * job.episodes
+        seed = int(job.episode_seeds(np.array([item]))[0])
+        others = len(self.strategy.nonfinite) - 1
+        self._note(
+            f"generation {job.generation}: member {member} returned NaN or infinity (episode seed {seed})"
+            + (f", and {others} more members did" if others else "")
+            + "; it counts as the worst of its generation",
+            once="nonfinite",
+        )
+
+    def _save_if_due(self, force: bool = False) -> None:
+        """Save, unless it would take more than its share of the time."""
+        done = self.progress
+        kept = self.config.snapshot_every and done.generation % self.config.snapshot_every == 0
+        due = time.monotonic() - self._last_save >= _CHECKPOINT_SHARE * self._save_seconds
+        news = done.generation != self._saved_at or done.solved
+        if not news or not (force or due or kept):
+            return
+        began = time.monotonic()
+        self.folder.checkpoints.save(done.generation, *self.state(), self.config.snapshot_every)
+        self._saved_at, self._last_save = done.generation, time.monotonic()
+        self._save_seconds = self._last_save - began
+
+    def state(self) -> tuple[Tensors, State]:
+        """Everything that :meth:`load` needs to go on bit for bit."""
+        strategy = self.strategy.state_dict()
+        tensors = {
+            f"strategy.{name}": value.numpy()
+            for name, value in strategy.items()
+            if isinstance(value, torch.Tensor)
+        }
+        numbers = {name: value for name, value in strategy.items() if not isinstance(value, torch.Tensor)}
+        moments = self.normalizer
+        tensors |= {"normalizer.mean": moments.mean, "normalizer.squares": moments.squares}
+        tensors["normalizer.count"] = np.array([moments.count])
+        config = {name: value for name, value in asdict(self.config).items() if value is not None}
+        return tensors, {
+            "config": config,
+            "strategy": numbers,
+            "progress": asdict(self.progress),
+            "versions": versions(),
+        }
+
+    def load(self, tensors: Tensors, state: State) -> None:
+        """Take over a checkpoint.
+
+        Raises:
+            InputError: it belongs to another policy or strategy.
+        """
+        strategy: dict[str, Any] = dict(state["strategy"])
+        for name, value in tensors.items():
+            if name.startswith("strategy."):
+                strategy[name.removeprefix("strategy.")] = torch.from_numpy(value.copy())
+        self.strategy.load_state_dict(strategy)
+        if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
+            raise InputError("the checkpoint's observations have another size than the environment's")
+        self.normalizer.count = float(tensors["normalizer.count"][0])
+        self.normalizer.mean = tensors["normalizer.mean"].copy()
+        self.normalizer.squares = tensors["normalizer.squares"].copy()
+        self.progress = Progress(**state["progress"])
+        self._saved_at = self.progress.generation
+        if state["versions"] != versions():
+            self._note(
+                f"the run was saved under {state['versions']}, this is {versions()}: last bits may differ"
+            )
+
+    def save_policy(self, best: bool = False) -> None:
+        """Write the unperturbed policy as it stands."""
+        policy = self.parts.policy
+        policy.set(self.center, self.normalization)
+        policy.save(self.folder.best if best else self.folder.policy)
+
+    def params_sha256(self) -> str:
+        """Digest of the centre and the normaliser: what "the same bits" means."""
+        moments = self.normalizer
+        total = hashlib.sha256(self.center.tobytes())
+        for part in (np.array([moments.count]), moments.mean, moments.squares):
+            total.update(part.astype(np.float64).tobytes())
+        return total.hexdigest()
+
+    def summary(self, reason: str) -> dict[str, Any]:
+        """What summary.json holds."""
+        done, config = self.progress, self.config
+        return {
+            "env": config.env,
+            "strategy": config.strategy,
+            "seed": config.seed,
+            "generations": done.generation,
+            "episodes": done.episodes,
+            "env_steps": done.env_steps,
+            "seconds": round(done.seconds, 3),
+            "steps_per_second": round(done.env_steps / done.seconds, 1) if done.seconds else 0.0,
+            "eval_return_mean": done.eval_return_mean,
+            "eval_return_std": done.eval_return_std,
+            "eval_episodes": done.eval_episodes,
+            "best_eval_return": done.best_return,
+            "best_generation": done.best_generation,
+            "target_return": config.target_return,
+            "solved": done.solved,
+            "stop_reason": reason,
+            "params_sha256": self.params_sha256(),
+            "backend": config.backend,
+            "workers": config.worker_count,
+            "versions": versions(),
+        }
+
+
+def config_of(state: State) -> Config:
+    """The config that a checkpoint records."""
+    return Config(**from_values(state["config"], "checkpoint"))
+
+
+def versions() -> dict[str, str]:
+    """Of everything that can change a last bit."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": str(torch.__version__),
+        "machine": platform.machine(),
+    }
