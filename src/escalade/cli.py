@@ -183,6 +183,7 @@ def _report(run: Run) -> int:
         )
     words = {
         "solved": f"solved: {summary['env']} reached its target of {summary['target_return']}",
+        "callback": "stopped by a callback",
         "interrupted": f"interrupted; go on with: escalade resume {run.folder.path}",
     }
     print(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from escalade import cutoff
 from escalade.errors import InputError, nearest
 from escalade.shaping import SHAPINGS
 from escalade.strategies import schedules
@@ -39,6 +40,7 @@ class Config:
     env_kwargs: dict[str, Any] = _option({}, "arguments of the environment, as JSON")
     backend: Literal["auto", "gymnasium", "envpool"] = _option("auto", "who steps the environment")
     max_episode_steps: int | None = _option(None, "cut episodes after this many steps")
+    cutoff: int | str | None = _option(None, f"cap on the population's episodes: {cutoff.FORMS}")
     seed: int = _option(0, "the same seed gives the same bits")
 
     strategy: str = _option("openai-es", f"how the centre moves: {', '.join(STRATEGIES)}")
@@ -167,6 +169,7 @@ def _check(config: Config) -> None:
         raise InputError(f"--policy {config.policy!r} must be linear, mlp or package.module:factory")
     schedules.parse(config.sigma, "--sigma")
     schedules.parse(config.lr, "--lr")
+    cutoff.parse(config.cutoff)
     if STRATEGIES[config.strategy].pairs and config.population % 2:
         raise InputError(
             f"--population {config.population} is odd, but {config.strategy} needs mirrored pairs: "

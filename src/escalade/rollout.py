@@ -64,11 +64,20 @@ class Job:
     evaluations: int = 0
     evaluation_stream: Stream = Stream.EVALUATION
     normalization: Normalization | None = None
+    cap: int | None = None
+    """Steps after which a member's episode is cut; evaluations are not."""
+    first: int = 0
+    """The member that item 0 belongs to, when a generation grows by further members."""
+
+    @property
+    def members(self) -> int:
+        """How many members' episodes this job holds."""
+        return self.population.size - self.first if self.population else 0
 
     @property
     def training_items(self) -> int:
         """How many items are episodes of members."""
-        return self.population.size * self.episodes if self.population else 0
+        return self.members * self.episodes
 
     @property
     def items(self) -> int:
@@ -77,13 +86,14 @@ class Job:
 
     def member(self, item: int) -> int | None:
         """Whose episode an item is; None for the unperturbed policy's."""
-        return item // self.episodes if item < self.training_items else None
+        return self.first + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Episode seeds. Mirrored members share theirs, so that their difference is the policies'."""
         trained = self.training_items
         member, episode = np.divmod(items, self.episodes)
-        training = seeds(self.seed, Stream.EPISODE, self.generation, member // 2, episode)
+        pair = (self.first + member) // 2
+        training = seeds(self.seed, Stream.EPISODE, self.generation, pair, episode)
         evaluation = seeds(self.seed, self.evaluation_stream, self.generation, items - trained)
         return np.where(items < trained, training, evaluation)
 
@@ -252,6 +262,9 @@ class Rollouts:
         self._observations[rows] = observations
         self._return[rows] += rewards
         self._length[rows] += 1
+        if self.job.cap is not None:
+            trained = self._item[rows] < self.job.training_items
+            ended = ended | (trained & (self._length[rows] >= self.job.cap))
         return ended
 
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:

@@ -25,7 +25,7 @@ from escalade.recorders.plot import plot_runs, plotting_available
 from escalade.recorders.video import record_episode
 from escalade.rollout import Episodes, Job
 from escalade.run import RunFolder
-from escalade.trainer import Trainer, config_of
+from escalade.trainer import Callback, Trainer, config_of
 
 RESUMABLE = (
     "generations",
@@ -75,13 +75,15 @@ def train(
     preset: str | None = "auto",
     verbose: bool = True,
     recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> Run:
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
 
     ``preset`` is ``auto`` (the environment's own, where there is one), a name, or None for plain
     defaults; options win over it. ``network`` trains a module of yours, which maps flattened
-    observations (batch, inputs) to action outputs (batch, outputs).
+    observations (batch, inputs) to action outputs (batch, outputs). ``callbacks`` are called after
+    every generation with a :class:`escalade.trainer.View`; one that returns True stops the run.
 
     Raises:
         InputError: an option is wrong; the message names it and the mend.
@@ -89,7 +91,7 @@ def train(
     """
     values = from_values(options)
     config = Config(**(presets.options(env, preset) | {"env": env} | values))
-    return train_config(config, network=network, verbose=verbose, recorders=recorders)
+    return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
 
 
 def train_config(
@@ -98,12 +100,13 @@ def train_config(
     network: nn.Module | None = None,
     verbose: bool = True,
     recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder."""
     parts = make_parts(config, network)
     config = _with_backend(config, parts)
     folder = RunFolder.create(config)
-    return _run(config, parts, folder, verbose, recorders)
+    return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 
 
 def resume(
@@ -112,6 +115,7 @@ def resume(
     network: nn.Module | None = None,
     verbose: bool = True,
     recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
     **changes: Any,
 ) -> Run:
     """Go on with a run from its latest whole checkpoint, bit for bit.
@@ -135,7 +139,7 @@ def resume(
     if config.target_return != before.target_return:
         state["progress"]["solved"] = False
     parts = make_parts(config, network)
-    return _run(config, parts, folder, verbose, recorders, (tensors, state, problems))
+    return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks), (tensors, state, problems))
 
 
 def evaluate(
@@ -195,12 +199,20 @@ def render(
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
 
+@dataclass(frozen=True)
+class _Listeners:
+    """Who is told of a run."""
+
+    verbose: bool
+    recorders: Sequence[Recorder]
+    callbacks: Sequence[Callback]
+
+
 def _run(
     config: Config,
     parts: Parts,
     folder: RunFolder,
-    verbose: bool,
-    recorders: Sequence[Recorder],
+    listeners: _Listeners,
     saved: tuple[Tensors, State, list[str]] | None = None,
 ) -> Run:
     engine: Engine | None = None
@@ -211,10 +223,10 @@ def _run(
             generation = int(saved[1]["progress"]["generation"])
             folder.checkpoints.drop_after(generation)
             rewind(folder.progress, generation)
-        told += [ProgressFile(folder.progress), *recorders]
-        if verbose:
+        told += [ProgressFile(folder.progress), *listeners.recorders]
+        if listeners.verbose:
             told.append(make_console(_goals(config, parts)))
-        trainer = Trainer(config, parts, engine, folder, told)
+        trainer = Trainer(config, parts, engine, folder, told, listeners.callbacks)
         if saved:
             for problem in saved[2]:
                 _note(told, f"{problem}: going on from the checkpoint before it")

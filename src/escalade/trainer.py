@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from escalade import cutoff
 from escalade.build import Parts, make_strategy
 from escalade.checkpoint import State, Tensors
 from escalade.config import Config, from_values
@@ -22,6 +24,7 @@ from escalade.errors import InputError
 from escalade.interrupts import Interrupts
 from escalade.perturbation import Stream
 from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.policies.policy import Policy
 from escalade.recorders import Recorder, Row
 from escalade.rollout import Episodes, Job
 from escalade.run import RunFolder
@@ -44,23 +47,49 @@ class Progress:
     eval_return_std: float | None = None
     eval_episodes: int = 0
     solved: bool = False
+    cap: int | None = None
     notes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class View:
+    """A generation as callbacks see it; nothing in it can move the run."""
+
+    row: Row
+    config: Config
+    center: NDArray[np.float32]
+    """The unperturbed policy's parameters after the generation, shape (dimension,), read-only."""
+    normalization: Normalization | None
+    policy: Callable[[], Policy]
+    """Makes an nn.Module of that policy; it is the caller's own."""
+
+
+Callback = Callable[[View], bool | None]
+"""Called after every generation; True stops the run."""
 
 
 class Trainer:
     """Trains one policy in one run folder, from wherever the folder's state stands."""
 
     def __init__(
-        self, config: Config, parts: Parts, engine: Engine, folder: RunFolder, recorders: Sequence[Recorder]
+        self,
+        config: Config,
+        parts: Parts,
+        engine: Engine,
+        folder: RunFolder,
+        recorders: Sequence[Recorder] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.config = config
         self.parts = parts
         self.engine = engine
         self.folder = folder
         self.recorders = recorders
+        self.callbacks = callbacks
         self.strategy = make_strategy(config, parts.start, parts.table)
         self.normalizer = Normalizer(len(parts.policy.observation_mean))
-        self.progress = Progress()
+        self.cutoff = cutoff.parse(config.cutoff)
+        self.progress = Progress(cap=self.cutoff.start)
         self.interrupts = Interrupts()
         self._saved_at = -1
         self._save_seconds = 0.0
@@ -91,7 +120,12 @@ class Trainer:
             began = time.monotonic()
             population = self.strategy.sample()
             normalization = self.normalization
-            job = self._job(normalization, population=population, episodes=self.config.episodes_per_member)
+            job = self._job(
+                normalization,
+                population=population,
+                episodes=self.config.episodes_per_member,
+                cap=self.progress.cap,
+            )
             try:
                 episodes = self._roll_out(job)
                 trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
@@ -102,11 +136,29 @@ class Trainer:
                 self.strategy.tell(trained.returns.reshape(population.size, -1).mean(axis=1))
                 self._merge_moments(trained, normalization)
                 self._report_nonfinite(job)
+                self.progress.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
             self._count(trained, began)
-            self._record(trained, evaluated, began)
+            row = self._record(trained, evaluated, began)
             self.progress.generation += not self.progress.solved
             self._save_if_due()
+            if self._call_back(row):
+                return "callback"
         return reason
+
+    def _call_back(self, row: Row) -> bool:
+        """Show the generation to every callback; whether one wants the run to stop."""
+        if not self.callbacks:
+            return False
+        center = self.center
+        center.flags.writeable = False
+        view = View(row, self.config, center, self.normalization, self._policy)
+        answers = [callback(view) for callback in self.callbacks]
+        return any(answers)
+
+    def _policy(self) -> Policy:
+        policy = copy.deepcopy(self.parts.policy)
+        policy.set(self.center, self.normalization)
+        return policy
 
     def _roll_out(self, job: Job) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
@@ -200,7 +252,7 @@ class Trainer:
         self.progress.env_steps += int(trained.lengths.sum())
         self.progress.seconds += time.monotonic() - began
 
-    def _record(self, trained: Episodes, evaluated: Episodes, began: float) -> None:
+    def _record(self, trained: Episodes, evaluated: Episodes, began: float) -> Row:
         done, strategy = self.progress, self.strategy
         returns = trained.returns[np.isfinite(trained.returns)]
         spread = returns if len(returns) else np.full(1, np.nan)
@@ -229,6 +281,7 @@ class Trainer:
         )
         for recorder in self.recorders:
             recorder.generation(row)
+        return row
 
     def _note(self, text: str, once: str | None = None) -> None:
         """Say something; of a kind that could repeat itself, only the 1st, 10th, 100th time."""

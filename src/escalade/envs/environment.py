@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -15,7 +16,7 @@ from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from escalade.envs.quiet import quiet
+from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space, is_vector
 from escalade.errors import EnvironmentFailure, InputError, nearest
 
@@ -78,7 +79,7 @@ class Environment:
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One plain Gymnasium environment."""
         extra = {} if render_mode is None else {"render_mode": render_mode}
-        with quiet():
+        with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             return gymnasium.make(
                 self.spec,
                 max_episode_steps=self.max_episode_steps,

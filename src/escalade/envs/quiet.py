@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -33,3 +36,21 @@ def quiet() -> Iterator[None]:
             os.dup2(copy, fd)
             os.close(copy)
         os.close(nowhere)
+
+
+@contextmanager
+def mujoco_quiet() -> Iterator[None]:
+    """Keep MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``.
+
+    With a handler of ours in place it writes neither; what is simulated later may warn again.
+    """
+    mujoco: Any = importlib.import_module("mujoco") if importlib.util.find_spec("mujoco") else None
+    if not hasattr(mujoco, "set_mju_user_warning"):
+        yield
+        return
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)

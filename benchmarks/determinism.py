@@ -1,0 +1,124 @@
+"""The same seed gives the same bits: checked the hard way.
+
+    python benchmarks/determinism.py [ENV ...]
+
+For each environment and backend, one run in a single process is the reference. Then, through the
+real command: other numbers of workers; the run killed with SIGKILL at 20 random moments and
+resumed each time; a run whose workers are killed with SIGKILL again and again. All must end with
+the same ``params_sha256``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+ENVIRONMENTS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]
+GENERATIONS = 40
+KILLS = 20
+SETTINGS = ["--preset", "none", "--population", "32", "--sigma", "0.1", "--lr", "0.05", "--seed", "7"]
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "escalade", *words]
+
+
+def train(env: str, backend: str, folder: Path, *more: str) -> list[str]:
+    budget = ["--generations", str(GENERATIONS), "--run-dir", str(folder)]
+    return command("train", env, "--backend", backend, *SETTINGS, *budget, *more)
+
+
+def digest(folder: Path) -> str:
+    return str(json.loads((folder / "summary.json").read_text())["params_sha256"])
+
+
+def run(words: list[str]) -> None:
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
+    """Kill the run at random moments, resuming each time; how often it was still running."""
+    chance = random.Random(1)
+    words, kills = train(env, backend, folder), 0
+    while kills < KILLS:
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        try:
+            # From the middle of start-up to a few generations in.
+            process.wait(chance.uniform(0.5, 3.0 + 2.5 * seconds / KILLS))
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            started = (folder / "checkpoints").is_dir() and any((folder / "checkpoints").glob("*.safetensors"))
+            words = command("resume", str(folder)) if started else words
+            if not started and folder.exists():
+                subprocess.run(["rm", "-rf", str(folder)], check=True)
+    if not (folder / "summary.json").exists():
+        run(command("resume", str(folder)))
+    return kills
+
+
+def workers_killed(env: str, backend: str, folder: Path) -> int:
+    """Kill a random worker again and again while the run goes on; how many died."""
+    chance, deaths = random.Random(2), 0
+    process = subprocess.Popen(train(env, backend, folder), stdout=subprocess.DEVNULL)
+    watched = psutil.Process(process.pid)
+    done = threading.Event()
+    while process.poll() is None and not done.wait(chance.uniform(0.1, 0.6)):
+        try:
+            servers = [child for child in watched.children() if child.children()]
+            workers = [worker for server in servers for worker in server.children()]
+            if workers and (folder / "progress.csv").exists():
+                os.kill(chance.choice(workers).pid, signal.SIGKILL)
+                deaths += 1
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            continue
+    if process.returncode != 0:
+        raise SystemExit(f"the run failed with exit code {process.returncode}")
+    return deaths
+
+
+def check(env: str, backend: str) -> bool:
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        began = time.monotonic()
+        run(train(env, backend, base / "w0", "--workers", "0"))
+        seconds = time.monotonic() - began
+        found = {"workers 0": digest(base / "w0")}
+        for count in (1, 2, 3):
+            run(train(env, backend, base / f"w{count}", "--workers", str(count)))
+            found[f"workers {count}"] = digest(base / f"w{count}")
+        kills = killed(env, backend, base / "killed", seconds)
+        found[f"SIGKILL and resume, {kills} times"] = digest(base / "killed")
+        deaths = workers_killed(env, backend, base / "deaths")
+        found[f"{deaths} workers killed"] = digest(base / "deaths")
+    reference = found["workers 0"]
+    for what, sha in found.items():
+        print(f"| {env} | {backend} | {what} | {sha[:16]} | {'same' if sha == reference else 'DIFFERENT'} |", flush=True)
+    return len(set(found.values())) == 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("environments", nargs="*", default=ENVIRONMENTS)
+    parser.add_argument("--backends", nargs="*", default=["gymnasium", "envpool"])
+    arguments = parser.parse_args()
+    print("| environment | backend | run | params_sha256 | |\n| --- | --- | --- | --- | --- |")
+    good = [check(env, backend) for env in arguments.environments for backend in arguments.backends]
+    raise SystemExit(0 if all(good) else 1)
+
+
+if __name__ == "__main__":
+    main()
