@@ -20,8 +20,20 @@ from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout import RolloutSetup
-from escalade.strategies import ARS, OpenAIES, Strategy
-from escalade.strategies.openai_es import OptimizerFactory
+from escalade.strategies import (
+    ARS,
+    CEM,
+    CMAES,
+    PGPE,
+    SNES,
+    ClipUp,
+    OpenAIES,
+    SepCMAES,
+    SimpleGaussian,
+    Strategy,
+)
+from escalade.strategies.names import STRATEGIES
+from escalade.strategies.optimizers import OptimizerFactory
 
 
 @dataclass
@@ -73,34 +85,40 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
 
 
 def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
-    """The config's strategy with its centre at ``start``, shape (dimension,)."""
-    return _STRATEGIES[config.strategy](
-        config, start, population=config.population, seed=config.seed, table=table
-    )
+    """The config's strategy with its centre at ``start``, shape (dimension,).
 
-
-def _openai_es(config: Config, start: NDArray[np.float32], **common: Any) -> Strategy:
-    return OpenAIES(
-        start,
-        sigma=config.sigma,
-        optimizer=_optimizer(config),
-        lr=config.lr,
-        weight_decay=config.weight_decay,
-        shaping=config.shaping,
-        **common,
-    )
-
-
-def _ars(config: Config, start: NDArray[np.float32], **common: Any) -> Strategy:
-    return ARS(start, sigma=config.sigma, lr=config.lr, top=config.top_directions, **common)
+    Options that are None are left to the strategy's own defaults.
+    """
+    options: dict[str, Any] = {"population": config.population, "sigma": config.sigma}
+    if config.strategy == "ars":
+        options["top"] = config.top_directions
+    if STRATEGIES[config.strategy].steps:
+        options |= {"weight_decay": config.weight_decay, "shaping": config.shaping}
+        if config.optimizer is not None:
+            options["optimizer"] = _optimizer(config)
+    if config.lr is not None:
+        options["lr"] = config.lr
+    return _CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
 
 
 def _optimizer(config: Config) -> OptimizerFactory:
-    # The learning rate is set from the schedule before every step.
-    if config.optimizer == "sgd":
-        # dampening makes the velocity a mean of gradients, v = m v + (1 - m) g, as in the paper's code
-        return partial(torch.optim.SGD, lr=1.0, momentum=config.momentum, dampening=config.momentum)
-    return partial(torch.optim.Adam, lr=1.0)
+    """The named optimiser; a schedule, where there is one, sets its learning rate before every step."""
+    match config.optimizer:
+        case "sgd":
+            # dampening makes the velocity a mean of gradients, v = m v + (1 - m) g, as in the paper's code
+            return partial(torch.optim.SGD, lr=0.01, momentum=config.momentum, dampening=config.momentum)
+        case "clipup":
+            return partial(ClipUp, momentum=config.momentum)
+    return partial(torch.optim.Adam, lr=0.01)
 
 
-_STRATEGIES: dict[str, Callable[..., Strategy]] = {"openai-es": _openai_es, "ars": _ars}
+_CLASSES: dict[str, Callable[..., Strategy]] = {
+    "openai-es": OpenAIES,
+    "ars": ARS,
+    "pgpe": PGPE,
+    "snes": SNES,
+    "simple-gaussian": SimpleGaussian,
+    "cem": CEM,
+    "sep-cma-es": SepCMAES,
+    "cma-es": CMAES,
+}

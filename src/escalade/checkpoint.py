@@ -27,6 +27,10 @@ State = dict[str, Any]
 
 _NAME = re.compile(r"^generation-(\d+)\.safetensors$")
 _KEPT = 2
+_USERS = frozenset(  # what a write fails of when the path is wrong, and not the disk
+    (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.EEXIST)
+    + (errno.ENAMETOOLONG, errno.ELOOP)
+)
 
 
 class Damaged(InputError):
@@ -95,7 +99,7 @@ def storage(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):
+        if problem.errno in _USERS:
             raise InputError(
                 f"{path} cannot be written ({problem.strerror}): choose another --run-dir"
             ) from None

@@ -139,7 +139,7 @@ def _given(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values:
 def _whole(name: str, text: str | None, least: int) -> int | None:
     if text is None:
         return None
-    if not text.isdigit() or int(text) < least:
+    if not text.isdecimal() or int(text) < least:
         raise InputError(f"{name} {text!r} must be a whole number of at least {least}")
     return int(text)
 
@@ -232,6 +232,7 @@ def _render(parsed: argparse.Namespace) -> int:
     output = Path(parsed.output) if parsed.output else folder.path / "video.mp4"
     most = _whole("--max-steps", parsed.max_steps, 1)
     given = _given(parsed)
+    folder.read_config().replace(**given)  # checks the values
     from escalade.session import render
 
     total, steps = render(parsed.run, output, checkpoint=parsed.checkpoint, max_steps=most, **given)

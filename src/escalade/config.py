@@ -45,10 +45,19 @@ class Config:
 
     strategy: str = _option("openai-es", f"how the centre moves: {', '.join(STRATEGIES)}")
     population: int = _option(64, "members a generation")
+    min_episodes: int | None = _option(
+        None, "a generation grows by populations until it holds these episodes"
+    )
+    min_env_steps: int | None = _option(None, "likewise, until it holds these steps")
+    max_population: int | None = _option(None, "a generation grows no further than this")
     sigma: float | str = _option(0.05, f"noise scale: a number or a schedule ({schedules.FORMS})")
-    lr: float | str = _option(0.02, "step size: a number or a schedule")
-    optimizer: Literal["adam", "sgd"] = _option("adam", "for strategies that take a gradient step")
-    momentum: float = _option(0.9, "of sgd")
+    lr: float | str | None = _option(
+        None, "step size: a number or a schedule; the strategy's own when not given"
+    )
+    optimizer: Literal["adam", "sgd", "clipup"] | None = _option(
+        None, "for openai-es (adam when not given) and pgpe (clipup)"
+    )
+    momentum: float = _option(0.9, "of sgd and clipup")
     weight_decay: float = _option(0.0, "pull towards zero, added to the gradient")
     shaping: str = _option("centered-ranks", f"fitness to utilities: {', '.join(SHAPINGS)}")
     top_directions: int | None = _option(None, "ars: directions kept of population/2; all when not given")
@@ -90,7 +99,10 @@ class Config:
 
     def to_toml(self) -> str:
         """The TOML text that :func:`read_toml` reads back; options that are None are left out."""
-        lines = [f"{name} = {_toml(value)}" for name, value in vars(self).items() if value is not None]
+        values = dict(vars(self))
+        if _holds_null(self.env_kwargs):  # which TOML has not: the JSON text says it
+            values["env_kwargs"] = json.dumps(self.env_kwargs)
+        lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
         return "\n".join(lines) + "\n"
 
 
@@ -111,7 +123,7 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
     annotation = _HINTS[name]
     try:
         return _convert(annotation, value, text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{flag(name)} {value!r} is not valid: it takes {_describe(annotation)}") from None
 
 
@@ -152,7 +164,7 @@ def _check(config: Config) -> None:
     _named("strategy", config.strategy, STRATEGIES)
     _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
-    _at_least(config, 1, "generations", "env_steps", "top_directions")
+    _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
     _at_least(config, 0, "seed", "workers", "snapshot_every", "weight_decay", "action_noise", "momentum")
     _at_least(config, 2, "population")
     if config.seed >= 2**63:
@@ -168,12 +180,36 @@ def _check(config: Config) -> None:
     if config.policy not in ("linear", "mlp") and ":" not in config.policy:
         raise InputError(f"--policy {config.policy!r} must be linear, mlp or package.module:factory")
     schedules.parse(config.sigma, "--sigma")
-    schedules.parse(config.lr, "--lr")
+    if config.lr is not None:
+        schedules.parse(config.lr, "--lr")
+    _check_strategy(config)
     cutoff.parse(config.cutoff)
-    if STRATEGIES[config.strategy].pairs and config.population % 2:
+
+
+def _check_strategy(config: Config) -> None:
+    named = STRATEGIES[config.strategy]
+    if named.pairs and config.population % 2:
         raise InputError(
             f"--population {config.population} is odd, but {config.strategy} needs mirrored pairs: "
             f"use {config.population + 1}"
+        )
+    if config.population < named.smallest:
+        raise InputError(
+            f"--population {config.population} is too small for {config.strategy}: "
+            f"use at least {named.smallest}"
+        )
+    if named.adapts_sigma and ":" in str(config.sigma):
+        raise InputError(
+            f"--sigma {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
+            "give its first value"
+        )
+    growing = config.min_episodes is not None or config.min_env_steps is not None
+    if growing and not named.grows:
+        able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
+        raise InputError(f"--min-episodes and --min-env-steps do not work with {config.strategy}: use {able}")
+    if config.max_population is not None and config.max_population < config.population:
+        raise InputError(
+            f"--max-population {config.max_population} is below the --population of {config.population}"
         )
     if config.top_directions is not None and config.top_directions > config.population // 2:
         raise InputError(
@@ -211,7 +247,7 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
         parts = ([part for part in value.split(",") if part] if isinstance(value, str) else value) or ()
         return tuple(_convert(int, part, text) for part in parts)
     if origin is dict:
-        value = json.loads(value) if text else value
+        value = json.loads(value) if isinstance(value, str) else value
         if not isinstance(value, dict):
             raise TypeError
         return dict(value)
@@ -225,7 +261,7 @@ def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
         if choice is not type(None):
             try:
                 return _convert(choice, value, text)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 continue
     raise ValueError
 
@@ -276,15 +312,21 @@ def _describe(annotation: Any) -> str:
     return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[annotation]
 
 
+def _holds_null(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return value is None or any(_holds_null(item) for item in inner)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return json.dumps(value)  # a JSON string is a TOML basic string
+        # A JSON string is a TOML basic string, but for DEL and the escapes of what lies beyond 16 bits.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
     return repr(value)
 
 

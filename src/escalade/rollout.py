@@ -23,7 +23,7 @@ from escalade.policies.normalizer import CLIP, Normalization
 
 Vector = NDArray[np.float32]
 
-_PARAMETER_BYTES = 64 * 2**20  # of members' parameters in one batch
+_PARAMETER_BYTES = 32 * 2**20  # of members' parameters in one batch
 _MOST_ROWS = {"envpool": 1024, "gymnasium": 64}
 _DENSE_ENOUGH = 0.75  # share of rows still running under which a batch is packed
 _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
@@ -122,6 +122,14 @@ class Episodes:
         """Unpack what :class:`Rollouts` handed in."""
         rows = np.stack(results)
         return cls(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2:].reshape(len(rows), 2, -1))
+
+    def __add__(self, more: Episodes) -> Episodes:
+        """These episodes, then ``more``."""
+        return Episodes(
+            np.concatenate([self.returns, more.returns]),
+            np.concatenate([self.lengths, more.lengths]),
+            np.concatenate([self.moments, more.moments]),
+        )
 
     def __getitem__(self, part: slice) -> Episodes:
         return Episodes(self.returns[part], self.lengths[part], self.moments[part])

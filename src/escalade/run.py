@@ -61,6 +61,12 @@ class RunFolder:
             raise InputError(f"{path} is not a run folder: it has no config.toml")
         return folder
 
+    def untouched(self) -> bool:
+        """Whether nothing of the run was done yet: no checkpoint, and no row of progress."""
+        if self.checkpoints.generations():
+            return False
+        return not self.progress.exists() or len(self.progress.read_bytes().splitlines()) <= 1
+
     def read_config(self) -> Config:
         """The config the run was started (or last resumed) with."""
         return Config(**(read_toml(self.config) | {"run_dir": str(self.path)}))

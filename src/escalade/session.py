@@ -133,6 +133,10 @@ def resume(
                 f"--{name.replace('_', '-')} cannot change in a resumed run: only "
                 f"{', '.join('--' + n.replace('_', '-') for n in RESUMABLE)} can"
             )
+    if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
+        config = folder.read_config().replace(**values)
+        folder.checkpoints.drop_after(0)
+        return _run(config, make_parts(config, network), folder, _Listeners(verbose, recorders, callbacks))
     tensors, state, problems = folder.checkpoints.load_latest()
     before = config_of(state)
     config = before.replace(**values, run_dir=str(folder.path))
@@ -222,7 +226,7 @@ def _run(
         if saved:
             generation = int(saved[1]["progress"]["generation"])
             folder.checkpoints.drop_after(generation)
-            rewind(folder.progress, generation)
+            lost = rewind(folder.progress, generation)
         told += [ProgressFile(folder.progress), *listeners.recorders]
         if listeners.verbose:
             told.append(make_console(_goals(config, parts)))
@@ -231,13 +235,14 @@ def _run(
             for problem in saved[2]:
                 _note(told, f"{problem}: going on from the checkpoint before it")
             trainer.load(*saved[:2])
-            _note(told, f"resuming {folder.path} after generation {trainer.progress.generation}")
+            again = f": {lost} later ones have no checkpoint and are run again" if lost else ""
+            _note(told, f"resuming {folder.path} after generation {trainer.progress.generation}{again}")
         summary = trainer.run()
     finally:
-        for recorder in told:
-            recorder.close()
         if engine is not None:
             engine.close()
+        for recorder in told:
+            recorder.close()
     if plotting_available() and summary["generations"]:
         plot_runs([folder.path], folder.curve, config.target_return)
     return Run(folder, summary, load(folder.policy, parts.policy.network))
@@ -275,7 +280,7 @@ def _saved(
         return config, to_vector(policy.network), policy.normalization
     if checkpoint == "latest":
         tensors, state, _ = checkpoints.load_latest()
-    elif checkpoint.isdigit() and int(checkpoint) in checkpoints.generations():
+    elif checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
         tensors, state = read(checkpoints.path(int(checkpoint)))
     else:
         there = ", ".join(map(str, checkpoints.generations()))

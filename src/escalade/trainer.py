@@ -8,7 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -118,22 +118,20 @@ class Trainer:
         """Algorithm 2; why it ended."""
         while (reason := self._reason_to_stop()) is None:
             began = time.monotonic()
-            population = self.strategy.sample()
             normalization = self.normalization
             job = self._job(
                 normalization,
-                population=population,
+                population=self.strategy.sample(),
                 episodes=self.config.episodes_per_member,
                 cap=self.progress.cap,
             )
             try:
-                episodes = self._roll_out(job)
-                trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
+                trained, evaluated = self._generation(job)
                 self.progress.solved = self._evaluation(evaluated, normalization)
             except KeyboardInterrupt:
                 return "interrupted"
             if not self.progress.solved:  # a policy that met its target stays as it was confirmed
-                self.strategy.tell(trained.returns.reshape(population.size, -1).mean(axis=1))
+                self.strategy.tell(trained.returns.reshape(-1, job.episodes).mean(axis=1))
                 self._merge_moments(trained, normalization)
                 self._report_nonfinite(job)
                 self.progress.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
@@ -159,6 +157,25 @@ class Trainer:
         policy = copy.deepcopy(self.parts.policy)
         policy.set(self.center, self.normalization)
         return policy
+
+    def _generation(self, job: Job) -> tuple[Episodes, Episodes]:
+        """Run a generation, grown until it is large enough: the members' episodes, and the evaluation's."""
+        episodes = self._roll_out(job)
+        trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
+        while self._too_small(trained):
+            before = self.strategy.population_size
+            self.strategy.grow()
+            more = replace(job, population=self.strategy.sample(), first=before, evaluations=0)
+            trained = trained + self._roll_out(more)
+        return trained, evaluated
+
+    def _too_small(self, trained: Episodes) -> bool:
+        config, members = self.config, self.strategy.population_size
+        if config.max_population is not None and members + config.population > config.max_population:
+            return False
+        return len(trained.lengths) < (config.min_episodes or 0) or int(trained.lengths.sum()) < (
+            config.min_env_steps or 0
+        )
 
     def _roll_out(self, job: Job) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import types
 from collections import deque
@@ -33,10 +34,13 @@ def warm_up(modules: list[str]) -> None:
     headless = {key: value for key, value in _ONE_THREAD.items() if key not in os.environ}
     # BLAS reads these when it is loaded, and one thread a worker is all that N workers need.
     os.environ.update(headless)
+    # The server and its workers inherit the mask: Ctrl-C is their owner's business, from the start.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         with _main_left_alone():
             forkserver.ensure_running()
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for key in headless:
             del os.environ[key]
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from escalade.envs.actions import ActionMap
 from escalade.envs.environment import Environment, SlotError, VectorEnvironment, may_use_envpool, resolve
+from escalade.errors import InputError
 
 __all__ = [
     "ActionMap",
@@ -22,7 +23,15 @@ def settle_backend(environment: Environment) -> Environment:
     """Replace the backend ``auto`` by the faster one that can run this environment.
 
     EnvPool where it has the environment, Gymnasium elsewhere: benchmarks/backends.py measures it.
+
+    Raises:
+        InputError: the backend was asked for by name and has no such environment.
     """
+    if environment.backend == "envpool":
+        from escalade.envs.envpool_backend import matches
+
+        if not matches(environment):
+            raise InputError(f"EnvPool has no {environment.id} with these spaces: use --backend gymnasium")
     if environment.backend != "auto":
         return environment
     if may_use_envpool(environment):

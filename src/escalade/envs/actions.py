@@ -149,7 +149,9 @@ class _Bounded(_Mapping):
     def __init__(self, space: spaces.Box, bounding: Bounding) -> None:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
-        self.low, self.high = low.astype(np.float32), high.astype(np.float32)
+        # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
+        self.inner = np.dtype(np.float64 if space.dtype == np.float64 else np.float32)
+        self.low, self.high = low.astype(self.inner), high.astype(self.inner)
         self.bounded = np.isfinite(low) & np.isfinite(high)
         self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
         self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)
@@ -162,5 +164,5 @@ class _Bounded(_Mapping):
             raw = np.where(self.bounded, self.middle + self.half * squashed, raw)
         if not self.unbounded:
             # minimum and maximum spare np.clip's overhead, which a small batch would feel
-            raw = np.minimum(np.maximum(raw, self.low), self.high)
+            raw = np.minimum(np.maximum(raw.astype(self.inner, copy=False), self.low), self.high)
         return raw.reshape(-1, *self.shape).astype(self.dtype, copy=False)

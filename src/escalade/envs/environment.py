@@ -112,13 +112,15 @@ def resolve(
     try:
         env = bare.make()
     except error.DependencyNotInstalled as problem:
-        raise InputError(f"environment {env_id} needs a package: {_pip_line(spec, problem)}") from problem
+        raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
-        raise InputError(f"environment {env_id} cannot be made: {_pip_line(spec, problem)}") from problem
-    except TypeError as problem:
+        raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
+    except (TypeError, ValueError, AssertionError) as problem:
         if kwargs:
             raise InputError(f"--env-kwargs {kwargs} do not fit {env_id}: {problem}") from problem
-        raise EnvironmentFailure(f"environment {env_id} failed to start: TypeError: {problem}") from problem
+        raise EnvironmentFailure(
+            f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
+        ) from problem
     except Exception as problem:
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
@@ -171,7 +173,8 @@ def _find(env_id: str) -> EnvSpec:
         raise InputError(f"unknown environment {env_id!r}{nearest(name, gymnasium.registry)}") from None
 
 
-def _pip_line(spec: EnvSpec, problem: Exception) -> str:
+def pip_line(spec: EnvSpec, problem: Exception) -> str:
+    """How to install the package that an environment misses."""
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for extra in ("mujoco", "box2d", "classic"):
         if f".{extra}" in entry:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from escalade.envs.environment import Environment
 from escalade.envs.quiet import quiet
 from escalade.envs.spaces import same
-from escalade.errors import InputError
 
 
 def matches(environment: Environment) -> bool:
@@ -43,8 +42,6 @@ class EnvPoolVector:
     refills = False
 
     def __init__(self, environment: Environment, slots: int) -> None:
-        if not matches(environment):
-            raise InputError(f"EnvPool has no {environment.id} with these spaces: use --backend gymnasium")
         self.slots = slots
         self._id = environment.id
         self._limit = environment.max_episode_steps

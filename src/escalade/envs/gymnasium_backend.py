@@ -34,11 +34,11 @@ class GymnasiumVector:
         self._discrete = isinstance(environment.action_space, spaces.Discrete)
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        while len(self._envs) <= int(slots.max()):
-            self._envs.append(self._environment.make())
         observations = np.empty((len(slots), self._size), self._dtype)
         row = 0
         try:
+            while len(self._envs) <= int(slots.max()):
+                self._envs.append(self._environment.make())
             for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
                 observation, _ = self._envs[slot].reset(seed=seed)
                 observations[row] = observation if self._plain else flatten(self._space, observation)

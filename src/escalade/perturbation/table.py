@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from collections.abc import Callable
 from multiprocessing import reduction
 from typing import Any
 
@@ -61,10 +62,11 @@ class NoiseTable:
         # Only while a process is being started: the descriptor itself travels, not the numbers.
         return _attach, (reduction.DupFd(self.fd), self.size)
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # An argument, because at the interpreter's end the module is emptied before its last tables go.
         fd, self.fd = getattr(self, "fd", -1), -1
         if fd >= 0:
-            os.close(fd)
+            close(fd)
 
 
 def _attach(fd: Any, size: int) -> NoiseTable:

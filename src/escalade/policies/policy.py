@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from torch import Tensor, nn
 
 from escalade.checkpoint import read, write
@@ -89,7 +90,7 @@ class Policy(nn.Module):
         with torch.no_grad():
             raw = self.forward(torch.from_numpy(flat)[None]).numpy()
         action = self._map(raw)[0]
-        return int(action) if np.ndim(action) == 0 else action
+        return int(action) if isinstance(self.actions.space, spaces.Discrete) else action
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
@@ -32,18 +33,20 @@ class ProgressFile:
         """A table has no place for notes."""
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # rows are flushed one by one: what is left could not be written
+            self._file.close()
 
 
-def rewind(path: Path, generations: int) -> None:
-    """Drop rows after the first ``generations``: a resumed run writes them again."""
+def rewind(path: Path, generations: int) -> int:
+    """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
     if not path.exists():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines()
+        return 0
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     kept = [line for line in lines[1:] if _generation(line) <= generations]
     text = io.StringIO()
     text.write("\n".join([",".join(COLUMNS), *kept]) + "\n")
     write_bytes(path, text.getvalue().encode())
+    return sum(generations < _generation(line) < float("inf") for line in lines[1:])
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:

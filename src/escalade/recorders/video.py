@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from gymnasium import error
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
-from escalade.envs.environment import headless
+from escalade.envs.environment import headless, pip_line
 from escalade.errors import EnvironmentFailure, InputError
 
 _FORMATS = (".mp4", ".gif")
@@ -47,9 +48,13 @@ def record_episode(
         raise InputError("videos need imageio: pip install 'escalade[video]'")
     if output.suffix.lower() not in _FORMATS:
         raise InputError(f"--output {output} must end in .mp4 or .gif")
+    if not output.parent.is_dir():
+        raise InputError(f"--output {output} cannot be written: there is no folder {output.parent}")
     headless()
     try:
         env = environment.make(render_mode="rgb_array")
+    except error.DependencyNotInstalled as problem:
+        raise _needs_package(environment, problem) from problem
     except Exception as problem:
         raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
     if "rgb_array" not in env.metadata.get("render_modes", ()):
@@ -62,6 +67,8 @@ def record_episode(
         temporary.replace(output)
     except (InputError, KeyboardInterrupt):
         raise
+    except error.DependencyNotInstalled as problem:
+        raise _needs_package(environment, problem) from problem
     except OSError as problem:
         raise InputError(f"--output {output} cannot be written: {problem.strerror or problem}") from None
     except Exception as problem:
@@ -72,6 +79,11 @@ def record_episode(
         temporary.unlink(missing_ok=True)
         env.close()
     return played.total, played.steps
+
+
+def _needs_package(environment: Environment, problem: Exception) -> InputError:
+    line = pip_line(environment.spec, problem)
+    return InputError(f"environment {environment.id} needs a package to draw: {line}")
 
 
 class _Played:

@@ -42,7 +42,7 @@ class ARS(GaussianStrategy):
             )
         self._sigma = parse(sigma, "sigma")
         self._lr = parse(lr, "lr")
-        self.top = top if top is not None else directions
+        self.top = top
 
     @property
     def sigma(self) -> float:
@@ -56,7 +56,7 @@ class ARS(GaussianStrategy):
         pairs = fitness.reshape(-1, 2)
         best = pairs.max(axis=1)
         # Directions that tie with the last one in are kept too: their order means nothing.
-        kept = best >= np.sort(best)[-self.top]
+        kept = best >= np.sort(best)[-(self.top or len(best))]
         spread = pairs[kept].std()
         if spread == 0:
             return

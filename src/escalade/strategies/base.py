@@ -75,7 +75,7 @@ class Strategy(ABC):
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         self.center: Tensor = start
-        self.population_size = population
+        self._first_population = self.population_size = population
         self.seed = seed
         self.direction = direction
         self.generation = 0
@@ -85,6 +85,13 @@ class Strategy(ABC):
         self._asked = False
         self._best: tuple[Tensor, float] | None = None
         self._history: list[tuple[float, float]] = []
+
+    def grow(self) -> None:
+        """Give this generation as many further members as it began with.
+
+        The members there are stay the same. Only this generation grows; :meth:`tell` ends it.
+        """
+        self.population_size += self._first_population
 
     @property
     def dimension(self) -> int:
@@ -140,6 +147,7 @@ class Strategy(ABC):
         norm = float(before.norm())
         self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
         self.generation += 1
+        self.population_size = self._first_population
 
     @property
     def result(self) -> Result:

@@ -4,21 +4,18 @@ to Reinforcement Learning", arXiv 1703.03864.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch.optim import Optimizer
 
 from escalade.errors import InputError
 from escalade.shaping import SHAPINGS
 from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
+from escalade.strategies.optimizers import OptimizerFactory, load_moments, save_moments
 from escalade.strategies.schedules import Schedule, parse
-
-OptimizerFactory = Callable[[Iterable[Tensor]], Optimizer]
 
 _ADAM = partial(torch.optim.Adam, lr=0.01)
 
@@ -77,13 +74,8 @@ class OpenAIES(GaussianStrategy):
         self.optimizer.step()
 
     def state_dict(self) -> State:
-        saved = self.optimizer.state_dict()["state"].get(0, {})
-        moments = {f"optimizer.{name}": value for name, value in saved.items() if value is not None}
-        return super().state_dict() | moments
+        return super().state_dict() | save_moments(self.optimizer)
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        prefix = "optimizer."
-        moments = {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": {0: moments} if moments else {}, "param_groups": groups})
+        load_moments(self.optimizer, state)

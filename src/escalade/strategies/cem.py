@@ -1,0 +1,67 @@
+"""The cross-entropy method with a diagonal Gaussian: de Boer, Kroese, Mannor, Rubinstein 2005, "A
+tutorial on the cross-entropy method"; its added noise: Szita and Lorincz 2006, "Learning Tetris
+using the noisy cross-entropy method".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.strategies.adaptive import AdaptiveStrategy, elite_count, elite_weights
+from escalade.strategies.base import Fitness
+from escalade.strategies.schedules import Schedule, parse
+
+
+class CEM(AdaptiveStrategy):
+    """Fit the Gaussian to the best fraction ``elite`` of its members.
+
+    With mean and standard deviation taken over the elite members ``x_i``:
+
+        ``centre += lr * (mean(x_i) - centre)``
+        ``sigma += sigma_lr * (sqrt(std(x_i)**2 + noise) - sigma)``
+
+    ``lr`` and ``sigma_lr`` are the tutorial's smoothing (1 is none). ``noise`` is a variance added
+    in each generation, best a schedule that falls to zero, so that the method does not stop early.
+    """
+
+    antithetic = False
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str | ArrayLike | Tensor = 0.1,
+        *,
+        elite: float = 0.2,
+        lr: float | str | Schedule = 1.0,
+        sigma_lr: float | str | Schedule = 1.0,
+        noise: float | str | Schedule | None = None,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(x0, population, sigma, **keywords)
+        self.elites = elite_count(elite, population)
+        self._lr = parse(lr, "lr")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr")
+        self._noise = None if noise is None else parse(noise, "noise")
+
+    @property
+    def lr(self) -> float:
+        return self._lr(self.generation)
+
+    def update(self, fitness: Fitness) -> None:
+        if (fitness == fitness[0]).all():
+            return
+        weights = elite_weights(fitness, self.elites)
+        mean = self.noise_sum(weights)
+        # Unbiased: dividing by k would shrink the search by sqrt(1 - 1/k) a generation by itself.
+        variance = self.square_sum(weights, mean) * (self.elites / (self.elites - 1))
+        variance = self.deviations.square() * variance
+        if self._noise is not None:
+            variance = variance + self._noise(self.generation)
+        self.center += self.lr * self.deviations * mean
+        change = torch.sqrt(variance) - self.deviations
+        self.deviations = self.deviations + self._sigma_lr(self.generation) * change

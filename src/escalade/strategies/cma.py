@@ -1,0 +1,186 @@
+"""CMA-ES: Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the equations and
+the default constants (its table 1) are numbered as there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import DensePopulation
+from escalade.perturbation.population import offsets
+from escalade.strategies.adaptive import share_ties
+from escalade.strategies.base import Fitness, State, Strategy
+from escalade.strategies.schedules import parse
+
+Matrix = NDArray[np.float64]
+
+_MATRICES = 6  # float64 (d, d) alive at once: C, its eigenvectors, and what eigh and the update need
+
+
+class CMAES(Strategy):
+    """Adapt the full covariance of the search, with active (negative) weights.
+
+    Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``; they have no
+    address of their own and are written out, and memory is O(dimension**2), time O(dimension**3) a
+    generation. For more than a few hundred parameters there is
+    :class:`~escalade.strategies.sep_cma.SepCMAES`.
+
+    ``sigma`` is the first step size; ``population`` None means ``4 + 3 * ln(dimension)``.
+
+    Raises:
+        InputError: the population is below 4, or the matrices would not fit in this host's memory.
+    """
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        **keywords: Any,
+    ) -> None:
+        n = torch.as_tensor(x0).numel()
+        population = default_population(n) if population is None else population
+        super().__init__(x0, population, **keywords)
+        _refuse_if_too_large(n)
+        self._set_constants(n, check_population(population))
+        self.step_size = first_step_size(sigma)
+        self.covariance: Matrix = np.eye(n)
+        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
+
+    def _set_constants(self, n: int, population: int) -> None:
+        mu = population // 2
+        raw = math.log((population + 1) / 2) - np.log(np.arange(1, population + 1))  # eq. 49
+        self.mu_eff = raw[:mu].sum() ** 2 / (raw[:mu] ** 2).sum()
+        mu_eff_minus = raw[mu:].sum() ** 2 / (raw[mu:] ** 2).sum()
+        m = self.mu_eff
+        self.c_sigma = (m + 2) / (n + m + 5)  # eq. 55
+        self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
+        self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)  # eq. 56
+        self.c_1 = 2 / ((n + 1.3) ** 2 + m)  # eq. 57
+        self.c_mu = min(1 - self.c_1, 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))  # eq. 58
+        least = min(  # eq. 50 to 52: how much all negative weights may take off together
+            1 + self.c_1 / self.c_mu,
+            1 + 2 * mu_eff_minus / (m + 2),
+            (1 - self.c_1 - self.c_mu) / (n * self.c_mu),
+        )
+        self.positive = np.maximum(raw, 0) / raw[raw > 0].sum()  # eq. 53, in order of rank
+        self.negative = np.minimum(raw, 0) * (least / -raw[raw < 0].sum())
+        self.chi = expected_norm(n)
+
+    @property
+    def sigma(self) -> float:
+        return self.step_size * float(np.sqrt(np.diag(self.covariance)).mean())
+
+    @cached_property
+    def _axes(self) -> tuple[Matrix, Matrix]:
+        """Eigenvectors and square roots of the eigenvalues of the covariance; made when needed."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return vectors, np.sqrt(np.maximum(values, 1e-30))
+
+    def _normals(self) -> Matrix:
+        """The generation's ``z``, shape (population, dimension), from the noise table."""
+        n = self.dimension
+        starts = offsets(self.seed, self.generation, self.population_size, self.table.size, n)
+        return np.stack([self.table.values[s : s + n] for s in starts]).astype(np.float64)
+
+    def sample(self) -> DensePopulation:
+        basis, lengths = self._axes
+        steps = (self._normals() * lengths) @ basis.T  # eq. 39
+        return DensePopulation((self.center.numpy() + self.step_size * steps).astype(np.float32))
+
+    def update(self, fitness: Fitness) -> None:
+        if (fitness == fitness[0]).all():
+            return
+        n, m = self.dimension, self.mu_eff
+        basis, lengths = self._axes
+        z = self._normals()
+        y = (z * lengths) @ basis.T
+        positive, negative = share_ties(self.positive, fitness), share_ties(self.negative, fitness)
+        step = positive @ y  # eq. 41
+        self.center += torch.from_numpy(self.step_size * step).to(self.center)  # eq. 42
+
+        c = self.c_sigma
+        whitened = basis @ (positive @ z)  # C^(-1/2) times the step
+        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * whitened  # eq. 43
+        length = float(np.linalg.norm(self.path_sigma))
+        self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))  # eq. 44
+
+        moving = heaviside(length, c, self.generation, n)
+        c = self.c_c
+        self.path_c = (1 - c) * self.path_c + moving * math.sqrt(c * (2 - c) * m) * step  # eq. 45
+        weights = positive + negative * (n / ((z**2).sum(axis=1) + 1e-8))  # eq. 46
+        lost = (1 - moving) * c * (2 - c)
+        keep = 1 + self.c_1 * lost - self.c_1 - self.c_mu * (positive + negative).sum()
+        covariance = keep * self.covariance + self.c_1 * np.outer(self.path_c, self.path_c)
+        covariance += self.c_mu * (y.T * weights) @ y  # eq. 47
+        self.covariance = (covariance + covariance.T) / 2
+        self.__dict__.pop("_axes", None)
+
+    def state_dict(self) -> State:
+        return super().state_dict() | {
+            "step_size": self.step_size,
+            "covariance": torch.from_numpy(self.covariance.copy()),
+            "path_sigma": torch.from_numpy(self.path_sigma.copy()),
+            "path_c": torch.from_numpy(self.path_c.copy()),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.step_size = float(state["step_size"])
+        for name in ("covariance", "path_sigma", "path_c"):
+            setattr(self, name, torch.as_tensor(state[name]).numpy().copy())
+        self.__dict__.pop("_axes", None)
+
+
+def default_population(dimension: int) -> int:
+    """``4 + 3 * ln(dimension)`` members (eq. 48)."""
+    return 4 + int(3 * math.log(dimension)) if dimension else 4
+
+
+def check_population(population: int) -> int:
+    """Return ``population``, or raise InputError where the constants have no meaning."""
+    if population < 4:
+        raise InputError(f"population {population} is too small for CMA-ES: it must be at least 4")
+    return population
+
+
+def first_step_size(sigma: float | str) -> float:
+    """The number that ``sigma`` is; InputError for a schedule, since CMA-ES adapts it."""
+    try:
+        return parse(float(sigma), "sigma")(0)
+    except (TypeError, ValueError):
+        raise InputError(f"sigma {sigma!r} must be a positive number: CMA-ES adapts it from there") from None
+
+
+def expected_norm(n: int) -> float:
+    """Expected length of a standard normal vector of ``n`` numbers."""
+    return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
+
+
+def heaviside(length: float, c_sigma: float, generation: int, n: int) -> float:
+    """0 while the step size is growing fast, so that the covariance does not grow as well; else 1."""
+    # The path of generation g (from 0) has been updated g + 1 times; h_sigma counts one more.
+    settled = math.sqrt(1 - (1 - c_sigma) ** (2 * (generation + 2)))
+    return 1.0 if length / settled < (1.4 + 2 / (n + 1)) * expected_norm(n) else 0.0
+
+
+def _refuse_if_too_large(n: int) -> None:
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on Windows
+        memory = 8 * 2**30
+    needed = _MATRICES * 8 * n * n
+    if needed > memory / 2:
+        raise InputError(
+            f"full CMA-ES of dimension {n} needs {needed / 2**30:.0f} GiB for its covariance, more than half"
+            f" of this host's {memory / 2**30:.0f} GiB: use SepCMAES or SNES, whose memory is O(dimension)"
+        )

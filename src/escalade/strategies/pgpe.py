@@ -1,0 +1,96 @@
+"""PGPE with symmetric sampling: Sehnke et al. 2010, "Parameter-exploring policy gradients", Neural
+Networks 23(4), in the form of Toklu, Liskowski, Srivastava 2020, arXiv 2008.02387, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.shaping import SHAPINGS
+from escalade.strategies.adaptive import AdaptiveStrategy
+from escalade.strategies.base import Fitness, State
+from escalade.strategies.clipup import ClipUp
+from escalade.strategies.optimizers import OptimizerFactory, load_moments, save_moments
+from escalade.strategies.schedules import Schedule, parse
+
+
+class PGPE(AdaptiveStrategy):
+    """Gradient ascent on the centre and on every parameter's standard deviation.
+
+    With utilities ``u+`` and ``u-`` of the ends of ``n / 2`` mirrored pairs ``centre ± d``, and
+    their mean ``b``, the gradients are the means over the pairs of
+
+        ``d * (u+ - u-) / 2``                                           (of the centre)
+        ``((u+ + u-) / 2 - b) * (d**2 - sigma**2) / sigma``             (of the deviations)
+
+    The optimiser takes ``-gradient + weight_decay * centre``. The deviations take a plain step of
+    ``sigma_lr``, in which none changes by more than the fraction ``max_change`` of itself.
+
+    Without ``optimizer`` it is ClipUp set by the paper's rule from the radius of the first
+    population, ``|sigma| = 15 * max_speed`` and ``lr = max_speed / 2``. Without ``lr``, the
+    optimiser keeps its own. ``lr`` and ``sigma_lr`` are numbers, schedules or their text.
+    """
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str | ArrayLike | Tensor = 0.1,
+        *,
+        optimizer: OptimizerFactory | None = None,
+        lr: float | str | Schedule | None = None,
+        sigma_lr: float | str | Schedule = 0.1,
+        max_change: float = 0.2,
+        weight_decay: float = 0.0,
+        shaping: str = "centered-ranks",
+        **keywords: Any,
+    ) -> None:
+        super().__init__(x0, population, sigma, **keywords)
+        if shaping not in SHAPINGS:
+            raise InputError(f"shaping {shaping!r} must be one of {', '.join(SHAPINGS)}")
+        if not weight_decay >= 0:
+            raise InputError(f"weight_decay {weight_decay} must not be negative")
+        if not 0 < max_change < 1:
+            raise InputError(f"max_change {max_change} must be between 0 and 1")
+        self.shaping = SHAPINGS[shaping]
+        self.weight_decay = weight_decay
+        self.max_change = max_change
+        self._lr = None if lr is None else parse(lr, "lr")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr")
+        radius = math.sqrt(float(self.deviations.double().square().sum()))
+        make = optimizer or partial(ClipUp, lr=radius / 30)
+        self.optimizer = make([self.center])
+
+    @property
+    def lr(self) -> float:
+        if self._lr is not None:
+            return self._lr(self.generation)
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def update(self, fitness: Fitness) -> None:
+        if (fitness == fitness[0]).all():
+            return  # nothing was learned: not even momentum or weight decay moves the centre
+        utilities = self.shaping(fitness)
+        directions = self.population_size // 2
+        # Over all members of both ends, hence halved; in units of the noise s = d / sigma.
+        first, second = self.moments((utilities - utilities.mean()) / (2 * directions))
+        gradient = first * self.deviations
+        self.center.grad = -gradient + self.weight_decay * self.center
+        self.optimizer.param_groups[0]["lr"] = self.lr
+        self.optimizer.step()
+        change = self._sigma_lr(self.generation) * second
+        self.deviations = self.deviations * (1 + torch.clamp(change, -self.max_change, self.max_change))
+
+    def state_dict(self) -> State:
+        return super().state_dict() | save_moments(self.optimizer)
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        load_moments(self.optimizer, state)

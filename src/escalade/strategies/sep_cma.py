@@ -1,0 +1,98 @@
+"""sep-CMA-ES: Ros and Hansen 2008, "A Simple Modification in CMA-ES Achieving Linear Time and Space
+Complexity" (PPSN X): CMA-ES whose covariance is a diagonal, and learnt that much faster.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.strategies.adaptive import AdaptiveStrategy, share_ties
+from escalade.strategies.base import Fitness, State
+from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
+
+
+class SepCMAES(AdaptiveStrategy):
+    """Adapt a step size and one variance per parameter along two evolution paths.
+
+    Members are ``centre + step_size * sqrt(variances) * z``, with time and memory O(dimension). The
+    learning rate of the covariance is ``(dimension + 2) / 3`` times that of full CMA-ES.
+
+    ``sigma`` is the first deviation; ``population`` None means ``4 + 3 * ln(dimension)``.
+
+    Raises:
+        InputError: the population is below 4.
+    """
+
+    antithetic = False
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str | ArrayLike | Tensor = 0.5,
+        **keywords: Any,
+    ) -> None:
+        n = torch.as_tensor(x0).numel()
+        population = default_population(n) if population is None else population
+        super().__init__(x0, population, sigma, **keywords)
+        self._set_constants(n, check_population(population))
+        deviations = self.deviations.double()
+        self.step_size = float(deviations.log().mean().exp())
+        self.variances: Tensor = (deviations / self.step_size).square()
+        self.path_sigma = torch.zeros(n, dtype=torch.float64)
+        self.path_c = torch.zeros(n, dtype=torch.float64)
+
+    def _set_constants(self, n: int, population: int) -> None:
+        mu = population // 2
+        weights = math.log(mu + 1) - np.log(np.arange(1, mu + 1))
+        self.weights = np.zeros(population)  # in order of rank
+        self.weights[:mu] = weights / weights.sum()
+        m = self.mu_eff = 1 / float((self.weights**2).sum())
+        self.c_sigma = (m + 2) / (n + m + 3)
+        self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
+        self.c_c = 4 / (n + 4)
+        full = 2 / (m * (n + math.sqrt(2)) ** 2)
+        full += (1 - 1 / m) * min(1.0, (2 * m - 1) / ((n + 2) ** 2 + m))
+        self.c_cov = min(1.0, (n + 2) / 3 * full)
+        self.chi = expected_norm(n)
+
+    def update(self, fitness: Fitness) -> None:
+        if (fitness == fitness[0]).all():
+            return
+        n, m = self.dimension, self.mu_eff
+        weights = share_ties(self.weights, fitness)
+        whitened, squares = self.noise_sum(weights).double(), self.square_sum(weights).double()
+        step = self.variances.sqrt() * whitened
+        self.center += (self.step_size * step).float()
+
+        c = self.c_sigma
+        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * whitened
+        length = float(self.path_sigma.norm())
+        moving = heaviside(length, c, self.generation, n)
+        self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))
+
+        c = self.c_c
+        self.path_c = (1 - c) * self.path_c + moving * math.sqrt(c * (2 - c) * m) * step
+        learnt = self.path_c.square() / m + (1 - 1 / m) * self.variances * squares
+        self.variances = (1 - self.c_cov) * self.variances + self.c_cov * learnt
+        self.deviations = (self.step_size * self.variances.sqrt()).float()
+
+    def state_dict(self) -> State:
+        return super().state_dict() | {
+            "step_size": self.step_size,
+            "variances": self.variances.clone(),
+            "path_sigma": self.path_sigma.clone(),
+            "path_c": self.path_c.clone(),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.step_size = float(state["step_size"])
+        for name in ("variances", "path_sigma", "path_c"):
+            setattr(self, name, torch.as_tensor(state[name]).clone())

@@ -1,0 +1,62 @@
+"""Addresses: the same numbers on every host and in every version, or old runs cannot be resumed."""
+
+import numpy as np
+
+from escalade.perturbation import Stream, hash64, normals, seeds
+from escalade.perturbation.population import offsets
+
+
+def test_hash64_begins_with_the_published_splitmix64():
+    assert int(hash64(0)) == 0xE220A8397B1DCDAF
+
+
+def test_hash64_is_pinned():
+    assert int(hash64(1, 2, 3)) == 15020427595393229491
+    assert hash64(123, 1, [0, 1, 2]).tolist() == [
+        6302760795220041440,
+        9626719028879431424,
+        1177796814569802283,
+    ]
+
+
+def test_words_broadcast_and_their_order_matters():
+    assert hash64([[1], [2]], [3, 4, 5]).shape == (2, 3)
+    assert int(hash64([[1], [2]], [3, 4, 5])[1, 2]) == int(hash64(2, 5))
+    assert int(hash64(1, 2)) != int(hash64(2, 1))
+
+
+def test_seeds_fit_gymnasium_and_are_pinned():
+    assert seeds(7, Stream.EPISODE, 3, [0, 1, 2]).tolist() == [1896776993, 483794679, 1138248422]
+    many = seeds(0, Stream.EVALUATION, np.arange(10_000))
+    assert many.min() >= 0
+    assert many.max() < 2**31
+    assert len(np.unique(many)) > 9_990
+
+
+def test_streams_are_apart():
+    drawn = {int(seeds(1, stream, 0)) for stream in Stream}
+    assert len(drawn) == len(Stream)
+
+
+def test_normals_are_standard_normal():
+    values = normals(11, np.arange(200_000))
+    assert abs(values.mean()) < 0.01
+    assert abs(values.std() - 1) < 0.01
+    assert abs((values**4).mean() - 3) < 0.1
+    np.testing.assert_allclose(
+        normals(5, [0, 1, 2]), [-0.3427540217149585, 0.04176856213369812, -1.6733369367199118], rtol=1e-12
+    )
+
+
+def test_offsets_are_pinned_in_range_and_spread():
+    assert offsets(1, 2, 4, 4096, 10).tolist() == [1219, 140, 2, 1988]
+    starts = offsets(0, 0, 5000, 1000, 991)  # only ten places
+    assert sorted(set(starts.tolist())) == list(range(10))
+    assert np.bincount(starts).min() > 400
+
+
+def test_offsets_change_with_the_seed_and_the_generation():
+    first = offsets(1, 2, 8, 2**20, 10).tolist()
+    assert first != offsets(1, 3, 8, 2**20, 10).tolist()
+    assert first != offsets(2, 2, 8, 2**20, 10).tolist()
+    assert first[:3] == offsets(1, 2, 3, 2**20, 10).tolist()  # a pair's address does not depend on the others

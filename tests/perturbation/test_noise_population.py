@@ -1,0 +1,86 @@
+"""Populations and the sums over their noise, against float64."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from escalade.perturbation import (
+    DensePopulation,
+    GaussianPopulation,
+    NoiseTable,
+    weighted_noise_sum,
+    weighted_square_sum,
+    write_all,
+)
+from escalade.perturbation import population as module
+
+repeatable = settings(deadline=None, derandomize=True)
+TABLE = NoiseTable(9, 2**14)
+
+
+def gaussian(dimension=50, size=8, antithetic=True, scale=0.1, center=None):
+    center = np.linspace(-2, 2, dimension, dtype=np.float32) if center is None else center
+    return GaussianPopulation(center, scale, 3, 4, size, TABLE.size, antithetic)
+
+
+@pytest.mark.parametrize("antithetic", [True, False])
+def test_members_are_centre_plus_scaled_noise_at_their_address(antithetic):
+    scale = np.linspace(0.01, 0.5, 50, dtype=np.float32)
+    population = gaussian(antithetic=antithetic, scale=scale)
+    members = write_all(population, TABLE.values).astype(np.float64)
+    for member in range(8):
+        pair, sign = (member // 2, (1, -1)[member % 2]) if antithetic else (member, 1)
+        noise = TABLE.values[population.offsets[pair] :][:50].astype(np.float64)
+        expected = population.center + sign * scale.astype(np.float64) * noise
+        np.testing.assert_allclose(members[member], expected, rtol=1e-6, atol=1e-6)
+
+
+@repeatable
+@given(st.integers(0, 2**32), st.integers(1, 40), st.floats(1e-6, 1e3))
+def test_mirrored_members_average_to_the_centre(seed, dimension, scale):
+    center = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+    around_zero = write_all(gaussian(dimension, scale=scale, center=np.zeros_like(center)), TABLE.values)
+    assert (around_zero[0::2] + around_zero[1::2] == 0).all()  # the perturbations cancel to the last bit
+    assert (around_zero.astype(np.float64).sum(axis=0) == 0).all()
+
+    members = write_all(gaussian(dimension, scale=scale, center=center), TABLE.values)
+    middle = (members[0::2].astype(np.float64) + members[1::2]) / 2
+    one_ulp = np.spacing(np.maximum(abs(members[0::2]), abs(members[1::2])))
+    assert (abs(middle - center) <= one_ulp).all()
+
+
+def test_a_dense_population_gives_its_rows():
+    vectors = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(write_all(DensePopulation(vectors), TABLE.values), vectors)
+
+
+@pytest.mark.parametrize("block", [7, 2**20])
+@pytest.mark.parametrize("dimension", [1, 7, 100])
+def test_weighted_sums_equal_float64(monkeypatch, block, dimension):
+    monkeypatch.setattr(module, "_BLOCK", block)
+    rng = np.random.default_rng(dimension)
+    starts, weights = rng.integers(0, TABLE.size - dimension, 31), rng.normal(size=31)
+    weights[3] = 0.0
+    shift = rng.normal(size=dimension).astype(np.float32)
+    noise = np.stack([TABLE.values[s : s + dimension] for s in starts]).astype(np.float64)
+
+    total = weighted_noise_sum(TABLE.values, starts, weights, dimension)
+    np.testing.assert_allclose(total, weights @ noise, rtol=1e-5, atol=1e-5)
+    squares = weighted_square_sum(TABLE.values, starts, weights, dimension)
+    np.testing.assert_allclose(squares, weights @ noise**2, rtol=1e-5, atol=1e-5)
+    about = weighted_square_sum(TABLE.values, starts, abs(weights), dimension, shift)
+    np.testing.assert_allclose(about, abs(weights) @ (noise - shift) ** 2, rtol=1e-5)
+
+
+def test_weighted_sums_need_a_weight_for_each_address():
+    with pytest.raises(ValueError, match="zip"):
+        weighted_noise_sum(TABLE.values, np.array([1, 2]), [1.0], 3)
+    with pytest.raises(ValueError, match="zip"):
+        weighted_square_sum(TABLE.values, np.array([1, 2]), [1.0], 3)
+
+
+def test_writable_tables_are_read_as_well():
+    table = np.arange(10, dtype=np.float32)
+    assert weighted_noise_sum(table, np.array([2]), [2.0], 3).tolist() == [4.0, 6.0, 8.0]
+    assert weighted_square_sum(table, np.array([2]), [2.0], 3).tolist() == [8.0, 18.0, 32.0]

@@ -1,0 +1,46 @@
+"""The noise table: a function of its seed, read-only, as large as the policy needs."""
+
+import os
+
+import numpy as np
+import pytest
+
+from escalade.perturbation import NoiseTable, table_size
+from escalade.perturbation.table import LARGEST, SMALLEST
+
+
+def test_the_table_is_a_function_of_the_seed():
+    first, second, other = NoiseTable(123, 4096), NoiseTable(123, 4096), NoiseTable(124, 4096)
+    assert (first.values == second.values).all()
+    assert (first.values != other.values).any()
+    np.testing.assert_array_equal(
+        first.values[:3], np.array([0.5594394207000732, -0.8763942122459412, 0.7583796977996826], np.float32)
+    )
+
+
+def test_the_table_is_standard_normal():
+    values = NoiseTable(0, 2**20).values.astype(np.float64)
+    assert abs(values.mean()) < 0.005
+    assert abs(values.std() - 1) < 0.005
+    assert abs((values**4).mean() - 3) < 0.05
+
+
+def test_nothing_can_write_to_it():
+    with pytest.raises(ValueError, match="read-only"):
+        NoiseTable(0, 16).values[0] = 1.0
+
+
+def test_another_mapping_sees_the_same_numbers():
+    table = NoiseTable(5, 4096)
+    attached = NoiseTable.attach(os.dup(table.fd), table.size)
+    np.testing.assert_array_equal(attached.values, table.values)
+    values = attached.values
+    del table
+    assert np.isfinite(values).all()  # the memory lives as long as a mapping of it
+
+
+@pytest.mark.parametrize("dimension", [1, 1000, 2**17, 2**18 + 1, 2**20, 2**24 + 1, 2**26])
+def test_table_size_has_room_for_two_perturbations(dimension):
+    size = table_size(dimension)
+    assert size >= max(SMALLEST, 2 * dimension)
+    assert size <= max(LARGEST, 2 * dimension)

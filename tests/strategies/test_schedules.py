@@ -1,0 +1,69 @@
+"""Schedules: their values, their text, and what is refused."""
+
+import math
+
+import pytest
+
+from escalade.errors import InputError
+from escalade.strategies import schedules
+
+
+def test_values():
+    assert [schedules.constant(0.3)(g) for g in (0, 1000)] == [0.3, 0.3]
+    assert schedules.exponential(2.0, 0.5)(3) == 0.25
+    assert schedules.exponential(2.0, 0.5, 0.7)(30) == 0.7
+    assert [schedules.linear(1.0, 0.0, 4)(g) for g in (0, 1, 4, 9)] == [1.0, 0.75, 0.0, 0.0]
+    cosine = schedules.cosine(1.0, 0.2, 10)
+    assert [cosine(0), cosine(10), cosine(99)] == [1.0, 0.2, 0.2]
+    assert cosine(5) == pytest.approx(0.6)
+    assert cosine(2) == pytest.approx(0.2 + 0.4 * (1 + math.cos(0.2 * math.pi)))
+    assert [schedules.step(1.0, 0.1, 5)(g) for g in (0, 4, 5, 10)] == [1.0, 1.0, 0.1, pytest.approx(0.01)]
+
+
+@pytest.mark.parametrize(
+    ("text", "generation", "value"),
+    [
+        ("0.1", 50, 0.1),
+        ("exponential:0.1:0.5", 2, 0.025),
+        ("exponential:0.1:0.5:0.05", 9, 0.05),
+        ("linear:1:0.5:10", 5, 0.75),
+        ("cosine:1:0:10", 10, 0.0),
+        ("step:1:0.5:10", 20, 0.25),
+    ],
+)
+def test_text(text, generation, value):
+    assert schedules.parse(text)(generation) == pytest.approx(value)
+
+
+def test_numbers_and_schedules_pass_through():
+    assert schedules.parse(0.25)(7) == 0.25
+
+    def own(generation):
+        return 1.0 / (1 + generation)
+
+    assert schedules.parse(own) is own
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fast",
+        "linear",
+        "linear:1:2",
+        "linear:1:2:3:4",
+        "linear:1:2:0",
+        "step:1:0.5:0",
+        "exponential:0:0.9",
+        "exponential:x:0.9",
+        "0",
+        "-0.1",
+        "nan",
+        "inf",
+        "exponential:0.1:-1",
+        "sine:1:2:3",
+    ],
+)
+def test_impossible_text_is_refused_by_name(text):
+    with pytest.raises(InputError, match=r"^lr "):
+        schedules.parse(text, "lr")

@@ -1,0 +1,398 @@
+"""What every strategy promises: resuming bit for bit, zero steps, order, direction, clear refusals."""
+
+import copy
+import json
+import math
+import pickle
+from functools import partial
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load, save
+
+from escalade.errors import InputError
+from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
+from escalade.perturbation.population import offsets
+from escalade.strategies import ARS, CEM, CMAES, PGPE, SNES, ClipUp, OpenAIES, SepCMAES, SimpleGaussian
+
+TABLE = NoiseTable(4, 2**15)
+SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9)
+repeatable = settings(deadline=None, derandomize=True, max_examples=25)
+
+MAKERS = {
+    "OpenAIES": OpenAIES,
+    "OpenAIES momentum": partial(OpenAIES, optimizer=SGD, lr="cosine:0.1:0.01:8", weight_decay=0.01),
+    "OpenAIES clipup": partial(OpenAIES, optimizer=partial(ClipUp, lr=0.1)),
+    "ARS": partial(ARS, top=3),
+    "SimpleGaussian": SimpleGaussian,
+    "CEM": partial(CEM, elite=0.3, noise="linear:0.001:0:8"),
+    "SNES": SNES,
+    "SNES mirrored": partial(SNES, mirrored=True, lr="step:1:0.5:4"),
+    "PGPE": PGPE,
+    "PGPE adam": partial(PGPE, optimizer=partial(torch.optim.Adam, lr=0.1), weight_decay=0.01),
+    "SepCMAES": SepCMAES,
+    "CMAES": CMAES,
+}
+every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+RANKED = [make for name, make in MAKERS.items() if name != "ARS"]
+
+
+def built(make, dimension=6, population=10, **keywords):
+    x0 = np.linspace(-1, 1, dimension)
+    return make(x0, population, sigma=0.2, **({"seed": 7, "table": TABLE} | keywords))
+
+
+def sphere(members):
+    return -(members.double() ** 2).sum(dim=1)
+
+
+def step(strategy, count):
+    for _ in range(count):
+        strategy.tell(sphere(strategy.ask()))
+
+
+def parts(strategy):
+    """A copy of everything that decides what comes next."""
+    return copy.deepcopy(strategy.state_dict())
+
+
+def assert_same(first, second):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        if isinstance(value, torch.Tensor):
+            torch.testing.assert_close(second[name], value, rtol=0, atol=0, msg=name)
+        else:
+            assert second[name] == value, name
+
+
+@every
+def test_resumes_bit_for_bit(make):
+    first = built(make)
+    step(first, 5)
+    state = first.state_dict()
+    assert all(isinstance(value, torch.Tensor | int | float) for value in state.values())
+    tensors = load(save({name: v.contiguous() for name, v in state.items() if isinstance(v, torch.Tensor)}))
+    numbers = json.loads(
+        json.dumps({name: v for name, v in state.items() if not isinstance(v, torch.Tensor)})
+    )
+
+    second = built(make)
+    second.load_state_dict(tensors | numbers)
+    step(first, 5)
+    step(second, 5)
+    assert_same(parts(first), parts(second))
+    assert torch.equal(first.ask(), second.ask())
+    assert first.sigma == second.sigma
+
+
+@every
+def test_a_saved_state_is_not_changed_by_going_on(make):
+    strategy = built(make)
+    step(strategy, 3)
+    state = strategy.state_dict()
+    kept = copy.deepcopy(state)
+    step(strategy, 2)
+    assert_same(kept, state)
+
+
+@every
+def test_loading_into_a_used_strategy_forgets_its_own_way(make):
+    first, second = built(make), built(make)
+    fresh = first.state_dict()
+    step(second, 4)
+    second.load_state_dict(fresh)
+    step(first, 3)
+    step(second, 3)
+    assert_same(parts(first), parts(second))
+
+
+@every
+def test_another_dimension_is_refused(make):
+    with pytest.raises(InputError, match="6 parameters"):
+        built(make).load_state_dict(built(make, dimension=7).state_dict())
+
+
+@every
+def test_the_same_seed_gives_the_same_search_and_another_seed_another(make):
+    runs = [built(make, seed=seed) for seed in (1, 1, 2)]
+    for run in runs:
+        step(run, 4)
+    assert torch.equal(runs[0].center, runs[1].center)
+    assert not torch.equal(runs[0].center, runs[2].center)
+
+
+@every
+@pytest.mark.parametrize("value", [0.0, -7.25, 1e12])
+def test_all_equal_fitness_is_a_zero_step(make, value):
+    strategy = built(make)
+    step(strategy, 3)  # momentum and paths are under way
+    before = parts(strategy)
+    strategy.tell([value] * 10)
+    after = parts(strategy)
+    for name in ("generation", "update_ratio", "history", "best", "best_fitness"):
+        before.pop(name), after.pop(name)
+    assert strategy.update_ratio == 0.0
+    assert_same(before, after)
+
+
+@every
+def test_members_that_failed_count_as_the_worst(make):
+    failed, worst = built(make), built(make)
+    values = np.arange(10.0)
+    values[[2, 5]] = values[1] = -3.0
+    worst.tell(values)
+    values[[2, 5]] = np.nan, -np.inf
+    failed.tell(values)
+    assert failed.nonfinite == [2, 5]
+    assert torch.equal(failed.center, worst.center)
+    assert failed.sigma == worst.sigma
+    failed.tell([math.nan] * 10)
+    assert torch.equal(failed.center, worst.center)
+    assert bool(torch.isfinite(failed.center).all())
+
+
+@every
+def test_minimising_is_maximising_the_negative(make):
+    up, down = built(make), built(make, direction="minimize")
+    for _ in range(5):
+        values = sphere(up.ask()).numpy()
+        up.tell(values)
+        down.tell(-values)
+    assert torch.equal(up.center, down.center)
+
+
+@every
+def test_finds_the_top_of_a_sphere(make):
+    strategy = built(make, population=40)
+    before = float(strategy.center.norm())
+    step(strategy, 150)
+    assert float(strategy.center.norm()) < 0.25 * before
+
+
+@every
+def test_lists_arrays_and_tensors_are_taken(make):
+    values = np.arange(10) % 4
+    for x0 in (np.ones(6), torch.ones(6, dtype=torch.float16), [1.0] * 6):
+        strategies = [make(x0, 10, sigma=0.2, table=TABLE) for _ in range(3)]
+        strategies[0].tell(values.tolist())
+        strategies[1].tell(values.astype(np.float32))
+        strategies[2].tell(torch.from_numpy(values))
+        assert torch.equal(strategies[0].center, strategies[1].center)
+        assert torch.equal(strategies[0].center, strategies[2].center)
+        assert strategies[0].ask().shape == (10, 6)
+
+
+@every
+def test_asking_twice_changes_nothing(make):
+    strategy = built(make)
+    step(strategy, 2)
+    assert torch.equal(strategy.ask(), strategy.ask())
+    assert strategy.sample().size == 10
+
+
+@every
+def test_populations_are_addresses_wherever_the_strategy_can(make):
+    strategy = built(make, dimension=1000, population=64)
+    population = strategy.sample()
+    if make is CMAES:
+        assert isinstance(population, DensePopulation)
+    else:
+        assert isinstance(population, GaussianPopulation)
+        assert len(pickle.dumps(population)) < 2 * 4 * 1000 + 1000
+
+
+@every
+def test_a_population_given_out_is_not_changed_by_tell(make):
+    strategy = built(make)
+    population = strategy.sample()
+    vector, again = np.empty(6, np.float32), np.empty(6, np.float32)
+    population.write(3, TABLE.values, vector)
+    step(strategy, 2)
+    population.write(3, TABLE.values, again)
+    np.testing.assert_array_equal(vector, again)
+
+
+# --- order and scale of the fitness ---------------------------------------------------------------------
+
+
+@repeatable
+@given(st.data())
+def test_permuting_members_with_their_fitness_changes_nothing(data):
+    make = data.draw(st.sampled_from(list(MAKERS.values())))
+    fitness = np.array(data.draw(st.lists(st.integers(-4, 4), min_size=10, max_size=10)), dtype=np.float64)
+    straight, permuted = built(make), built(make)
+    pairs = 5 if getattr(straight, "antithetic", False) else 10
+    order = data.draw(st.permutations(range(pairs)))
+
+    def shuffled(*arguments):
+        return offsets(*arguments)[list(order)]
+
+    # Perturbation k of the permuted population is perturbation order[k] of the straight one.
+    straight.tell(fitness)
+    with (
+        mock.patch("escalade.perturbation.population.offsets", shuffled),
+        mock.patch("escalade.strategies.cma.offsets", shuffled),
+    ):
+        permuted.tell(fitness.reshape(pairs, -1)[list(order)].reshape(-1))
+    torch.testing.assert_close(permuted.center, straight.center, rtol=1e-5, atol=1e-6)
+    assert permuted.sigma == pytest.approx(straight.sigma, rel=1e-5)
+
+
+@repeatable
+@given(st.data())
+def test_rank_based_strategies_ignore_scale_and_offset(data):
+    make = data.draw(st.sampled_from(RANKED))
+    fitness = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=10, max_size=10)), dtype=np.float64)
+    scale, offset = data.draw(st.sampled_from([2.0**-10, 1.0, 3.0, 1e6])), data.draw(st.integers(-1000, 1000))
+    plain, moved = built(make), built(make)
+    plain.tell(fitness)
+    moved.tell(fitness * scale + offset)
+    assert torch.equal(plain.center, moved.center)
+    assert plain.sigma == moved.sigma
+
+
+@repeatable
+@given(st.integers(0, 2**31), st.integers(1, 30))
+def test_mirrored_strategies_sample_with_zero_mean(seed, dimension):
+    for make in (OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]):
+        around_zero = make(np.zeros(dimension), 8, sigma=0.3, seed=seed, table=TABLE).ask()
+        assert bool((around_zero.double().sum(dim=0) == 0).all())
+        members = make(np.linspace(-3, 3, dimension), 8, sigma=0.3, seed=seed, table=TABLE).ask().numpy()
+        middle = (members[0::2].astype(np.float64) + members[1::2]) / 2
+        one_ulp = np.spacing(np.maximum(abs(members[0::2]), abs(members[1::2])))
+        assert (abs(middle - np.linspace(-3, 3, dimension, dtype=np.float32)) <= one_ulp).all()
+
+
+# --- the result -----------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_result_is_the_best_of_all_that_was_asked_for(make, direction):
+    strategy = built(make, direction=direction)
+    assert math.isnan(strategy.result.best_fitness)
+    assert strategy.result.history.shape == (0, 2)
+    sign = 1 if direction == "maximize" else -1
+    seen, means = [], []
+    for _ in range(6):
+        members = strategy.ask()
+        values = sign * sphere(members).numpy()
+        values[0] = np.nan
+        strategy.tell(values)
+        seen += [(sign * v, v, m) for v, m in zip(values[1:], members[1:], strict=True)]
+        means.append(np.nanmean(values))
+    _, value, member = max(seen, key=lambda item: item[0])
+    result = strategy.result
+    assert result.best_fitness == value
+    assert torch.equal(result.best, member)
+    assert torch.equal(result.center, strategy.center)
+    assert result.history.shape == (6, 2)
+    assert (sign * result.history[:, 0]).max() == sign * value
+    assert (sign * (result.history[:, 0] - np.array(means)) >= 0).all()
+
+
+@every
+def test_members_that_were_never_written_out_are_not_recorded(make):
+    strategy = built(make)
+    strategy.sample()
+    strategy.tell(np.arange(10.0))
+    assert strategy.result.history.shape == (0, 2)
+    assert not {"best", "best_fitness", "history"} & strategy.state_dict().keys()
+
+
+# --- what is refused ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]])
+def test_mirrored_strategies_refuse_odd_populations(make):
+    with pytest.raises(InputError, match="use 8"):
+        make(np.zeros(3), 7)
+
+
+@pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, SepCMAES, CMAES])
+def test_the_others_take_odd_populations(make):
+    assert make(np.zeros(3), 15, table=TABLE).ask().shape == (15, 3)
+
+
+@pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, PGPE, SepCMAES])
+@pytest.mark.parametrize(
+    "sigma",
+    [
+        0.0,
+        -1.0,
+        math.nan,
+        math.inf,
+        "fast",
+        "linear:1:0.1:10",
+        lambda g: 0.1,
+        [0.1, 0.2],
+        [0.1, 0.1, 0.0],
+        None,
+    ],
+)
+def test_impossible_deviations_are_refused(make, sigma):
+    with pytest.raises(InputError, match="sigma"):
+        make(np.zeros(3), 12, sigma)
+
+
+@pytest.mark.parametrize(
+    "sigma", [0.0, -1.0, math.nan, "fast", "linear:1:0.1:10", lambda g: 0.1, [0.1, 0.1, 0.1]]
+)
+def test_cma_es_needs_a_number_for_sigma(sigma):
+    with pytest.raises(InputError, match="sigma"):
+        CMAES(np.zeros(3), 12, sigma)
+
+
+@pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, PGPE, SepCMAES])
+def test_deviations_may_be_a_vector_or_text(make):
+    assert make(np.zeros(3), 12, "0.5").sigma == 0.5
+    strategy = make(np.zeros(3), 12, np.array([0.1, 0.2, 0.6]))
+    assert strategy.sigma == pytest.approx(0.3)
+    np.testing.assert_allclose(strategy.scale, [0.1, 0.2, 0.6], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (partial(CEM, elite=0.0), "elite 0.0"),
+        (partial(CEM, elite=1.5), "elite 1.5"),
+        (partial(SimpleGaussian, elite=0.1), "use elite 0.2 or more"),
+        (partial(CEM, noise="slow"), "noise 'slow'"),
+        (partial(SNES, shaping="best"), "shaping 'best'"),
+        (partial(SNES, lr="0"), "lr '0'"),
+        (partial(PGPE, shaping="best"), "shaping 'best'"),
+        (partial(PGPE, weight_decay=-1.0), "weight_decay -1.0"),
+        (partial(PGPE, max_change=1.0), "max_change 1.0"),
+        (partial(PGPE, sigma_lr=-0.1), "sigma_lr -0.1"),
+        (partial(ARS, top=6), "top 6"),
+        (partial(SNES, direction="up"), "direction 'up'"),
+    ],
+)
+def test_impossible_settings_are_refused_by_name(make, message):
+    with pytest.raises(InputError, match=message):
+        make(np.zeros(3), 10)
+
+
+@pytest.mark.parametrize("make", [CMAES, SepCMAES])
+def test_cma_es_chooses_its_population_and_refuses_a_tiny_one(make):
+    assert make(np.zeros(10)).population_size == 10
+    assert make(np.zeros(100)).population_size == 17
+    with pytest.raises(InputError, match="at least 4"):
+        make(np.zeros(3), 3)
+
+
+def test_cma_es_refuses_what_would_not_fit():
+    with pytest.raises(InputError, match=r"dimension 500000 needs .* use SepCMAES or SNES"):
+        CMAES(np.zeros(500_000))
+
+
+@every
+def test_fitness_of_another_shape_is_refused(make):
+    with pytest.raises(InputError, match=r"\(10,\)"):
+        built(make).tell(np.zeros(9))
+    with pytest.raises(InputError, match=r"\(10,\)"):
+        built(make).tell(np.zeros((10, 1)))
