@@ -61,7 +61,9 @@ def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
             process.send_signal(signal.SIGKILL)
             process.wait()
             kills += 1
-            started = (folder / "checkpoints").is_dir() and any((folder / "checkpoints").glob("*.safetensors"))
+            started = (folder / "checkpoints").is_dir() and any(
+                (folder / "checkpoints").glob("*.safetensors")
+            )
             words = command("resume", str(folder)) if started else words
             if not started and folder.exists():
                 subprocess.run(["rm", "-rf", str(folder)], check=True)
@@ -106,7 +108,10 @@ def check(env: str, backend: str) -> bool:
         found[f"{deaths} workers killed"] = digest(base / "deaths")
     reference = found["workers 0"]
     for what, sha in found.items():
-        print(f"| {env} | {backend} | {what} | {sha[:16]} | {'same' if sha == reference else 'DIFFERENT'} |", flush=True)
+        print(
+            f"| {env} | {backend} | {what} | {sha[:16]} | {'same' if sha == reference else 'DIFFERENT'} |",
+            flush=True,
+        )
     return len(set(found.values())) == 1
 
 

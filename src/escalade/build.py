@@ -109,7 +109,7 @@ def _optimizer(config: Config) -> OptimizerFactory:
             return partial(torch.optim.SGD, lr=0.01, momentum=config.momentum, dampening=config.momentum)
         case "clipup":
             return partial(ClipUp, momentum=config.momentum)
-    return partial(torch.optim.Adam, lr=0.01)
+    return partial(torch.optim.Adam, lr=0.01, fused=True)
 
 
 _CLASSES: dict[str, Callable[..., Strategy]] = {

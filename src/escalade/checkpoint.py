@@ -27,10 +27,18 @@ State = dict[str, Any]
 
 _NAME = re.compile(r"^generation-(\d+)\.safetensors$")
 _KEPT = 2
-_USERS = frozenset(  # what a write fails of when the path is wrong, and not the disk
-    (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.EEXIST)
-    + (errno.ENAMETOOLONG, errno.ELOOP)
-)
+# What a write fails of when the path is wrong, and not the disk.
+_USERS = {
+    errno.EACCES,
+    errno.EEXIST,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 
 class Damaged(InputError):

@@ -236,6 +236,7 @@ def test_permuting_members_with_their_fitness_changes_nothing(data):
     with (
         mock.patch("escalade.perturbation.population.offsets", shuffled),
         mock.patch("escalade.strategies.cma.offsets", shuffled),
+        mock.patch("escalade.strategies.base.offsets", shuffled),
     ):
         permuted.tell(fitness.reshape(pairs, -1)[list(order)].reshape(-1))
     torch.testing.assert_close(permuted.center, straight.center, rtol=1e-5, atol=1e-6)

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections import deque
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -50,10 +51,14 @@ def serve(factory: ByValue, messages: Connection, lifeline: Connection) -> None:
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the engine is gone, and with it whoever wanted a result
     except EscaladeError as problem:
-        messages.send(("failed", type(problem), str(problem), ""))
+        _report(messages, type(problem), str(problem), "")
     except Exception as problem:  # noqa: BLE001 - whatever it is, the parent raises it
-        text = f"{type(problem).__name__}: {problem}"
-        messages.send(("failed", None, text, traceback.format_exc()))
+        _report(messages, None, f"{type(problem).__name__}: {problem}", traceback.format_exc())
+
+
+def _report(messages: Connection, kind: type[EscaladeError] | None, text: str, trace: str) -> None:
+    with suppress(OSError):  # another worker failed first, and the engine is gone
+        messages.send(("failed", kind, text, trace))
 
 
 def _serve(factory: Factory, messages: Connection) -> None:

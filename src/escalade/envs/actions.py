@@ -153,8 +153,9 @@ class _Bounded(_Mapping):
         self.inner = np.dtype(np.float64 if space.dtype == np.float64 else np.float32)
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
         self.bounded = np.isfinite(low) & np.isfinite(high)
-        self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
-        self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
+            self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
+            self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)
         self.bounding = bounding
         self.unbounded = not np.isfinite(np.concatenate([low, high])).any()
 

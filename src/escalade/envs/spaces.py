@@ -98,7 +98,8 @@ def restore(saved: Description) -> spaces.Space[Any]:
             case "MultiDiscrete":
                 return spaces.MultiDiscrete(saved["nvec"], start=saved["start"])
             case "MultiBinary":
-                return spaces.MultiBinary(saved["shape"])
+                shape = saved["shape"]
+                return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
             case "Dict":
                 return spaces.Dict([(key, restore(part)) for key, part in saved["spaces"]])
             case "Tuple":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -68,15 +69,14 @@ class GaussianPopulation:
         """Number of distinct perturbations."""
         return self.size // 2 if self.antithetic else self.size
 
-    @property
+    @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Start of every pair's perturbation in the table, shape (pairs,)."""
         return offsets(self.seed, self.generation, self.pairs, self.table_size, self.dimension)
 
     def write(self, member: int, table: Vector, out: Vector) -> None:
         pair, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
-        hashed = hash64(self.seed, int(Stream.NOISE), self.generation, pair)
-        start = int(hashed % np.uint64(self.table_size - self.dimension + 1))
+        start = int(self.offsets[pair])
         np.multiply(table[start : start + self.dimension], self.scale, out=out)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
         (np.subtract if mirrored else np.add)(self.center, out, out=out)

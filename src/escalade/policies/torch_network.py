@@ -59,8 +59,8 @@ class TorchForward:
         torch.set_num_threads(1)
         blocks = -(-rows // _BLOCK)
         self.parameters: Vector = np.zeros((blocks * _BLOCK, dimension), dtype=np.float32)
-        module = copy.deepcopy(module).eval().requires_grad_(False)
-        self._skeleton = copy.deepcopy(module).to("meta")
+        # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
+        self._skeleton = module = copy.deepcopy(module).eval().requires_grad_(False)
         _, self._buffers = stack_module_state([module])
         flat, self._parts, start = torch.from_numpy(self.parameters), [], 0
         shapes = [(name, part.shape) for name, part in module.named_parameters()]

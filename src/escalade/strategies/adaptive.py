@@ -41,9 +41,8 @@ class AdaptiveStrategy(GaussianStrategy):
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
         """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
-        starts = self.sample().offsets
         origin = None if shift is None else shift.numpy()
-        total = weighted_square_sum(self.table.values, starts, weights, self.dimension, origin)
+        total = weighted_square_sum(self.table.values, self.starts, weights, self.dimension, origin)
         return torch.from_numpy(total)
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from escalade.perturbation import (
     weighted_noise_sum,
     write_all,
 )
+from escalade.perturbation.population import offsets
 from escalade.shaping import finite_fitness
 
 Direction = Literal["maximize", "minimize"]
@@ -230,10 +231,15 @@ class GaussianStrategy(Strategy):
             antithetic=self.antithetic,
         )
 
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where in the table this generation's distinct perturbations begin, in order."""
+        distinct = self.population_size // 2 if self.antithetic else self.population_size
+        return offsets(self.seed, self.generation, distinct, self.table.size, self.dimension)
+
     def noise_sum(self, weights: Fitness) -> Tensor:
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
-        population = self.sample()
-        total = weighted_noise_sum(self.table.values, population.offsets, weights, self.dimension)
+        total = weighted_noise_sum(self.table.values, self.starts, weights, self.dimension)
         return torch.from_numpy(total)
 
 

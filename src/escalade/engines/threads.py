@@ -1,0 +1,66 @@
+"""Threads of this process: for work that waits, or that spends its time outside Python's lock."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
+
+from escalade.engines.base import Factory, Feed, Work
+
+
+class ThreadEngine:
+    """Runs items on ``workers`` threads, each with work of its own that ``factory`` makes."""
+
+    def __init__(self, factory: Factory, workers: int) -> None:
+        self._works = [factory() for _ in range(workers)]
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="escalade")
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return self._works[0].info()
+
+    def run(self, job: Any, items: int) -> list[Any]:
+        feed = _SharedFeed(items)
+        shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
+        try:
+            wait(shares, return_when=FIRST_EXCEPTION)
+        finally:  # after a failure or Ctrl-C, what runs is finished and nothing more is begun
+            feed.stop()
+            wait(shares)
+        for share in shares:
+            share.result()
+        return [feed.results[item] for item in range(items)]
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        for work in self._works:
+            work.close()
+
+
+def _serve(work: Work, job: Any, feed: Feed) -> None:
+    work.begin(job)
+    work.run(feed)
+
+
+class _SharedFeed:
+    """One list of items that all threads take from."""
+
+    def __init__(self, items: int) -> None:
+        self._items, self._next = items, 0
+        self._lock = threading.Lock()
+        self.results: dict[int, Any] = {}
+
+    def take(self, most: int, wait: bool) -> list[int]:
+        with self._lock:
+            first, self._next = self._next, min(self._items, self._next + most)
+            return list(range(first, self._next))
+
+    def put(self, item: int, result: Any) -> None:
+        with self._lock:
+            self.results[item] = result
+
+    def stop(self) -> None:
+        """Give out no more."""
+        with self._lock:
+            self._next = self._items
