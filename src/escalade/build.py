@@ -65,12 +65,14 @@ def find_environment(config: Config) -> Environment:
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
     """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
     actions = ActionMap(environment.action_space, config.action_map, config.head)
-    architecture = {} if network is not None else architecture_of(asdict(config))
+    architecture = architecture_of(asdict(config)) if network is None else {}
     if network is None:
         inputs = observation_size(environment.observation_space)
         network = build(
             inputs=inputs, outputs=actions.outputs, init=config.init, seed=config.seed, **architecture
         )
+        if ":" in config.policy:
+            architecture = {}  # naming code is not the file's business: whoever loads it brings the module
     return Policy(
         network, environment.observation_space, actions, env_id=config.env, architecture=architecture
     )

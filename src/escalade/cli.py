@@ -152,7 +152,7 @@ def _config(parsed: argparse.Namespace) -> Config:
     flags = _given(parsed)
     env = flags.get("env") or file.get("env") or ""
     preset = presets.options(env, parsed.preset)
-    return Config(**(preset | file | flags | {"env": env}))
+    return Config(**(preset | file | flags))
 
 
 def _train(parsed: argparse.Namespace) -> int:
@@ -245,9 +245,11 @@ def _plot(parsed: argparse.Namespace) -> int:
     from escalade.run import RunFolder
 
     folders = [RunFolder.open(run) for run in parsed.runs]
-    targets = {folder.read_config().target_return for folder in folders}
+    configs = [folder.read_config() for folder in folders]
+    targets = {config.target_return for config in configs}
     target = targets.pop() if len(targets) == 1 else None
-    plot_runs([folder.path for folder in folders], Path(parsed.output), target)
+    title = ", ".join(dict.fromkeys(config.env for config in configs))
+    plot_runs([folder.path for folder in folders], Path(parsed.output), target, title)
     print(parsed.output)
     return 0
 

@@ -32,7 +32,7 @@ _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
 class Forward(Protocol):
     """Batched forward pass; see :class:`escalade.policies.stack.StackForward`."""
 
-    parameters: Vector
+    def load(self, row: int, parameters: Vector) -> None: ...
 
     def __call__(self, observations: Vector) -> Vector: ...
 
@@ -161,6 +161,7 @@ class Rollouts:
         self.forward = setup.network.forward(rows)
         self.map = setup.actions.compile()
         self.table = setup.table.values
+        self._parameters = np.empty(setup.network.dimension, np.float32)
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
         self.slots = rows
         size = observation_size(self.environment.observation_space)
@@ -221,7 +222,8 @@ class Rollouts:
         self._item[rows] = numbers
         self._seed[rows] = self.job.episode_seeds(numbers)
         for row, item in zip(rows.tolist(), items, strict=True):
-            self.job.parameters(item, self.table, self.forward.parameters[row])
+            self.job.parameters(item, self.table, self._parameters)
+            self.forward.load(row, self._parameters)
         self._return[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0

@@ -18,6 +18,7 @@ from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.perturbation import Stream
+from escalade.policies.networks import to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
 from escalade.recorders import Goals, ProgressFile, Recorder, make_console, rewind
@@ -244,7 +245,7 @@ def _run(
         for recorder in told:
             recorder.close()
     if plotting_available() and summary["generations"]:
-        plot_runs([folder.path], folder.curve, config.target_return)
+        plot_runs([folder.path], folder.curve, config.target_return, config.env)
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 
 
@@ -273,10 +274,10 @@ def _saved(
     """Config, centre and normalisation of a checkpoint: ``latest``, ``best`` or a generation."""
     checkpoints = folder.checkpoints
     if checkpoint == "best":
-        from escalade.policies.networks import to_vector
-
-        policy = load(folder.best, network)
         config = config_of(checkpoints.load_latest()[1])
+        if network is None and ":" in config.policy:  # a factory's network is not in the file
+            network = make_policy(config, find_environment(config)).network
+        policy = load(folder.best, network)
         return config, to_vector(policy.network), policy.normalization
     if checkpoint == "latest":
         tensors, state, _ = checkpoints.load_latest()

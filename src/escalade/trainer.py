@@ -130,13 +130,14 @@ class Trainer:
                 self.progress.solved = self._evaluation(evaluated, normalization)
             except KeyboardInterrupt:
                 return "interrupted"
+            scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
             if not self.progress.solved:  # a policy that met its target stays as it was confirmed
                 self.strategy.tell(trained.returns.reshape(-1, job.episodes).mean(axis=1))
                 self._merge_moments(trained, normalization)
                 self._report_nonfinite(job)
                 self.progress.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
             self._count(trained, began)
-            row = self._record(trained, evaluated, began)
+            row = self._record(trained, evaluated, began, scales)
             self.progress.generation += not self.progress.solved
             self._save_if_due()
             if self._call_back(row):
@@ -269,7 +270,9 @@ class Trainer:
         self.progress.env_steps += int(trained.lengths.sum())
         self.progress.seconds += time.monotonic() - began
 
-    def _record(self, trained: Episodes, evaluated: Episodes, began: float) -> Row:
+    def _record(
+        self, trained: Episodes, evaluated: Episodes, began: float, scales: tuple[float, float]
+    ) -> Row:
         done, strategy = self.progress, self.strategy
         returns = trained.returns[np.isfinite(trained.returns)]
         spread = returns if len(returns) else np.full(1, np.nan)
@@ -291,8 +294,8 @@ class Trainer:
             episode_length_mean=float(trained.lengths.mean()),
             eval_return_mean=evaluation,
             unperturbed_rank=rank,
-            sigma=strategy.sigma,
-            lr=strategy.lr,
+            sigma=scales[0],
+            lr=scales[1],
             update_ratio=strategy.update_ratio,
             steps_per_second=round(int(trained.lengths.sum()) / max(time.monotonic() - began, 1e-9), 1),
         )

@@ -78,7 +78,7 @@ class Environment:
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One plain Gymnasium environment."""
-        extra = {} if render_mode is None else {"render_mode": render_mode}
+        extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             return gymnasium.make(
                 self.spec,
@@ -87,6 +87,14 @@ class Environment:
                 **self.kwargs,
                 **extra,
             )
+
+    def _rendering(self, render_mode: str) -> dict[str, Any]:
+        given = {"render_mode": render_mode}
+        follows = str(self.spec.entry_point).startswith("gymnasium.envs.mujoco")
+        if follows and not {"camera_name", "camera_id"} & self.kwargs.keys():
+            # Gymnasium's default camera stays where it is, and a cheetah does not.
+            given["camera_name"] = "track"
+        return given
 
 
 def resolve(

@@ -32,6 +32,7 @@ class GymnasiumVector:
         floating = isinstance(self._space, spaces.Box) and self._space.dtype == np.float64
         self._dtype = np.float64 if floating else np.float32
         self._discrete = isinstance(environment.action_space, spaces.Discrete)
+        self._single = environment.action_space.shape == () and not self._discrete
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         observations = np.empty((len(slots), self._size), self._dtype)
@@ -54,6 +55,8 @@ class GymnasiumVector:
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, plain = self._envs, self._plain
         chosen = actions.tolist() if self._discrete else actions  # plain ints, as samples are
+        if self._single:
+            chosen = [np.asarray(action) for action in actions]  # arrays without dimensions
         row = 0
         try:
             for row, slot in enumerate(slots.tolist()):

@@ -15,7 +15,7 @@ from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.initialisation import INITIALISATIONS
 from escalade.policies.stack import Layer, Stack
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.torch_network import TorchNetwork, trainable
 
 Vector = NDArray[np.float32]
 
@@ -62,9 +62,9 @@ def shape(module: nn.Module) -> Stack | TorchNetwork:
     Raises:
         InputError: it has no parameters, or some that are not float32.
     """
-    parameters = list(module.parameters())
+    parameters = list(trainable(module).values())
     if not parameters:
-        raise InputError(f"policy {type(module).__name__} has no parameters to train")
+        raise InputError(f"policy {type(module).__name__} has no parameters to train: all are frozen or none")
     if any(parameter.dtype != torch.float32 for parameter in parameters):
         raise InputError(f"policy {type(module).__name__} must have float32 parameters: call .float() on it")
     layers = _linear_layers(module)
@@ -73,19 +73,23 @@ def shape(module: nn.Module) -> Stack | TorchNetwork:
 
 def to_vector(module: nn.Module) -> Vector:
     """The module's parameters in the order its :func:`shape` reads them, shape (dimension,)."""
-    layers = _linear_layers(module)
-    parameters = _linears(module) if layers else list(module.parameters())
+    parameters = _parts(module)
     return np.asarray(torch.cat([part.detach().reshape(-1) for part in parameters]).numpy().copy())
 
 
 def from_vector(module: nn.Module, vector: Vector | Tensor) -> None:
     """Write a vector of :func:`to_vector`'s order back into the module."""
     flat = torch.as_tensor(vector, dtype=torch.float32)
-    parameters = _linears(module) if _linear_layers(module) else list(module.parameters())
+    parameters = _parts(module)
     sizes = [part.numel() for part in parameters]
     with torch.no_grad():
         for part, values in zip(parameters, torch.split(flat, sizes), strict=True):
             part.copy_(values.view_as(part))
+
+
+def _parts(module: nn.Module) -> list[Tensor]:
+    """What the flat vector is made of, in order."""
+    return _linears(module) if _linear_layers(module) else list(trainable(module).values())
 
 
 def _linears(module: nn.Module) -> list[Tensor]:

@@ -90,7 +90,7 @@ class Policy(nn.Module):
         with torch.no_grad():
             raw = self.forward(torch.from_numpy(flat)[None]).numpy()
         action = self._map(raw)[0]
-        return int(action) if isinstance(self.actions.space, spaces.Discrete) else action
+        return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one safetensors file.

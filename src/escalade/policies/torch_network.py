@@ -18,16 +18,21 @@ Vector = NDArray[np.float32]
 _BLOCK = 32  # members a vmapped call holds, always
 
 
+def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that training moves: those with ``requires_grad``, tied ones once."""
+    return {name: part for name, part in module.named_parameters() if part.requires_grad}
+
+
 @dataclass(frozen=True)
 class TorchNetwork:
-    """A module whose parameters, in the order of ``parameters()``, are the flat vector."""
+    """A module whose trainable parameters, in the order of ``parameters()``, are the flat vector."""
 
     module: nn.Module
 
     @property
     def dimension(self) -> int:
         """Number of parameters."""
-        return sum(parameter.numel() for parameter in self.module.parameters())
+        return sum(parameter.numel() for parameter in trainable(self.module).values())
 
     def forward(self, rows: int) -> TorchForward:
         """Room for ``rows`` members."""
@@ -58,12 +63,12 @@ class TorchForward:
     def __init__(self, module: nn.Module, dimension: int, rows: int) -> None:
         torch.set_num_threads(1)
         blocks = -(-rows // _BLOCK)
-        self.parameters: Vector = np.zeros((blocks * _BLOCK, dimension), dtype=np.float32)
+        self._parameters: Vector = np.zeros((blocks * _BLOCK, dimension), dtype=np.float32)
         # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
+        shapes = [(name, part.shape) for name, part in trainable(module).items()]
         self._skeleton = module = copy.deepcopy(module).eval().requires_grad_(False)
         _, self._buffers = stack_module_state([module])
-        flat, self._parts, start = torch.from_numpy(self.parameters), [], 0
-        shapes = [(name, part.shape) for name, part in module.named_parameters()]
+        flat, self._parts, start = torch.from_numpy(self._parameters), [], 0
         for block in torch.split(flat, _BLOCK):
             start, named = 0, {}
             for name, shape in shapes:
@@ -89,9 +94,13 @@ class TorchForward:
             ]
         return np.asarray(torch.cat(outputs)[:count].numpy())
 
+    def load(self, row: int, parameters: Vector) -> None:
+        """Give the member in ``row`` its parameters, shape (dimension,)."""
+        self._parameters[row] = parameters
+
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move the given members, in order, to the front."""
-        self.parameters[: len(rows)] = self.parameters[rows]
+        self._parameters[: len(rows)] = self._parameters[rows]
 
     def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
         output: Tensor = functional_call(self._skeleton, (parameters, buffers), (observation[None],))

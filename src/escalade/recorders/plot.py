@@ -21,11 +21,11 @@ def plotting_available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None) -> None:
+def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None, title: str = "") -> None:
     """Draw the learning curves of run folders into ``output`` (png, pdf or svg).
 
     For each run: the unperturbed policy's evaluations, the population's mean, and its range from
-    worst to best member, over training steps.
+    worst to best member, over training steps. ``target`` is drawn as a line.
 
     Raises:
         InputError: matplotlib is missing, a folder is no run, or the output's ending is another.
@@ -69,7 +69,7 @@ def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None) -
         axes.axhline(target, color="#66717e", linestyle="--", linewidth=1, label=f"target {target:g}")
     axes.set_xlabel("training steps")
     axes.set_ylabel("return")
-    axes.set_title(runs[0].resolve().parent.name if len(runs) == 1 else "")
+    axes.set_title(title)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:

@@ -20,9 +20,13 @@ class ProgressFile:
         self._path = path
         with storage(path):
             self._file = path.open("a", newline="", encoding="utf-8")
-            if self._file.tell() == 0:
-                csv.writer(self._file).writerow(COLUMNS)
-                self._file.flush()
+            try:
+                if self._file.tell() == 0:
+                    csv.writer(self._file).writerow(COLUMNS)
+                    self._file.flush()
+            except OSError:
+                self.close()
+                raise
 
     def generation(self, row: Row) -> None:
         with storage(self._path):

@@ -55,6 +55,8 @@ def record_episode(
         env = environment.make(render_mode="rgb_array")
     except error.DependencyNotInstalled as problem:
         raise _needs_package(environment, problem) from problem
+    except TypeError as problem:  # its constructor has never heard of render_mode
+        raise InputError(f"environment {environment.id} has no rgb_array frames to film") from problem
     except Exception as problem:
         raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
     if "rgb_array" not in env.metadata.get("render_modes", ()):

@@ -1,0 +1,220 @@
+"""Engines: every item's result exactly once and in order, whatever happens to the workers."""
+
+import os
+import signal
+import threading
+
+import psutil
+import pytest
+from tests.commands import wait_until
+
+from escalade import EngineFailure, EnvironmentFailure, InputError
+from escalade.engines import InProcessEngine, start_engine
+from escalade.engines.processes import ProcessEngine
+
+
+class Squares:
+    """Work whose items are squared; the job says what goes wrong on the way."""
+
+    def __init__(self, slots=4):
+        self.slots = slots
+
+    def info(self):
+        return {"slots": self.slots, "pid": os.getpid()}
+
+    def begin(self, job):
+        self.job = job
+
+    def run(self, feed):
+        while items := feed.take(self.slots, wait=True):
+            for item in items:
+                self.one(item, feed)
+
+    def one(self, item, feed):
+        kind, where, *rest = self.job
+        if item == where:
+            if kind == "raise":
+                raise rest[0]
+            if kind == "die":
+                os._exit(3)
+            if kind == "die once":
+                marker = rest[0]
+                if not os.path.exists(marker):
+                    open(marker, "w").close()
+                    os.kill(os.getpid(), signal.SIGKILL)
+        feed.put(item, (item**2, os.getpid(), rest))
+
+    def close(self):
+        pass
+
+
+class Stillborn:
+    """Work that cannot be started: the process ends, without a word."""
+
+    def __init__(self):
+        os._exit(9)
+
+
+class Broken:
+    def __init__(self):
+        raise KeyError("no such drive")
+
+
+class Refused:
+    def __init__(self):
+        raise InputError("choose another")
+
+
+@pytest.fixture
+def engine():
+    engine = ProcessEngine(Squares, 3)
+    yield engine
+    engine.close()
+
+
+def values(results):
+    return [result[0] for result in results]
+
+
+@pytest.mark.parametrize("items", [1, 2, 7, 100])
+def test_results_come_once_and_in_order(items, engine):
+    for _ in range(2):
+        assert values(engine.run(("fine", None), items)) == [item**2 for item in range(items)]
+
+
+def test_in_process_and_processes_agree(engine):
+    here = InProcessEngine(Squares)
+    assert values(here.run(("fine", None), 20)) == values(engine.run(("fine", None), 20))
+    assert {result[1] for result in here.run(("fine", None), 20)} == {os.getpid()}
+    assert os.getpid() not in {result[1] for result in engine.run(("fine", None), 20)}
+    assert here.info["slots"] == engine.info["slots"] == 4
+
+
+def test_each_job_reaches_every_worker_that_works_on_it(engine):
+    for word in ("one", "two", "three"):
+        assert {result[2][0] for result in engine.run(("fine", None, word), 30)} == {word}
+
+
+def test_workers_are_used_together(engine):
+    assert wait_ready(engine)
+    assert len({result[1] for result in engine.run(("fine", None), 60)}) == 3
+
+
+def wait_ready(engine):
+    while not all(worker.info for worker in engine._workers):
+        engine._hear({})
+    return True
+
+
+def test_the_work_of_a_worker_that_dies_is_run_again(engine, tmp_path):
+    before = set(engine.pids)
+    results = engine.run(("die once", 11, str(tmp_path / "died")), 40)
+    assert values(results) == [item**2 for item in range(40)]
+    assert (tmp_path / "died").exists()
+    assert len(set(engine.pids) - before) == 1
+    assert len(engine.pids) == 3
+
+
+def test_workers_that_are_killed_between_jobs_are_replaced(engine):
+    for _ in range(5):
+        for pid in engine.pids:
+            os.kill(pid, signal.SIGKILL)
+        assert values(engine.run(("fine", None), 10)) == [item**2 for item in range(10)]
+    assert len(engine.pids) == 3
+
+
+def test_items_that_always_kill_their_worker_raise(engine):
+    with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*--workers 0"):
+        engine.run(("die", 0), 1)
+
+
+def test_workers_that_die_at_their_start_raise():
+    engine = ProcessEngine(Stillborn, 2)
+    try:
+        with pytest.raises(EngineFailure, match=r"times in a row.*code 9"):
+            engine.run(("fine", None), 4)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize(
+    ("factory", "kind", "said"),
+    [(Broken, EngineFailure, "KeyError: 'no such drive'"), (Refused, InputError, "choose another")],
+)
+def test_what_is_raised_at_the_start_arrives(factory, kind, said):
+    engine = ProcessEngine(factory, 2)
+    try:
+        with pytest.raises(kind, match=said):
+            engine.run(("fine", None), 4)
+    finally:
+        engine.close()
+
+
+def test_what_the_work_raises_arrives_with_its_class(engine):
+    with pytest.raises(EnvironmentFailure, match="the arm fell off"):
+        engine.run(("raise", 5, EnvironmentFailure("the arm fell off")), 10)
+
+
+def test_an_unexpected_exception_arrives_with_its_trace(engine):
+    with pytest.raises(EngineFailure, match="ZeroDivisionError: by nought") as failure:
+        engine.run(("raise", 5, ZeroDivisionError("by nought")), 10)
+    assert "in one" in "".join(failure.value.__notes__)
+
+
+def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    engine = ProcessEngine(Squares, 1)
+    try:
+        assert "OMP_NUM_THREADS" not in os.environ
+        wait_ready(engine)
+        # Pools of threads would show: a worker has its own thread and the one that watches the parent.
+        assert psutil.Process(engine.pids[0]).num_threads() <= 3
+    finally:
+        engine.close()
+
+
+def test_close_ends_every_worker_even_one_that_is_busy(tmp_path):
+    engine = ProcessEngine(Squares, 2)
+    wait_ready(engine)
+    processes = [psutil.Process(pid) for pid in engine.pids]
+    os.kill(processes[0].pid, signal.SIGSTOP)
+    engine.close()
+    wait_until(lambda: not any(alive(process) for process in processes))
+    assert engine.pids == []
+
+
+def alive(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_killing_at_random_loses_and_doubles_nothing(engine):
+    import random
+
+    chance = random.Random(3)
+    kills = []
+    for job in range(15):
+        victim = chance.choice(engine.pids)
+        timer = threading.Timer(chance.random() * 0.01, kill, [victim, kills])
+        timer.start()
+        results = engine.run(("fine", None, job), 200)
+        timer.join()
+        assert values(results) == [item**2 for item in range(200)]
+        assert {result[2][0] for result in results} == {job}
+    assert len(kills) >= 10
+
+
+def kill(pid, kills):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:  # it was replaced meanwhile
+        return
+    kills.append(pid)
+
+
+def test_engines_have_names():
+    assert isinstance(start_engine("local", Squares, 0), InProcessEngine)
+    with pytest.raises(InputError, match="'slurm' must be local"):
+        start_engine("slurm", Squares, 2)

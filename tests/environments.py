@@ -1,0 +1,180 @@
+"""Small environments for the tests, usable from the command line as ``tests.environments:Id-v0``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+OBSERVATIONS = {
+    "box": lambda: spaces.Box(-2.0, 3.0, (3,), np.float64),
+    "box32": lambda: spaces.Box(-np.inf, np.inf, (4,), np.float32),
+    "integers": lambda: spaces.Box(0, 255, (3,), np.uint8),
+    "matrix": lambda: spaces.Box(-1.0, 1.0, (2, 3), np.float32),
+    "discrete": lambda: spaces.Discrete(4, start=-1),
+    "multidiscrete": lambda: spaces.MultiDiscrete([3, 2]),
+    "multibinary": lambda: spaces.MultiBinary(4),
+    "dict": lambda: spaces.Dict(
+        position=spaces.Box(-1.0, 1.0, (2,), np.float32),
+        gear=spaces.Discrete(3, start=1),
+        inner=spaces.Dict(flags=spaces.MultiBinary(2)),
+    ),
+    "tuple": lambda: spaces.Tuple([spaces.Discrete(2), spaces.Box(0.0, 1.0, (1, 2), np.float64)]),
+    # Not supported:
+    "pixels": lambda: spaces.Box(0, 255, (8, 8, 3), np.uint8),
+    "text": lambda: spaces.Text(5),
+    "sequence": lambda: spaces.Dict(many=spaces.Sequence(spaces.Discrete(2))),
+}
+ACTIONS = {
+    "discrete": lambda: spaces.Discrete(3, start=5),
+    "two": lambda: spaces.Discrete(2),
+    "multidiscrete": lambda: spaces.MultiDiscrete([2, 3], start=[1, -4]),
+    "grid": lambda: spaces.MultiDiscrete([[2, 3], [4, 2]]),
+    "multibinary": lambda: spaces.MultiBinary((2, 2)),
+    "box": lambda: spaces.Box(np.array([-0.1, 0.3]), np.array([0.7, 1.1]), dtype=np.float64),
+    "box32": lambda: spaces.Box(-0.4, 0.4, (2, 2), np.float32),
+    "half": lambda: spaces.Box(np.array([0.1, -np.inf]), np.array([np.inf, -0.1]), dtype=np.float64),
+    "unbounded": lambda: spaces.Box(-np.inf, np.inf, (2,), np.float32),
+    "number": lambda: spaces.Box(-0.5, 0.5, (), np.float32),
+    "integers": lambda: spaces.Box(-3, 4, (2,), np.int32),
+    # Not supported:
+    "text": lambda: spaces.Text(5),
+    "dict": lambda: spaces.Dict(a=spaces.Discrete(2)),
+}
+
+
+class Tiny(gymnasium.Env[Any, Any]):
+    """Any spaces; random observations, and a reward that depends on every action and observation.
+
+    Refuses actions outside of its action space.
+    """
+
+    def __init__(self, observation: str = "box", action: str = "discrete", length: int = 6) -> None:
+        self.observation_space = OBSERVATIONS[observation]()
+        self.action_space = ACTIONS[action]()
+        self.length = length
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.steps = 0
+        self.end = int(self.np_random.integers(1, self.length + 1))
+        self.weights = self.np_random.normal(size=100)
+        self.seen = self.observation_space.sample()
+        return self.seen, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        if not self.action_space.contains(action):
+            raise ValueError(f"{action!r} is not in {self.action_space}")
+        self.steps += 1
+        flat = spaces.flatten(self.action_space, action).astype(np.float64).reshape(-1)
+        seen = spaces.flatten(self.observation_space, self.seen).astype(np.float64).reshape(-1)
+        reward = float(self.weights[: len(flat)] @ flat) + float(self.weights[-len(seen) :] @ seen)
+        self.seen = self.observation_space.sample()
+        return self.seen, reward, self.steps >= self.end, False, {}
+
+
+class Walk(gymnasium.Env[Any, Any]):
+    """A point pushed along a line, with episodes of many lengths: its every step feeds on the last.
+
+    ``end`` says how an episode ends: ``terminated``, ``truncated``, or never by itself.
+    """
+
+    def __init__(self, end: str = "terminated", length: int = 12) -> None:
+        self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.end, self.most = end, length
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.state = self.np_random.normal(size=2)
+        self.left = int(self.np_random.integers(1, self.most + 1))
+        return self.state.copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.state[1] += 0.1 * float(action[0]) + 0.01 * self.np_random.normal()
+        self.state[0] = np.sin(3 * self.state[0]) + self.state[1]
+        self.left -= 1
+        over = self.left <= 0
+        ends = over and self.end == "terminated", over and self.end == "truncated"
+        return self.state.copy(), float(self.state[0]), *ends, {}
+
+
+class Raises(Walk):
+    """Fails: in its constructor, in ``reset`` of some seeds, or in the third step after such a reset."""
+
+    def __init__(self, when: str = "step", every: int = 3) -> None:
+        super().__init__("truncated", 8)
+        self.when, self.every = when, every
+        if when == "init":
+            raise RuntimeError("the arm is not plugged in")
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        given = super().reset(seed=seed)
+        self.bad = seed is not None and seed % self.every == 0
+        self.left = 8
+        if self.bad and self.when == "reset":
+            raise RuntimeError("the arm\nfell off")
+        return given
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        if self.bad and self.when == "step" and self.left == 6:
+            raise RuntimeError("the arm\nfell off")
+        return super().step(action)
+
+
+class Fragile(Walk):
+    """Can be built once in a process, and never again."""
+
+    built = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Fragile.built += 1
+        if Fragile.built > 1:
+            raise OSError("the port is taken")
+
+
+class Blocks(Walk):
+    """Says in the file ``marker`` that it is inside a step, and stays there."""
+
+    def __init__(self, marker: str, after: int = 0) -> None:
+        super().__init__()
+        self.marker, self.after, self.taken = Path(marker), after, 0
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.taken += 1
+        if self.taken > self.after:
+            self.marker.touch()
+            time.sleep(10_000)
+        return super().step(action)
+
+
+class Diverges(Walk):
+    """Every fifth seed gives a return of NaN and observations to match."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        given = super().reset(seed=seed)
+        self.bad = seed is not None and seed % 5 == 0
+        return given
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, reward, *rest = super().step(action)
+        return (observation * np.nan, np.nan, *rest) if self.bad else (observation, reward, *rest)
+
+
+class Particular(Walk):
+    """Takes one value of ``gravity`` and no other."""
+
+    def __init__(self, gravity: float = -1.0, note: str | None = None) -> None:
+        super().__init__()
+        if gravity != -1.0:
+            raise ValueError("gravity must be -1")
+
+
+for _class in (Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular):
+    gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

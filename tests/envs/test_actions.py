@@ -1,0 +1,112 @@
+"""From raw outputs to actions: always contained in the space, and the ones that are meant."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from tests.environments import ACTIONS
+
+from escalade import InputError
+from escalade.envs import ActionMap
+
+MAPS = [(name, bounding, "plain") for name in ACTIONS for bounding in ("clip", "rescale", "tanh")]
+MAPS += [("box", "clip", "uniform:5"), ("box32", "clip", "uniform:2"), ("half", "clip", "custom:-1,0,1,2")]
+MAPS += [("unbounded", "clip", "custom:-0.3,0.3"), ("number", "clip", "uniform:3")]
+MAPS = [entry for entry in MAPS if entry[0] not in ("text", "dict")]
+
+
+@pytest.mark.parametrize(("name", "bounding", "head"), MAPS, ids=str)
+def test_actions_are_contained_in_the_space(name, bounding, head):
+    space = ACTIONS[name]()
+    actions = ActionMap(space, bounding, head)
+    compiled = actions.compile()
+    chance = np.random.default_rng(1)
+    raw = (chance.normal(size=(300, actions.outputs)) * 10.0 ** chance.integers(-2, 5, (300, 1))).astype("f4")
+    mapped = compiled(raw)
+    assert len(mapped) == 300
+    for action in mapped:
+        assert space.contains(int(action) if isinstance(space, spaces.Discrete) else np.asarray(action))
+    # Every row on its own gives the same action.
+    for row in (0, 7, 299):
+        np.testing.assert_array_equal(compiled(raw[row : row + 1])[0], mapped[row])
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.floats(-1e6, 1e6),
+    st.floats(1e-3, 1e6),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([("clip", "plain"), ("rescale", "plain"), ("tanh", "plain"), ("clip", "uniform:3")]),
+    arrays.arrays(np.float32, (4, 3), elements=st.floats(-1e8, 1e8, width=32)),
+)
+def test_any_bounds_are_kept(low, width, dtype, how, raw):
+    space = spaces.Box(dtype(low), dtype(low + width), (3,), dtype)
+    actions = ActionMap(space, *how)
+    if how[1] != "plain":
+        raw = np.concatenate([raw] * 3, axis=1)
+    for action in actions.compile()(raw):
+        assert space.contains(action)
+
+
+def mapped(space, raw, *how):
+    return ActionMap(space, *how).compile()(np.array(raw, np.float32))
+
+
+def test_discrete_takes_the_largest_output():
+    assert mapped(spaces.Discrete(3), [[0, 2, 1], [3, 2, 1]]).tolist() == [1, 0]
+    assert mapped(spaces.Discrete(3, start=5), [[0, 2, 1]]).tolist() == [6]
+    assert mapped(spaces.Discrete(2), [[0, 1], [1, 0], [1, 1]]).tolist() == [1, 0, 0]
+
+
+def test_multidiscrete_takes_the_largest_of_each_group():
+    space = spaces.MultiDiscrete([2, 3], start=[1, -4])
+    assert mapped(space, [[0, 1, 0, 0, 5], [1, 0, 9, 0, 5]]).tolist() == [[2, -2], [1, -4]]
+
+
+def test_multibinary_takes_the_sign():
+    space = spaces.MultiBinary((2, 2))
+    assert mapped(space, [[1, -1, 0, 0.1]]).tolist() == [[[1, 0], [0, 1]]]
+
+
+def test_boxes_are_clipped_rescaled_or_squashed():
+    space = spaces.Box(np.array([0.0, -4.0], "f4"), np.array([2.0, 0.0], "f4"))
+    assert mapped(space, [[3, -9], [1, -1]]).tolist() == [[2, -4], [1, -1]]
+    assert mapped(space, [[0, 0.5], [-3, 3]], "rescale").tolist() == [[1, -1], [0, 0]]
+    np.testing.assert_allclose(mapped(space, [[0, 0.5]], "tanh"), [[1, -2 + 2 * np.tanh(0.5)]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounding", ["clip", "rescale", "tanh"])
+def test_dimensions_without_bounds_are_left_alone(bounding):
+    space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    assert mapped(space, [[1e6, -3.5]], bounding).tolist() == [[1e6, -3.5]]
+    half = spaces.Box(np.array([0.0, -1.0], "f4"), np.array([np.inf, 1.0], "f4"))
+    assert mapped(half, [[50.0, 0.0], [-1.0, 0.0]], bounding).tolist() == [[50, 0], [0, 0]]
+
+
+def test_bins():
+    space = spaces.Box(np.array([-1.0, 0.0], "f4"), np.array([1.0, 4.0], "f4"))
+    actions = ActionMap(space, head="uniform:3")
+    assert actions.outputs == 6
+    assert not actions.continuous
+    assert mapped(space, [[0, 1, 0, 0, 0, 1]], "clip", "uniform:3").tolist() == [[0, 4]]
+    assert mapped(space, [[0, 1, 1, 0]], "clip", "custom:-2,0.5").tolist() == [[0.5, 0]]
+
+
+@pytest.mark.parametrize(
+    ("space", "how", "said"),
+    [
+        (spaces.Text(3), (), "Text.*not supported"),
+        (spaces.Box(-1, 1), ("squash",), "'squash' must be clip"),
+        (spaces.Discrete(2), ("clip", "uniform:3"), "Box action space"),
+        (spaces.Box(-1, 1), ("clip", "uniform:1"), "N at least 2"),
+        (spaces.Box(-1, 1), ("clip", "uniform:x"), "uniform:N"),
+        (spaces.Box(-1, 1), ("clip", "custom:1"), "custom:A,B"),
+        (spaces.Box(-1, 1), ("clip", "custom:1,nan"), "custom:A,B"),
+        (spaces.Box(-1, np.inf), ("clip", "uniform:3"), "needs action bounds"),
+    ],
+)
+def test_what_cannot_be_is_refused(space, how, said):
+    with pytest.raises(InputError, match=said):
+        ActionMap(space, *how)

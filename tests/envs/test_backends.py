@@ -1,0 +1,137 @@
+"""Ids become seeded vector environments: found, refused, settled; a seed starts the same episode."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from escalade import EnvironmentFailure, InputError
+from escalade.envs import SlotError, resolve, settle_backend, vectorize
+
+ENVS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]
+
+
+def seeded(values):
+    return np.array(values, np.int64)
+
+
+def actions_for(environment, count, steps):
+    environment.action_space.seed(1)
+    drawn = [[environment.action_space.sample() for _ in range(count)] for _ in range(steps)]
+    return np.array(drawn)
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+@pytest.mark.parametrize("env", ENVS)
+def test_an_episode_starts_and_goes_on_by_its_seed(env, backend):
+    environment = resolve(env, backend=backend, max_episode_steps=50)
+    chosen = actions_for(environment, 1, 8)
+    alone, crowd = vectorize(environment, 1), vectorize(environment, 4)
+    for _ in range(2):  # a second episode in the same slots
+        first = [alone.reset(seeded([0]), seeded([77]))[0]]
+        others = [crowd.reset(seeded([0, 1, 2]), seeded([5, 6, 77]))[2]]
+        for action in chosen:
+            first.append(alone.step(seeded([0]), action)[0][0])
+            others.append(crowd.step(seeded([0, 1, 2]), np.repeat(action, 3, axis=0))[0][2])
+        np.testing.assert_array_equal(np.array(first), np.array(others))
+    alone.close()
+    crowd.close()
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_the_gymnasium_backend_steps_gymnasium(env):
+    environment = resolve(env, backend="gymnasium", max_episode_steps=20)
+    vector, plain = vectorize(environment, 2), environment.make()
+    observation = vector.reset(seeded([1]), seeded([9]))[0]
+    expected, _ = plain.reset(seed=9)
+    np.testing.assert_array_equal(observation, expected)
+    for action in actions_for(environment, 1, 20):
+        observations, rewards, ended = vector.step(seeded([1]), action)
+        expected, reward, terminated, truncated, _ = plain.step(action[0])
+        np.testing.assert_array_equal(observations[0], expected)
+        assert rewards[0] == reward
+        assert ended[0] == (terminated or truncated)
+        if ended[0]:
+            break
+    assert ended[0] or env != "HalfCheetah-v5"
+    vector.close()
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+def test_episodes_are_cut_after_max_episode_steps(backend):
+    vector = vectorize(resolve("HalfCheetah-v5", backend=backend, max_episode_steps=4), 2)
+    vector.reset(seeded([0, 1]), seeded([1, 2]))
+    still = np.zeros((2, 6), np.float32)
+    ends = [vector.step(seeded([0, 1]), still)[2].tolist() for _ in range(4)]
+    assert ends == [[False, False]] * 3 + [[True, True]]
+    vector.close()
+
+
+def test_auto_takes_envpool_only_for_gymnasiums_own_environments():
+    assert settle_backend(resolve("tests.environments:Walk-v0")).backend == "gymnasium"
+    changed = resolve("CartPole-v1", {"sutton_barto_reward": True})
+    assert settle_backend(changed).backend == "gymnasium"
+    assert settle_backend(resolve("CartPole-v1", backend="gymnasium")).backend == "gymnasium"
+    assert settle_backend(resolve("CartPole-v1")).backend in ("gymnasium", "envpool")
+
+
+def test_a_users_class_under_a_known_id_stays_the_users():
+    before = gymnasium.registry.pop("CartPole-v1")
+    gymnasium.register("CartPole-v1", entry_point="tests.environments:Walk")
+    try:
+        assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
+    finally:
+        gymnasium.registry["CartPole-v1"] = before
+
+
+def test_envpool_by_name_is_refused_where_it_has_no_such_environment():
+    with pytest.raises(InputError, match=r"EnvPool has no Walk-v0.*--backend gymnasium"):
+        settle_backend(resolve("tests.environments:Walk-v0", backend="envpool"))
+
+
+def test_building_environments_prints_nothing(capfd, recwarn):
+    vector = vectorize(resolve("HalfCheetah-v5", backend="gymnasium"), 2)
+    vector.reset(seeded([0, 1]), seeded([1, 2]))
+    vector.close()
+    assert tuple(capfd.readouterr()) == ("", "")
+    assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize("when", ["reset", "step"])
+def test_a_failure_says_which_slot(when):
+    vector = vectorize(resolve("tests.environments:Raises-v0", {"when": when}), 4)
+    slots, given = seeded([0, 1, 2]), seeded([1, 2, 3])  # 3 is the bad one
+
+    def play():
+        vector.reset(slots, given)
+        for _ in range(3):
+            vector.step(slots, np.zeros((3, 1), np.float32))
+
+    with pytest.raises(SlotError, match="fell off") as failure:
+        play()
+    assert failure.value.row == 2
+
+
+@pytest.mark.parametrize(
+    ("env", "kwargs", "kind", "said"),
+    [
+        ("CartPol-v1", {}, InputError, "did you mean CartPole-v1"),
+        ("no_such:X-v0", {}, InputError, "no_such cannot be imported"),
+        ("CartPole-v1", {"size": 3}, InputError, "--env-kwargs .*size"),
+        ("CartPole-v1", {"max_episode_steps": 3}, InputError, "--env-kwargs .*max_episode_steps"),
+        ("tests.environments:Particular-v0", {"gravity": 2}, InputError, "gravity must be"),
+        ("tests.environments:Tiny-v0", {"observation": "pixels"}, InputError, "pixels"),
+        ("tests.environments:Raises-v0", {"when": "init"}, EnvironmentFailure, "not plugged in"),
+    ],
+)
+def test_what_cannot_be_resolved_is_refused(env, kwargs, kind, said):
+    with pytest.raises(kind, match=said):
+        resolve(env, kwargs)
+
+
+def test_spaces_and_limits_are_read_from_the_environment():
+    environment = resolve("CartPole-v1")
+    assert environment.max_episode_steps == 500
+    assert environment.threshold == 475.0
+    assert environment.action_space == spaces.Discrete(2)
+    assert resolve("CartPole-v1", max_episode_steps=7).max_episode_steps == 7

@@ -1,0 +1,101 @@
+"""Which spaces are supported, how they flatten, and that their descriptions restore them."""
+
+import json
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from tests.environments import ACTIONS, OBSERVATIONS
+
+from escalade import InputError
+from escalade.envs.spaces import (
+    check_observation_space,
+    describe,
+    flatten,
+    is_vector,
+    observation_size,
+    restore,
+    same,
+)
+
+SUPPORTED = [name for name in OBSERVATIONS if name not in ("pixels", "text", "sequence")]
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_supported_spaces_flatten_to_a_vector(name):
+    space = OBSERVATIONS[name]()
+    check_observation_space(space)
+    space.seed(3)
+    sample = space.sample()
+    flat = flatten(space, sample)
+    assert flat.shape == (observation_size(space),)
+    np.testing.assert_allclose(flat, spaces.flatten(space, sample), rtol=1e-6)
+    assert is_vector(space) == (name in ("box", "box32", "integers"))
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("discrete", 4), ("multidiscrete", 5), ("dict", 7), ("tuple", 4), ("matrix", 6)]
+)
+def test_sizes(name, size):
+    assert observation_size(OBSERVATIONS[name]()) == size
+
+
+def test_discrete_is_one_hot_from_its_start():
+    assert flatten(spaces.Discrete(4, start=-1), 1).tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pixels", "looks like pixels.*wrap"),
+        ("text", "Text.*not supported: use Box"),
+        ("sequence", "Sequence"),
+    ],
+)
+def test_others_are_refused(name, said):
+    with pytest.raises(InputError, match=said):
+        check_observation_space(OBSERVATIONS[name]())
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_descriptions_restore_observation_spaces(name):
+    space = OBSERVATIONS[name]()
+    assert restore(json.loads(json.dumps(describe(space)))) == space
+
+
+@pytest.mark.parametrize("name", [name for name in ACTIONS if name not in ("text", "dict")])
+def test_descriptions_restore_action_spaces(name):
+    space = ACTIONS[name]()
+    restored = restore(json.loads(json.dumps(describe(space))))
+    assert restored == space
+    assert restored.dtype == space.dtype
+
+
+def test_the_order_of_a_dict_is_kept():
+    space = spaces.Dict([("z", spaces.Discrete(2)), ("a", spaces.Discrete(3))])
+    sample = {"z": 1, "a": 0}
+    restored = restore(describe(space))
+    assert flatten(restored, sample).tolist() == flatten(space, sample).tolist()
+
+
+@pytest.mark.parametrize(
+    "saved", [{"kind": "Box"}, {"kind": "Cube"}, {}, {"kind": "Discrete", "n": -1, "start": 0}]
+)
+def test_damaged_descriptions_are_refused(saved):
+    with pytest.raises(InputError, match="damaged"):
+        restore(saved)
+
+
+def test_spaces_that_cannot_be_saved_are_refused():
+    with pytest.raises(InputError, match="Text"):
+        describe(spaces.Text(3))
+
+
+def test_same_compares_up_to_the_precision_of_bounds():
+    box = spaces.Box(-0.1, 0.1, (2,), np.float32)
+    assert same(box, spaces.Box(-0.1, 0.1, (2,), np.float64))
+    assert not same(box, spaces.Box(-0.1, 0.2, (2,), np.float32))
+    assert not same(box, spaces.Box(-0.1, 0.1, (3,), np.float32))
+    assert not same(box, spaces.Discrete(2))
+    assert same(spaces.Discrete(3), spaces.Discrete(3))
+    assert not same(spaces.Discrete(3), spaces.Discrete(3, start=1))

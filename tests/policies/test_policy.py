@@ -1,0 +1,123 @@
+"""A saved policy: the file brings back the same actions, for every space, and never runs code."""
+
+import numpy as np
+import pytest
+import torch
+from tests.environments import ACTIONS, OBSERVATIONS
+from torch import nn
+
+import escalade
+from escalade import InputError
+from escalade.checkpoint import read, write
+from escalade.envs import ActionMap
+from escalade.policies.networks import build, shape
+from escalade.policies.normalizer import Normalization
+from escalade.policies.policy import Policy, architecture_of
+
+OPTIONS = {"policy": "mlp", "hidden": (6,), "activation": "elu", "bias": True}
+
+
+def policy(observation="dict", action="discrete", head="plain", normalized=True, network=None):
+    from escalade.envs.spaces import observation_size
+
+    space, actions = OBSERVATIONS[observation](), ActionMap(ACTIONS[action](), "tanh", head)
+    size = observation_size(space)
+    architecture = {} if network else architecture_of(OPTIONS)
+    module = network or build(inputs=size, outputs=actions.outputs, init="xavier", **architecture)
+    made = Policy(module, space, actions, env_id="Tiny-v0", architecture=architecture)
+    if normalized:
+        chance = np.random.default_rng(0)
+        vector = chance.normal(size=made.shape.dimension).astype(np.float32)
+        made.set(vector, Normalization(chance.normal(size=size), chance.uniform(0.1, 9, size)))
+    return made
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("action", [name for name in ACTIONS if name not in ("text", "dict")])
+def test_a_loaded_policy_acts_as_the_saved_one(action, normalized, tmp_path):
+    made = policy("dict", action, normalized=normalized)
+    made.save(tmp_path / "p.safetensors")
+    loaded = escalade.load(tmp_path / "p.safetensors")
+    assert loaded.env_id == "Tiny-v0"
+    space = OBSERVATIONS["dict"]()
+    space.seed(1)
+    for _ in range(20):
+        seen = space.sample()
+        chosen = loaded.act(seen)
+        np.testing.assert_array_equal(chosen, made.act(seen))
+        assert ACTIONS[action]().contains(chosen)
+
+
+def test_an_action_is_what_the_population_would_take():
+    made = policy("box", "box", normalized=True)
+    forward, mapping = shape(made.network).forward(1), made.actions.compile()
+    from escalade.policies.networks import to_vector
+
+    forward.load(0, to_vector(made.network))
+    space = OBSERVATIONS["box"]()
+    space.seed(1)
+    for _ in range(20):
+        seen = space.sample()
+        expected = mapping(forward(made.normalization.apply(seen[None])))[0]
+        np.testing.assert_allclose(made.act(seen), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_heads_are_kept(tmp_path):
+    made = policy("box", "box", head="uniform:5")
+    made.save(tmp_path / "p.safetensors")
+    seen = np.array([0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(escalade.load(tmp_path / "p.safetensors").act(seen), made.act(seen))
+
+
+def test_a_number_is_an_action_of_a_box_without_dimensions():
+    action = policy("box", "number").act(np.zeros(3))
+    assert np.ndim(action) == 0
+    assert 0 < abs(float(action)) <= 0.5
+
+
+def test_a_users_module_is_loaded_into_one_like_it(tmp_path):
+    def module():
+        return nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 3))
+
+    made = policy("box", "discrete", network=module())
+    made.save(tmp_path / "p.safetensors")
+    with pytest.raises(InputError, match=r"module of your own.*network="):
+        escalade.load(tmp_path / "p.safetensors")
+    loaded = escalade.load(tmp_path / "p.safetensors", network=module())
+    seen = np.array([0.5, -1.0, 2.0])
+    assert loaded.act(seen) == made.act(seen)
+    wrong = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3))
+    with pytest.raises(InputError, match="does not fit"):
+        escalade.load(tmp_path / "p.safetensors", network=wrong)
+
+
+@pytest.mark.parametrize("layers", [(nn.Linear(4, 3),), (nn.Linear(3, 2),), (nn.Linear(3, 2), nn.GELU())])
+def test_a_network_of_other_sizes_is_refused(layers):
+    with pytest.raises(InputError, match="policy"):
+        policy("box", "discrete", network=nn.Sequential(*layers))
+
+
+def test_other_files_are_refused(tmp_path):
+    write(tmp_path / "other", {"x": np.zeros(1)}, {"kind": "something"})
+    with pytest.raises(InputError, match="not a policy"):
+        escalade.load(tmp_path / "other")
+    with pytest.raises(InputError, match="no file"):
+        escalade.load(tmp_path)
+    policy().save(tmp_path / "p")
+    (tmp_path / "p").write_bytes((tmp_path / "p").read_bytes()[:-3])
+    with pytest.raises(InputError, match="damaged"):
+        escalade.load(tmp_path / "p")
+
+
+def test_the_file_is_arrays_and_json(tmp_path):
+    policy().save(tmp_path / "p")
+    tensors, state = read(tmp_path / "p")
+    assert set(state) >= {"observation_space", "action_space", "architecture", "normalized"}
+    assert all(value.dtype in (np.float32, np.float64) for value in tensors.values())
+
+
+def test_a_policy_is_a_module():
+    made = policy("box", "box")
+    batch = torch.zeros(5, 3)
+    assert made(batch).shape == (5, 2)
+    assert sum(p.numel() for p in made.parameters()) == made.shape.dimension

@@ -1,0 +1,95 @@
+"""progress.csv: what is written is what is read, and a resumed run goes on where its checkpoint stands."""
+
+import math
+
+import pytest
+
+from escalade import InputError, StorageFailure
+from escalade.recorders import COLUMNS, ProgressFile, Row, read_progress, rewind
+
+
+def row(generation, evaluation=None):
+    rank = None if evaluation is None else 3
+    third = 1 / 3
+    return Row(
+        generation, 8, 100, 0.5, third, 0.2, -1e300, 9.0, 12.5, evaluation, rank, 0.1, math.nan, 0.0, 7.0
+    )
+
+
+def written(path, rows):
+    file = ProgressFile(path)
+    for one in rows:
+        file.generation(one)
+    file.note("nothing")
+    file.close()
+
+
+def test_rows_read_back_as_they_were(tmp_path):
+    path = tmp_path / "progress.csv"
+    written(path, [row(1, 5.25), row(2)])
+    columns = read_progress(path)
+    assert list(columns) == list(COLUMNS)
+    assert columns["return_mean"] == [1 / 3, 1 / 3]
+    assert columns["return_min"] == [-1e300, -1e300]
+    assert columns["eval_return_mean"][0] == 5.25
+    assert math.isnan(columns["eval_return_mean"][1])
+    assert path.read_text().splitlines()[0] == ",".join(COLUMNS)
+
+
+def test_every_row_is_readable_at_once(tmp_path):
+    file = ProgressFile(tmp_path / "progress.csv")
+    for generation in (1, 2, 3):
+        file.generation(row(generation))
+        assert len(read_progress(tmp_path / "progress.csv")["generation"]) == generation
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "tail", ["", "4,8,100", "4,8,100,0.5,0.3,0.2,-1.0,9.0,12.5,,,0.1,0.02,0.0", "\ufffd\x00"]
+)
+def test_a_rewound_file_goes_on_as_if_never_interrupted(tail, tmp_path):
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    written(whole, [row(g) for g in (1, 2, 3, 4)])
+    written(cut, [row(g) for g in (1, 2, 3)])
+    with cut.open("a") as file:
+        file.write(tail)
+    assert rewind(cut, 2) == 1
+    written(cut, [row(3), row(4)])
+    assert cut.read_bytes().replace(b"\r\n", b"\n") == whole.read_bytes().replace(b"\r\n", b"\n")
+
+
+def test_rewinding_nothing_is_fine(tmp_path):
+    assert rewind(tmp_path / "missing.csv", 3) == 0
+    assert not (tmp_path / "missing.csv").exists()
+    written(tmp_path / "p.csv", [row(1)])
+    assert rewind(tmp_path / "p.csv", 5) == 0
+    assert len(read_progress(tmp_path / "p.csv")["generation"]) == 1
+
+
+def test_undecodable_tails_are_dropped(tmp_path):
+    written(tmp_path / "p.csv", [row(1), row(2)])
+    with (tmp_path / "p.csv").open("ab") as file:
+        file.write(b"3,\xff\xfe")
+    rewind(tmp_path / "p.csv", 2)
+    assert read_progress(tmp_path / "p.csv")["generation"] == [1, 2]
+
+
+def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
+    (tmp_path / "p.csv").symlink_to("/dev/full")
+    with pytest.raises(StorageFailure, match=r"p.csv could not be written.*make room"):
+        ProgressFile(tmp_path / "p.csv")
+    file = ProgressFile(tmp_path / "q.csv")
+    file.close()
+    file._file = (tmp_path / "p.csv").open("a")
+    with pytest.raises(StorageFailure, match="make room"):
+        file.generation(row(1))
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "content", ["a,b\n1,2\n", "generation\n1\n", ",".join(COLUMNS) + "\nx" + "," * 14 + "\n"]
+)
+def test_other_files_are_refused(content, tmp_path):
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(InputError, match=r"not a progress\.csv"):
+        read_progress(tmp_path / "p.csv")

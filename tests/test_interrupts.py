@@ -1,0 +1,185 @@
+"""Signals and damaged checkpoints, with the real command: what is saved, what it exits with, and that
+nothing is left: no process, no shared memory, no temporary file.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.commands import bits, command, running, summary, temporary_files, wait_until
+
+import escalade
+import escalade.checkpoint
+
+SHM = Path("/dev/shm")
+SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]
+SMALL += ["--eval-episodes", "2", "--max-episode-steps", "30"]
+LIBRARY = {"preset": None, "population": 16, "hidden": [8], "seed": 3, "eval_every": 50, "eval_episodes": 2}
+LIBRARY |= {"max_episode_steps": 30, "verbose": False, "workers": 0}
+
+
+def shared():
+    return set(os.listdir(SHM)) if SHM.is_dir() else set()
+
+
+def rows(run):
+    path = run / "progress.csv"
+    return len(path.read_bytes().splitlines()) - 1 if path.exists() else -1
+
+
+def left_clean(process, run, before):
+    wait_until(lambda: process.family() == [])
+    assert temporary_files(run) == []
+    assert shared() <= before
+    assert "Traceback" not in process.err + process.out
+    assert process.err == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "workers", "group"),
+    [
+        (signal.SIGINT, 2, True),
+        (signal.SIGTERM, 2, False),
+        (signal.SIGTERM, 2, True),
+        (signal.SIGINT, 0, False),
+    ],
+    ids=["ctrl-c", "kill", "kill-group", "in-process"],
+)
+def test_an_interrupted_run_saves_and_goes_on_to_the_same_bits(number, workers, group, tmp_path):
+    before, run = shared(), tmp_path / "run"
+    with running(
+        "train", "CartPole-v1", *SMALL, "--workers", workers, "--run-dir", run, cwd=tmp_path
+    ) as process:
+        process.until(lambda: rows(run) >= 3)
+        process.signal(number, group)
+        assert process.wait() == 130
+        left_clean(process, run, before)
+        assert f"escalade resume {run}" in process.out
+    stopped = summary(run)
+    done = stopped["generations"]
+    assert stopped["stop_reason"] == "interrupted"
+    assert rows(run) == done
+    assert (run / "checkpoints" / f"generation-{done:06d}.safetensors").is_file()
+    resumed = escalade.resume(run, generations=done + 3, workers=0, verbose=False).summary
+    whole = escalade.train(
+        "CartPole-v1", generations=done + 3, run_dir=str(tmp_path / "whole"), **LIBRARY
+    ).summary
+    assert resumed["params_sha256"] == whole["params_sha256"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_interrupt_takes_hold_while_a_step_blocks(workers, tmp_path):
+    before, run, marker = shared(), tmp_path / "run", tmp_path / "inside"
+    kwargs = f'{{"marker":"{marker}"}}'
+    arguments = ["train", "tests.environments:Blocks-v0", "--env-kwargs", kwargs, *SMALL]
+    with running(*arguments, "--workers", workers, "--run-dir", run, cwd=tmp_path) as process:
+        process.until(marker.exists)
+        process.signal(signal.SIGINT, group=True)
+        assert process.wait() == 130
+        left_clean(process, run, before)
+    assert summary(run)["generations"] == 0
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_second_interrupt_ends_at_once(workers, tmp_path):
+    before, run, marker = shared(), tmp_path / "run", tmp_path / "inside"
+    kwargs = f'{{"marker":"{marker}"}}'
+    arguments = ["train", "tests.environments:Blocks-v0", "--env-kwargs", kwargs, *SMALL]
+    with running(*arguments, "--workers", workers, "--run-dir", run, cwd=tmp_path) as process:
+        process.until(marker.exists)
+        process.signal(signal.SIGINT, group=True)
+        process.signal(signal.SIGTERM)
+        process.signal(signal.SIGINT, group=True)
+        assert process.wait() == 130
+        left_clean(process, run, before)
+    assert (
+        escalade.checkpoint.Checkpoints(run / "checkpoints").load_latest()[1]["progress"]["generation"] == 0
+    )
+
+
+def test_an_interrupt_before_there_is_anything_to_save_exits_silently(tmp_path):
+    before = shared()
+    with running("train", "CartPole-v1", *SMALL, "--run-dir", "run", cwd=tmp_path) as process:
+        # The fork server is up and importing: the most delicate moment of the start.
+        process.until(lambda: len(process.family()) >= 3)
+        process.signal(signal.SIGINT, group=True)
+        assert process.wait() == 130
+        left_clean(process, tmp_path, before)
+
+
+def test_nothing_outlives_a_killed_master(tmp_path):
+    before, run = shared(), tmp_path / "run"
+    with running("train", "CartPole-v1", *SMALL, "--workers", 2, "--run-dir", run, cwd=tmp_path) as process:
+        process.until(lambda: rows(run) >= 1)
+        assert len(process.workers()) == 2
+        process.signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: process.family() == [])
+        assert shared() <= before
+
+
+def test_nothing_outlives_a_finished_run(tmp_path):
+    before, run = shared(), tmp_path / "run"
+    arguments = ["train", "CartPole-v1", *SMALL, "--workers", 2, "--generations", 2, "--run-dir", run]
+    with running(*arguments, cwd=tmp_path) as process:
+        assert process.wait() == 0
+        left_clean(process, run, before)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    escalade.train("CartPole-v1", generations=4, snapshot_every=1, run_dir=str(folder), **LIBRARY)
+    return folder
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def empty(file):
+    file.write_bytes(b"")
+
+
+def flip(file):
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 16
+    file.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (truncate, "generation-000004.safetensors is damaged"),
+        (empty, "generation-000004.safetensors is damaged"),
+        (flip, "generation-000004.safetensors is damaged"),
+        (Path.unlink, "after generation 3: 1 later ones have no checkpoint and are run again"),
+    ],
+    ids=["truncated", "empty", "flipped", "missing"],
+)
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(damage, said, finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    escalade.train("CartPole-v1", generations=4, snapshot_every=1, run_dir=str(run), **LIBRARY)
+    assert bits(run) == bits(finished)
+    damage(run / "checkpoints" / "generation-000004.safetensors")
+    capsys.readouterr()
+    escalade.resume(run, workers=0)
+    out = capsys.readouterr().out
+    assert said in out
+    assert "after generation 3" in out
+    assert bits(run) == bits(finished)
+    assert rows(run) == 4
+    assert escalade.checkpoint.read(run / "checkpoints" / "generation-000004.safetensors")
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_says_so(tmp_path):
+    run = tmp_path / "run"
+    escalade.train("CartPole-v1", generations=2, run_dir=str(run), **LIBRARY)
+    for number, file in enumerate(sorted((run / "checkpoints").iterdir())):
+        (flip, truncate)[number % 2](file)
+    result = command("resume", "run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "no checkpoint to go on from" in result.stderr
+    assert "damaged" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,184 @@
+"""The same seed gives the same bits: on any number of workers, killed on the way, or resumed.
+
+The digest compared is that of the final centre and normaliser, ``params_sha256``.
+"""
+
+import os
+import random
+import signal
+import threading
+
+import numpy as np
+import pytest
+from tests.commands import bits, command, running, summary, temporary_files, wait_until
+
+import escalade
+from escalade.checkpoint import read
+from escalade.engines.processes import ProcessEngine
+from escalade.recorders import read_progress
+
+# Environment, backend and what makes it small: a few generations that still move the normaliser.
+CASES = {
+    "CartPole-v1": {"max_episode_steps": 60},
+    "LunarLander-v3": {"max_episode_steps": 40},
+    "HalfCheetah-v5": {"max_episode_steps": 25},
+}
+SMALL = {
+    "preset": None,
+    "population": 16,
+    "hidden": [8],
+    "seed": 3,
+    "eval_every": 2,
+    "eval_episodes": 3,
+    "verbose": False,
+}
+
+
+def trained(folder, env, workers, backend="gymnasium", **options):
+    everything = SMALL | {"workers": workers, "backend": backend, "generations": 3} | options
+    return escalade.train(env, run_dir=str(folder), **everything)
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+@pytest.mark.parametrize("env", CASES)
+def test_workers_leave_no_trace_in_the_result(env, backend, tmp_path):
+    runs = {}
+    for workers in (0, 1, 2, 3):
+        folder = tmp_path / str(workers)
+        runs[workers] = trained(folder, env, workers, backend, **CASES[env]).summary
+    assert len({run["params_sha256"] for run in runs.values()}) == 1
+    assert len({run["eval_return_mean"] for run in runs.values()}) == 1
+    assert len({run["env_steps"] for run in runs.values()}) == 1
+    assert runs[0]["backend"] == backend
+
+
+def test_another_seed_gives_other_bits(tmp_path):
+    first = trained(tmp_path / "a", "CartPole-v1", 0, seed=3).summary["params_sha256"]
+    second = trained(tmp_path / "b", "CartPole-v1", 0, seed=4).summary["params_sha256"]
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"strategy": "ars", "top_directions": 4, "policy": "linear", "init": "zeros"},
+        {"optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
+        {"normalize_observations": False, "episodes_per_member": 2, "shaping": "nes"},
+        {"env": "tests.environments:Walk-v0", "action_noise": 0.3},
+        {"env": "tests.environments:Diverges-v0", "episodes_per_member": 2},
+    ],
+    ids=["ars", "sgd", "plain", "noise", "nan"],
+)
+def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
+    env = options.pop("env", "CartPole-v1")
+    whole = trained(tmp_path / "whole", env, 0, generations=6, **options)
+    trained(tmp_path / "parts", env, 2, generations=2, **options)
+    for generations, workers in ((3, 1), (6, 0)):
+        escalade.resume(tmp_path / "parts", generations=generations, workers=workers, verbose=False)
+    assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
+    for name in ("policy.safetensors", "best.safetensors"):
+        (first, state), (second, other) = (read(tmp_path / run / name) for run in ("parts", "whole"))
+        assert state == other
+        assert first.keys() == second.keys()
+        assert all(np.array_equal(first[key], second[key]) for key in first)
+    timed = ("seconds", "steps_per_second")
+    tables = [read_progress(tmp_path / run / "progress.csv") for run in ("whole", "parts")]
+    for name in tables[0]:
+        if name not in timed:
+            assert str(tables[0][name]) == str(tables[1][name]), name
+    assert len(tables[0]["generation"]) == 6
+    assert whole.summary["generations"] == 6
+
+
+FLAGS = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--workers", "2"]
+FLAGS += ["--eval-every", "5", "--eval-episodes", "3", "--max-episode-steps", "30", "--generations", "150"]
+
+
+@pytest.mark.parametrize(("env", "kills"), [("CartPole-v1", 3), ("HalfCheetah-v5", 1), ("LunarLander-v3", 1)])
+def test_a_run_killed_and_resumed_again_and_again_equals_an_uninterrupted_one(env, kills, tmp_path):
+    chance = random.Random(env)
+    options = {"max_episode_steps": 30, "eval_every": 5, "generations": 150}
+    trained(tmp_path / "whole", env, 0, backend="auto", **options)
+    run, generations = tmp_path / "run", set()
+    arguments = ["train", env, *FLAGS, "--run-dir", run]
+    for kill in range(kills):
+        with running(*arguments, cwd=tmp_path) as process:
+            # The first of several dies as soon as there is a run to resume, the others on their way.
+            rows = 0 if kill == 0 and kills > 1 else 150 * kill // kills + chance.randint(1, 20)
+            process.until((run / "config.toml").exists)
+            process.until(lambda rows=rows: progress_rows(run) >= rows)
+            process.signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+            wait_until(lambda process=process: process.family() == [])
+        generations.add(progress_rows(run))
+        assert not (run / "summary.json").exists()
+        arguments = ["resume", run]
+    assert len(generations) == kills
+    result = command("resume", run, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "resuming" in result.stdout
+    assert bits(run) == bits(tmp_path / "whole")
+    assert progress_rows(run) == 150
+    assert temporary_files(run) == []
+
+
+def progress_rows(run):
+    try:
+        return max(0, len((run / "progress.csv").read_bytes().splitlines()) - 1)
+    except FileNotFoundError:
+        return -1
+
+
+@pytest.mark.parametrize("env", CASES)
+def test_killed_workers_leave_no_trace_in_the_result(env, tmp_path, monkeypatch):
+    options = CASES[env] | {"generations": 12, "population": 32}
+    trained(tmp_path / "calm", env, 0, **options)
+    deaths, chance = [], random.Random(7)
+    run_job = ProcessEngine.run
+
+    def harassed(engine, job, items):
+        # Some of the workers die before they hear of the job, some while they are at it.
+        victims = [pid for pid in engine.pids if chance.random() < 0.5]
+        timers = [threading.Timer(chance.random() * 0.02, kill, [pid, deaths]) for pid in victims]
+        for timer in timers:
+            timer.start()
+        try:
+            return run_job(engine, job, items)
+        finally:
+            for timer in timers:
+                timer.join()
+
+    monkeypatch.setattr(ProcessEngine, "run", harassed)
+    trained(tmp_path / "harassed", env, 2, **options)
+    assert len(deaths) >= 4
+    assert bits(tmp_path / "harassed") == bits(tmp_path / "calm")
+    assert summary(tmp_path / "harassed")["workers"] == 2
+
+
+def kill(pid, deaths):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    deaths.append(pid)
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path):
+    whole = trained(tmp_path / "whole", "CartPole-v1", 0)
+    run = tmp_path / "run"
+    (run / "checkpoints").mkdir(parents=True)
+    (run / "checkpoints" / ".generation-000000.safetensors.77.tmp").write_bytes(b"half")
+    text = (whole.folder.config).read_text().replace(str(tmp_path / "whole"), str(run))
+    (run / "config.toml").write_text(text)
+    again = escalade.resume(run, verbose=False)
+    assert again.summary["params_sha256"] == whole.summary["params_sha256"]
+    assert temporary_files(run) == []
+
+
+def test_the_command_and_the_library_agree(tmp_path):
+    flags = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "2"]
+    flags += ["--eval-episodes", "3", "--generations", "3", "--backend", "gymnasium", "--workers", "0"]
+    result = command("train", "CartPole-v1", *flags, "--run-dir", "run", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    library = trained(tmp_path / "library", "CartPole-v1", 0).summary
+    assert bits(tmp_path / "run") == library["params_sha256"]
