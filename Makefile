@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := runs/first
 
-.PHONY: train test setup format clean
+.PHONY: train test docs setup format clean
 
 train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	rm -rf $(RUN)
@@ -13,11 +13,14 @@ train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	$(BIN)/escalade render $(RUN)
 	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
 
-test: $(VENV)/ready  ## format, lint, types, tests
+test: $(VENV)/ready docs  ## format, lint, types, tests, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+docs: $(VENV)/ready  ## the guides and the API reference, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 setup: $(VENV)/ready
 
@@ -30,5 +33,5 @@ clean:
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs,examples]'
 	touch $@

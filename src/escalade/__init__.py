@@ -7,6 +7,7 @@ from escalade.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
+    from escalade.evolution import Evolution, evolve, load_evolved
     from escalade.policies.policy import Policy, load
     from escalade.session import Run, evaluate, render, resume, train
 
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
+        "Evolution": "escalade.evolution",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.session",
         "evaluate": "escalade.session",
+        "evolve": "escalade.evolution",
         "load": "escalade.policies.policy",
+        "load_evolved": "escalade.evolution",
         "render": "escalade.session",
         "resume": "escalade.session",
         "strategies": "escalade.strategies",
@@ -31,12 +35,15 @@ __all__ = [
     "EngineFailure",
     "EnvironmentFailure",
     "EscaladeError",
+    "Evolution",
     "InputError",
     "Policy",
     "Run",
     "StorageFailure",
     "evaluate",
+    "evolve",
     "load",
+    "load_evolved",
     "render",
     "resume",
     "strategies",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -20,18 +19,8 @@ from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout import RolloutSetup
-from escalade.strategies import (
-    ARS,
-    CEM,
-    CMAES,
-    PGPE,
-    SNES,
-    ClipUp,
-    OpenAIES,
-    SepCMAES,
-    SimpleGaussian,
-    Strategy,
-)
+from escalade.strategies import ClipUp, Strategy
+from escalade.strategies.classes import CLASSES
 from escalade.strategies.names import STRATEGIES
 from escalade.strategies.optimizers import OptimizerFactory
 
@@ -100,7 +89,7 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
             options["optimizer"] = _optimizer(config)
     if config.lr is not None:
         options["lr"] = config.lr
-    return _CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
+    return CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
 
 
 def _optimizer(config: Config) -> OptimizerFactory:
@@ -112,15 +101,3 @@ def _optimizer(config: Config) -> OptimizerFactory:
         case "clipup":
             return partial(ClipUp, momentum=config.momentum)
     return partial(torch.optim.Adam, lr=0.01, fused=True)
-
-
-_CLASSES: dict[str, Callable[..., Strategy]] = {
-    "openai-es": OpenAIES,
-    "ars": ARS,
-    "pgpe": PGPE,
-    "snes": SNES,
-    "simple-gaussian": SimpleGaussian,
-    "cem": CEM,
-    "sep-cma-es": SepCMAES,
-    "cma-es": CMAES,
-}

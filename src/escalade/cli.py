@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from escalade.config import OPTIONS, Config, Values, convert, flag, read_toml
-from escalade.engines.processes import warm_up
 from escalade.errors import EscaladeError, InputError, nearest
+from escalade.warm import warm_up_for
 
 if TYPE_CHECKING:
     from escalade.session import Run
 
 _INTERRUPTED = 130
 _OTHER_FLAGS = ["--config", "--preset", "--episodes", "--checkpoint", "--json", "--output", "--rounds"]
-_WARM = ["escalade.rollout", "escalade.envs.gymnasium_backend", "envpool"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -157,7 +156,7 @@ def _config(parsed: argparse.Namespace) -> Config:
 
 def _train(parsed: argparse.Namespace) -> int:
     config = _config(parsed)
-    _warm_up(config)
+    warm_up_for(config)
     from escalade.session import train_config
 
     return _report(train_config(config))
@@ -168,7 +167,7 @@ def _resume(parsed: argparse.Namespace) -> int:
 
     config = RunFolder.open(parsed.run).read_config()
     changes = _given(parsed)
-    _warm_up(config)
+    warm_up_for(config)
     from escalade.session import resume
 
     return _report(resume(parsed.run, **changes))
@@ -202,7 +201,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     episodes = _whole("--episodes", parsed.episodes, 1)
     given = _given(parsed)
     config.replace(**given)  # checks the values
-    _warm_up(config)
+    warm_up_for(config)
     from escalade.session import evaluate
 
     result = evaluate(parsed.run, episodes=episodes or 100, checkpoint=parsed.checkpoint, **given)
@@ -281,7 +280,7 @@ def _bench(parsed: argparse.Namespace) -> int:
     rounds = _whole("--rounds", parsed.rounds, 1)
     seconds = convert("seconds", parsed.turn_seconds, text=True)
     config = _config(parsed)
-    _warm_up(config)
+    warm_up_for(config)
     from escalade.bench import bench
 
     quiet = (lambda line: None) if parsed.json else print
@@ -295,9 +294,3 @@ def _bench(parsed: argparse.Namespace) -> int:
             f"ratio {found.ratio:.2f} (medians of {found.rounds})"
         )
     return 0
-
-
-def _warm_up(config: Config) -> None:
-    """Let the server of the worker processes import what they need while this one imports torch."""
-    if config.worker_count > 0:
-        warm_up(_WARM if config.backend != "gymnasium" else _WARM[:-1])

@@ -23,7 +23,7 @@ from escalade.policies.normalizer import CLIP, Normalization
 
 Vector = NDArray[np.float32]
 
-_PARAMETER_BYTES = 32 * 2**20  # of members' parameters in one batch
+_PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
 _MOST_ROWS = {"envpool": 1024, "gymnasium": 64}
 _DENSE_ENOUGH = 0.75  # share of rows still running under which a batch is packed
 _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
@@ -178,7 +178,11 @@ class Rollouts:
 
     def info(self) -> dict[str, Any]:
         """What the engine tells the trainer of its workers."""
-        return {"backend": self.environment.backend, "slots": self.slots}
+        return {
+            "backend": self.environment.backend,
+            "slots": self.slots,
+            "refills": self.vector.refills,
+        }
 
     def begin(self, job: Job) -> None:
         """Drop whatever ran before and turn to ``job``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,13 @@ class RunFolder:
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""
-        write_bytes(self.summary, (json.dumps(summary, indent=2) + "\n").encode())
+        # JSON has no NaN and no infinity: what is not a number is null.
+        plain = {key: None if _not_finite(value) else value for key, value in summary.items()}
+        write_bytes(self.summary, (json.dumps(plain, indent=2, allow_nan=False) + "\n").encode())
+
+
+def _not_finite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _fresh(config: Config) -> Path:

@@ -27,6 +27,7 @@ from escalade.recorders.video import record_episode
 from escalade.rollout import Episodes, Job
 from escalade.run import RunFolder
 from escalade.trainer import Callback, Trainer, config_of
+from escalade.warm import warm_up_for
 
 RESUMABLE = (
     "generations",
@@ -104,6 +105,7 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder."""
+    warm_up_for(config)
     parts = make_parts(config, network)
     config = _with_backend(config, parts)
     folder = RunFolder.create(config)
@@ -143,6 +145,7 @@ def resume(
     config = before.replace(**values, run_dir=str(folder.path))
     if config.target_return != before.target_return:
         state["progress"]["solved"] = False
+    warm_up_for(config)
     parts = make_parts(config, network)
     return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks), (tensors, state, problems))
 
@@ -167,6 +170,7 @@ def evaluate(
     config, center, normalization = _saved(RunFolder.open(run), checkpoint, network)
     changes = {"workers": workers} if workers is not None else {}
     config = config.replace(**changes, **({"backend": backend} if backend else {}))
+    warm_up_for(config)
     parts = make_parts(config, network)
     engine = parts.start_engine(config)
     try:

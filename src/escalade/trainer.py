@@ -140,7 +140,7 @@ class Trainer:
             row = self._record(trained, evaluated, began, scales)
             self.progress.generation += not self.progress.solved
             self._save_if_due()
-            if self._call_back(row):
+            if self._call_back(row) and not self.progress.solved:
                 return "callback"
         return reason
 
@@ -195,13 +195,13 @@ class Trainer:
 
     def _job(self, normalization: Normalization | None, **what: Any) -> Job:
         due = self.progress.generation % self.config.eval_every == 0
-        defaults = {"evaluations": self.config.eval_episodes if due else 0}
+        what = {"evaluations": self.config.eval_episodes if due else 0} | what
         return Job(
             seed=self.config.seed,
             generation=self.progress.generation,
-            center=self.center,
+            center=self.center if what["evaluations"] else None,
             normalization=normalization,
-            **(defaults | what),
+            **what,
         )
 
     def _reason_to_stop(self) -> str | None:

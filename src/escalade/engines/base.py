@@ -27,7 +27,11 @@ class Work(Protocol):
     """
 
     def info(self) -> dict[str, Any]:
-        """What there is to know of this worker; ``slots`` is how many items it can run at once."""
+        """What there is to know of this worker.
+
+        ``slots`` is how many items it can run at once; ``refills`` (True where it is left out) says
+        whether a slot that is done can start on another item while the rest go on.
+        """
         ...
 
     def begin(self, job: Any) -> None:

@@ -93,11 +93,17 @@ class ProcessEngine:
         return [worker.process.pid for worker in self._workers if worker.process.pid]
 
     def _hand_out(self, worker: _Worker) -> None:
-        """Top a worker up to an even share, or to all its slots and half as many in reserve."""
+        """Top a worker up to as much as it can be busy with."""
         if not worker.info or not self._waiting:
             return
         slots = int(worker.info["slots"])
-        room = min(self._share, slots + slots // 2) - len(worker.items)
+        if worker.info.get("refills", True):
+            most = min(self._share, slots + slots // 2)  # half as many again in reserve
+        else:
+            # Waves of one size: a last one that is nearly empty would cost as long as a full one.
+            waves = -(-self._share // slots)
+            most = -(-self._share // waves)
+        room = most - len(worker.items)
         if room <= 0:
             return
         items = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]

@@ -19,10 +19,16 @@ __all__ = [
 ]
 
 
+# MuJoCo models take long to build, and each wave needs a fresh pool: where episodes are short, it does
+# not pay. Measured in benchmarks/backends.md.
+_SLOW_IN_ENVPOOL = ("Hopper-", "Walker2d-", "Humanoid-")
+
+
 def settle_backend(environment: Environment) -> Environment:
     """Replace the backend ``auto`` by the faster one that can run this environment.
 
-    EnvPool where it has the environment, Gymnasium elsewhere: benchmarks/backends.py measures it.
+    EnvPool where it has the environment and is faster, Gymnasium elsewhere: benchmarks/backends.md
+    has the measurements.
 
     Raises:
         InputError: the backend was asked for by name and has no such environment.
@@ -34,7 +40,7 @@ def settle_backend(environment: Environment) -> Environment:
             raise InputError(f"EnvPool has no {environment.id} with these spaces: use --backend gymnasium")
     if environment.backend != "auto":
         return environment
-    if may_use_envpool(environment):
+    if may_use_envpool(environment) and not environment.id.startswith(_SLOW_IN_ENVPOOL):
         from escalade.envs.envpool_backend import matches
 
         if matches(environment):

@@ -59,7 +59,7 @@ class Layout:
 
         def write(vector: Vector) -> None:
             with torch.no_grad():
-                pieces = torch.from_numpy(vector).split(sizes)
+                pieces = torch.split(torch.from_numpy(vector), sizes)
                 for part, piece, shape in zip(parts, pieces, shapes, strict=True):
                     part.copy_(piece.view(shape))
 
@@ -68,9 +68,11 @@ class Layout:
     def stack(self, members: Vector) -> dict[str, Tensor]:
         """Rows of parameters, shape (n, dimension), as what ``torch.func`` takes: names to (n, ...)."""
         sizes = [shape.numel() for shape in self.shapes.values()]
-        pieces = torch.from_numpy(members).split(sizes, dim=1)
+        pieces = torch.split(torch.from_numpy(members), sizes, dim=1)
         return {
-            name: piece.reshape(len(members), *shape).to(dtype=self.types[name][0], device=self.types[name][1])
+            name: piece.reshape(len(members), *shape).to(
+                dtype=self.types[name][0], device=self.types[name][1]
+            )
             for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
         }
 
@@ -97,6 +99,8 @@ def _refuse_unusable(name: str, part: Tensor) -> None:
     if part.device.type == "meta":
         raise InputError(f"parameter {name!r} is on the meta device and has no numbers: initialise it first")
     if not part.dtype.is_floating_point:
-        raise InputError(f"parameter {name!r} is {part.dtype}: only real floating point evolves, so freeze it")
+        raise InputError(
+            f"parameter {name!r} is {part.dtype}: only real floating point evolves, so freeze it"
+        )
     if not math.isfinite(float(part.detach().float().sum())) and not bool(part.detach().isfinite().all()):
         raise InputError(f"parameter {name!r} holds NaN or infinity: initialise it first")

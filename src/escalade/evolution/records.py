@@ -37,6 +37,13 @@ class Generation:
     nonfinite: int
     """Members whose fitness was NaN or infinite; they count as the worst, and not in the columns above."""
 
+    def __str__(self) -> str:
+        tested = "" if self.score is None else f"   unperturbed {self.score:.6g}"
+        return (
+            f"generation {self.generation}   best {self.best:.6g}   mean {self.mean:.6g}{tested}"
+            f"   sigma {self.sigma:.4g}   {self.seconds:.1f} s"
+        )
+
 
 @dataclass(frozen=True)
 class View:

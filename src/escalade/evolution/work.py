@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.engines.base import Feed
@@ -129,12 +128,12 @@ class FitnessWork:
     def _keywords(self, members: range) -> dict[str, int]:
         job = self.job
         # A seed is a function of whom it is for, so it is the same wherever the member is run.
-        address = (Stream.EPISODE, job.generation, members[0]) if members else (Stream.EVALUATION, job.generation)
+        address = (
+            (Stream.EPISODE, job.generation, members[0]) if members else (Stream.EVALUATION, job.generation)
+        )
         seed = int(seeds(job.seed, *address))
         if self.setup.reseed:
-            random.seed(seed)
-            np.random.seed(seed)
-            torch.manual_seed(seed)
+            _seed_generators(seed)
         offered = {"seed": seed, "generation": job.generation}
         return {name: offered[name] for name in self._offered}
 
@@ -144,18 +143,16 @@ class _Buffers:
 
     def __init__(self, module: nn.Module) -> None:
         self._kept = [
-            (owner, name, buffer, buffer.clone(), buffer._version)
+            (owner, name, buffer, buffer.clone())
             for owner in module.modules()
             for name, buffer in owner._buffers.items()
             if buffer is not None
         ]
 
     def restore(self) -> None:
-        """Put back what has changed; torch counts the writes to a tensor."""
-        for index, (owner, name, buffer, saved, version) in enumerate(self._kept):
-            if buffer._version != version:
-                buffer.copy_(saved)
-                self._kept[index] = (owner, name, buffer, saved, buffer._version)
+        """Put every buffer back, also one that was replaced by another tensor."""
+        for owner, name, buffer, saved in self._kept:
+            buffer.copy_(saved)
             owner._buffers[name] = buffer
 
 
@@ -175,25 +172,25 @@ class _Who:
 
 
 def _number(value: Any, who: _Who) -> float:
-    given: Any = value.detach() if isinstance(value, Tensor) else value
     try:
-        if isinstance(given, str | bytes):
-            raise TypeError
-        return float(given)
+        if isinstance(value, str | bytes | complex | np.complexfloating):
+            raise TypeError  # which float() would read or cut
+        return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
     except (TypeError, ValueError, RuntimeError):
-        raise EnvironmentFailure(
-            f"fitness must return one number, not {_described(value)} ({who})"
-        ) from None
+        raise EnvironmentFailure(f"fitness must return one number, not {_described(value)} ({who})") from None
 
 
 def _numbers(value: Any, count: int, who: _Who) -> list[float]:
     try:
-        array = np.asarray(value.detach().cpu().double() if isinstance(value, Tensor) else value, dtype=np.float64)
+        array = np.asarray(
+            value.detach().cpu().double() if isinstance(value, Tensor) else value, dtype=np.float64
+        )
     except (TypeError, ValueError):
         array = None
     if array is None or array.shape != (count,):
         raise EnvironmentFailure(
-            f"batched fitness must return shape ({count},), one number a member, not {_described(value)} ({who})"
+            f"batched fitness must return shape ({count},), one number a member, "
+            f"not {_described(value)} ({who})"
         )
     return [float(number) for number in array]
 
@@ -214,20 +211,25 @@ def _named_parameters(fitness: Fitness) -> list[str]:
     return [part.name for part in parameters if part.name in _OFFERED and part.kind in takes]
 
 
+def _seed_generators(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
+
+
 @contextmanager
 def _generators_kept(reseeded: bool) -> Iterator[None]:
     """Leave the global random number generators as they were found."""
     if not reseeded:
         yield
         return
-    states: tuple[Any, NDArray[Any] | Any, Tensor] = (
-        random.getstate(),
-        np.random.get_state(),
-        torch.get_rng_state(),
-    )
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
     try:
         yield
     finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-        torch.set_rng_state(states[2])
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(pytorch)

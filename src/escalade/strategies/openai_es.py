@@ -29,6 +29,14 @@ class OpenAIES(GaussianStrategy):
 
     ``sigma`` and ``lr`` are numbers, schedules (generation to value) or text that
     :func:`escalade.strategies.schedules.parse` reads. Without ``lr``, the optimiser keeps its own.
+
+    Example:
+        >>> es = OpenAIES(torch.zeros(3), population=50, sigma=0.1, lr=0.02)
+        >>> target = torch.tensor([0.5, 0.1, -0.3])
+        >>> for _ in range(200):
+        ...     es.tell(-((es.ask() - target) ** 2).sum(dim=1))
+        >>> bool((es.center - target).abs().max() < 0.05)
+        True
     """
 
     def __init__(

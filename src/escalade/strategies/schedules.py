@@ -52,6 +52,10 @@ def parse(value: float | str | Schedule, name: str = "schedule") -> Schedule:
 
     Every number in it must be finite and the value positive to begin with.
 
+    Example:
+        >>> [parse("step:0.1:0.5:10")(generation) for generation in (0, 9, 10)]
+        [0.1, 0.1, 0.05]
+
     Raises:
         InputError: the text is none of the known forms, or a number in it is impossible.
     """

@@ -1,0 +1,50 @@
+"""Every strategy on Rastrigin (many valleys) and Rosenbrock (one that bends), and a picture of how they went.
+
+python examples/functions.py [PICTURE]
+"""
+
+import sys
+
+import matplotlib as mpl
+import torch
+from torch import Tensor
+
+from escalade import strategies
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+
+DIMENSION, POPULATION, GENERATIONS = 10, 60, 500
+
+
+def rastrigin(x: Tensor) -> Tensor:
+    return 10 * x.shape[1] + (x**2 - 10 * torch.cos(2 * torch.pi * x)).sum(dim=1)
+
+
+def rosenbrock(x: Tensor) -> Tensor:
+    return (100 * (x[:, 1:] - x[:, :-1] ** 2) ** 2 + (1 - x[:, :-1]) ** 2).sum(dim=1)
+
+
+exported = {name: getattr(strategies, name) for name in strategies.__all__}
+concrete = {
+    name: kind
+    for name, kind in exported.items()
+    if issubclass(kind, strategies.Strategy) and not kind.__abstractmethods__
+}
+
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+for axis, function in zip(axes, (rastrigin, rosenbrock), strict=True):
+    print(function.__name__)
+    for name, kind in concrete.items():
+        es = kind(torch.full((DIMENSION,), 2.5), POPULATION, sigma=0.3, direction="minimize")
+        for _ in range(GENERATIONS):
+            es.tell(function(es.ask()))
+        best = torch.from_numpy(es.result.history[:, 0]).cummin(dim=0).values.clamp(min=1e-6)
+        axis.semilogy(torch.arange(1, GENERATIONS + 1) * POPULATION, best, label=name)
+        print(f"  {name:14} {es.result.best_fitness:.3g} after {GENERATIONS * POPULATION:,} evaluations")
+    axis.set(title=f"{function.__name__.title()}, {DIMENSION} dimensions", xlabel="evaluations")
+axes[0].set_ylabel("best so far")
+axes[1].legend()
+picture = sys.argv[1] if len(sys.argv) > 1 else "functions.png"
+figure.savefig(picture, dpi=120)
+print(f"look at {picture}")

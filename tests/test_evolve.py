@@ -1,0 +1,722 @@
+"""escalade.evolve: any module, any fitness, the same bits wherever it runs."""
+
+import copy
+import math
+import os
+import signal
+import threading
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, vmap
+
+import escalade
+from escalade import EnvironmentFailure, InputError, evolve, load_evolved
+from escalade.strategies import PGPE, SNES, OpenAIES
+from escalade.strategies.names import STRATEGIES
+
+QUICK = {"population": 8, "generations": 3, "sigma": 0.1, "lr": 0.05}
+
+
+def network(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+INPUTS = torch.linspace(-1, 1, 15).reshape(5, 3)
+
+
+def loss(module):
+    return ((module(INPUTS).squeeze() - INPUTS.sum(dim=1)) ** 2).mean()
+
+
+def worth(module):
+    return float(loss(module).detach())
+
+
+def total(module):
+    return sum(part.sum() for part in module.parameters())
+
+
+def noisy(module):
+    return -loss(module) + 0.01 * torch.randn(()) + 0.01 * np.random.normal()
+
+
+# What it learns and returns
+
+
+def test_evolve_moves_the_module_in_place_and_says_what_it_is_worth():
+    module = network()
+    before = worth(module)
+    result = evolve(module, loss, direction="minimize", population=20, generations=60, lr=0.05)
+    assert result.module is module
+    assert result.score == pytest.approx(worth(module))
+    assert result.score < 0.3 * before
+    assert result.best_fitness <= result.score
+    assert worth(result.best_module()) == pytest.approx(result.best_fitness)
+    assert worth(module) == pytest.approx(result.score)  # best_module made a module of its own
+    assert (result.stop_reason, result.generations, len(result.history)) == ("generations", 60, 60)
+    flat = torch.cat([part.detach().reshape(-1) for part in module.parameters()]).numpy()
+    assert np.array_equal(flat, result.center)
+
+
+def test_history_counts_and_orders_by_the_direction():
+    result = evolve(network(), loss, direction="minimize", **QUICK)
+    assert [row.generation for row in result.history] == [1, 2, 3]
+    assert [row.evaluations for row in result.history] == [9, 18, 27]
+    for row in result.history:
+        assert row.best < row.mean < row.worst
+        assert row.score is not None
+        assert (row.sigma, row.lr, row.nonfinite) == (0.1, 0.05, 0)
+        assert row.update_ratio > 0
+
+
+def test_first_score_is_that_of_the_module_as_it_came():
+    module = network()
+    expected = worth(module)
+    assert evolve(module, loss, **QUICK).history[0].score == pytest.approx(expected)
+
+
+def test_zero_generations_only_test():
+    module = network()
+    before = copy.deepcopy(module.state_dict())
+    result = evolve(module, loss, population=8, generations=0)
+    assert result.score == pytest.approx(worth(module))
+    assert result.history == ()
+    assert all(torch.equal(before[name], part) for name, part in module.state_dict().items())
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_by_name(name):
+    module = nn.Linear(2, 1)
+    result = evolve(
+        module, lambda m: -((m.weight - 1) ** 2).sum(), strategy=name, population=20, generations=30
+    )
+    assert result.score > result.history[0].score
+
+
+@pytest.mark.parametrize(
+    "strategy", [SNES, partial(SNES, mirrored=True), lambda x0, **options: PGPE(x0, sigma_lr=0.2, **options)]
+)
+def test_strategies_by_factory(strategy):
+    assert evolve(network(), total, strategy=strategy, population=8, generations=2).generations == 2
+
+
+def test_what_a_partial_fixes_stays():
+    result = evolve(network(), total, strategy=partial(OpenAIES, sigma=0.5), population=8, generations=1)
+    assert result.history[0].sigma == 0.5
+
+
+def test_options_reach_the_strategy():
+    result = evolve(network(), total, strategy="cem", elite=0.5, population=20, generations=1)
+    assert result.generations == 1
+    sgd = partial(torch.optim.SGD, lr=1.0)
+    plain = evolve(network(), total, optimizer=sgd, population=8, generations=1)
+    decayed = evolve(network(), total, optimizer=sgd, weight_decay=0.5, population=8, generations=1)
+    start = torch.cat([part.detach().reshape(-1) for part in network().parameters()]).numpy()
+    assert np.allclose(plain.center - decayed.center, 0.5 * start, atol=1e-6)
+
+
+def test_schedules_decay_lr_and_sigma():
+    result = evolve(
+        network(), total, population=8, generations=3, lr="step:0.1:0.5:1", sigma="exponential:0.2:0.5:0.1"
+    )
+    assert [row.lr for row in result.history] == [0.1, 0.05, 0.025]
+    assert [row.sigma for row in result.history] == [0.2, 0.1, 0.1]
+
+
+# The same bits everywhere
+
+
+@pytest.fixture(scope="module")
+def in_process():
+    return evolve(network(), noisy, **QUICK)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_give_the_same_bits(in_process, workers):
+    result = evolve(network(), noisy, workers=workers, **QUICK)
+    assert np.array_equal(result.center, in_process.center)
+    assert np.array_equal(result.best, in_process.best)
+    assert result.score == in_process.score
+
+
+def test_lambdas_and_local_classes_travel_to_processes():
+    class Local(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * 2
+
+    scale = 3.0
+    results = [
+        evolve(Local(2, 2), lambda m: scale * m(torch.ones(2)).sum(), workers=workers, **QUICK).history[0].std
+        for workers in (0, 2)
+    ]
+    assert results[0] > 0
+    assert results[1] > 0
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_threads_give_the_same_bits(workers):
+    def seeded(module, seed):
+        return -loss(module) + 0.01 * torch.randn((), generator=torch.Generator().manual_seed(seed))
+
+    here = evolve(network(), seeded, **QUICK)
+    there = evolve(network(), seeded, workers=workers, executor="thread", **QUICK)
+    assert np.array_equal(here.center, there.center)
+    assert here.score == there.score
+
+
+def test_workers_may_die(in_process, tmp_path):
+    marks = [tmp_path / "first", tmp_path / "second"]
+
+    def deadly(module):
+        for mark in marks:
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return noisy(module)
+
+    result = evolve(network(), deadly, workers=2, **QUICK)
+    assert np.array_equal(result.center, in_process.center)
+
+
+def test_threads_really_share_the_work():
+    barrier = threading.Barrier(2, timeout=20)
+
+    def meet(module, generation):
+        if generation < 2:  # the last test is one item alone
+            barrier.wait()
+        return total(module)
+
+    evolve(
+        network(), meet, workers=2, executor="thread", population=8, generations=2, test_every=0, seconds=60
+    )
+
+
+def test_a_failing_thread_ends_the_run_and_not_the_process():
+    before = threading.active_count()
+    with pytest.raises(EnvironmentFailure, match="fitness raised KeyError"):
+        evolve(network(), lambda m: {}["x"], workers=2, executor="thread", **QUICK)
+    assert threading.active_count() == before
+
+
+def test_the_callers_random_numbers_are_left_alone():
+    torch.manual_seed(5)
+    np.random.seed(5)
+    expected = float(torch.rand(())), float(np.random.rand())
+    torch.manual_seed(5)
+    np.random.seed(5)
+    evolve(nn.Linear(2, 2), noisy_only, **QUICK)
+    torch.manual_seed(5)
+    assert expected[1] == float(np.random.RandomState(5).rand())
+    assert float(torch.rand(())) == expected[0]
+
+
+def noisy_only(module):
+    return torch.randn(()) + np.random.normal()
+
+
+def test_generators_are_restored_exactly():
+    module = network()
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    evolve(module, noisy, **QUICK)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_number_of_threads_is_left_alone():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        evolve(network(), total, **QUICK)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_seed_and_generation_are_given_to_those_who_ask():
+    seen = []
+    evolve(
+        network(),
+        lambda m, *, seed, generation: seen.append((seed, generation)) or 0.0 + len(seen),
+        population=4,
+        generations=2,
+        seed=3,
+    )
+    assert len({seed for seed, _ in seen}) == len(seen) == 11  # 4 members and a test, twice; the last test
+    assert [generation for _, generation in seen] == [0] * 5 + [1] * 5 + [2]
+
+
+def test_runs_differ_by_seed():
+    first, second = (evolve(network(), total, seed=seed, **QUICK).center for seed in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+# Batches
+
+
+def batch_loss(parameters):
+    module = network()
+    return vmap(lambda one: ((functional_call(module, one, INPUTS).squeeze() - INPUTS.sum(1)) ** 2).mean())(
+        parameters
+    )
+
+
+def test_batched_fitness_sees_every_member_once():
+    shapes = []
+
+    def fitness(parameters):
+        shapes.append({name: tuple(part.shape) for name, part in parameters.items()})
+        return batch_loss(parameters)
+
+    result = evolve(network(), fitness, batched=True, direction="minimize", **QUICK)
+    assert shapes[0] == {"0.weight": (8, 4, 3), "0.bias": (8, 4), "2.weight": (8, 1, 4), "2.bias": (8, 1)}
+    assert shapes[1]["0.weight"] == (1, 4, 3)  # the unperturbed module
+    alone = evolve(network(), loss, direction="minimize", **QUICK)
+    assert np.allclose(result.center, alone.center, atol=1e-5)
+
+
+def test_batches_give_the_same_bits_on_workers():
+    here, there = (
+        evolve(network(), batch_loss, batched=True, batch_size=3, workers=workers, **QUICK)
+        for workers in (0, 2)
+    )
+    assert np.array_equal(here.center, there.center)
+
+
+@pytest.mark.parametrize(
+    ("fitness", "given"),
+    [
+        (lambda p: p["0.bias"], r"Tensor of shape \(8, 4\)"),
+        (lambda p: p["0.bias"].sum(), r"Tensor of shape \(\)"),
+        (lambda p: [1.0], r"list '\[1.0\]'"),
+        (lambda p: None, "None"),
+    ],
+)
+def test_batched_fitness_of_another_shape_is_refused(fitness, given):
+    with pytest.raises(
+        EnvironmentFailure, match=rf"shape \(8,\).*not {given} \(members 0 to 7, generation 0\)"
+    ):
+        evolve(network(), fitness, batched=True, **QUICK)
+
+
+# Stopping and telling
+
+
+def test_goal_stops_with_the_module_that_met_it():
+    module = network()
+    result = evolve(module, loss, direction="minimize", goal=0.5, population=20, generations=200, lr=0.05)
+    assert result.stop_reason == "goal"
+    assert result.score == result.history[-1].score == pytest.approx(worth(module))
+    assert result.score <= 0.5 < result.history[-2].score
+    assert result.history[-1].update_ratio == 0
+
+
+def test_goal_must_hold_in_consecutive_tests():
+    scores = iter([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    module = nn.Linear(1, 1)
+    state = {"calls": 0}
+
+    def fitness(module):
+        state["calls"] += 1
+        return (
+            next(scores) if state["calls"] % 5 == 0 else float(state["calls"] % 5)
+        )  # 4 members, then the test
+
+    result = evolve(module, fitness, goal=1.0, goal_patience=3, population=4, generations=20)
+    assert [row.score for row in result.history] == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    assert (result.stop_reason, result.generations) == ("goal", 5)
+
+
+def test_tests_come_every_so_many_generations_and_show_the_unperturbed_module():
+    module = network()
+    shown = []
+
+    def on_test(tested, score):
+        assert tested is module
+        assert worth(tested) == pytest.approx(score)
+        shown.append(score)
+
+    result = evolve(module, loss, population=8, generations=5, test_every=2, on_test=on_test)
+    assert [row.score is not None for row in result.history] == [True, False, True, False, True]
+    assert shown == [row.score for row in result.history if row.score is not None]
+    assert math.isfinite(result.score)
+
+
+def test_on_test_and_callback_can_stop():
+    assert evolve(network(), loss, on_test=lambda m, score: True, **QUICK).stop_reason == "callback"
+    result = evolve(network(), loss, callback=lambda view: view.row.generation == 2, **QUICK)
+    assert (result.stop_reason, result.generations) == ("callback", 2)
+
+
+def test_callbacks_see_everything_and_can_change_nothing():
+    views = []
+    module = network()
+
+    def meddle(view):
+        views.append(view)
+        with pytest.raises(ValueError, match="read-only"):
+            view.center[0] = 1
+        with pytest.raises(AttributeError):
+            view.row.score = 1
+        with torch.no_grad():
+            view.module()[0].weight.fill_(7)
+
+    result = evolve(module, loss, callback=meddle, **QUICK)
+    assert np.array_equal(result.center, evolve(network(), loss, **QUICK).center)
+    assert np.array_equal(views[-1].center, result.center)
+    assert views[-1].best_fitness <= result.best_fitness
+
+
+def test_what_on_test_does_to_the_module_moves_nothing():
+    def meddle(module, score):
+        with torch.no_grad():
+            module[0].weight.fill_(7)
+
+    result = evolve(network(), loss, on_test=meddle, **QUICK)
+    assert np.array_equal(result.center, evolve(network(), loss, **QUICK).center)
+
+
+def test_seconds_stop():
+    result = evolve(network(), loss, population=8, generations=10**9, seconds=0.2)
+    assert result.stop_reason == "seconds"
+
+
+def test_interruption_keeps_what_was_learnt():
+    module = network()
+    calls = []
+
+    def fitness(module):
+        calls.append(1)
+        if len(calls) == 9 * 2 + 3:  # in the third generation
+            raise KeyboardInterrupt
+        return loss(module)
+
+    result = evolve(module, fitness, **QUICK)
+    assert (result.stop_reason, result.generations) == ("interrupted", 2)
+    assert result.score == result.history[-1].score
+
+
+def test_failure_keeps_what_was_learnt():
+    module = network()
+    before = copy.deepcopy(module.state_dict())
+
+    def fitness(module, generation):
+        return loss(module) if generation < 2 else 1 / 0
+
+    with pytest.raises(EnvironmentFailure, match=r"member 0, generation 2; line \d+ of test_evolve.py"):
+        evolve(module, fitness, **QUICK)
+    assert not torch.equal(before["0.weight"], module[0].weight)
+
+
+def test_verbose_writes_a_line_a_generation(capsys):
+    evolve(network(), loss, verbose=True, **QUICK)
+    assert capsys.readouterr().err.count("generation ") == 3
+    evolve(network(), loss, verbose=2, **QUICK)
+    assert capsys.readouterr().err.startswith("generation 2 ")
+    evolve(network(), loss, **QUICK)
+    assert capsys.readouterr().err == ""
+
+
+# Saving
+
+
+def test_saved_parameters_load_into_a_module_like_it(tmp_path):
+    path = tmp_path / "deeper" / "evolved.safetensors"
+    result = evolve(network(), loss, save_path=path, **QUICK)
+    loaded = load_evolved(path, network(seed=5))
+    assert worth(loaded) == pytest.approx(result.score)
+    best = load_evolved(path, network(seed=5), best=True)
+    assert worth(best) == pytest.approx(result.best_fitness)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
+    path = tmp_path / "evolved.safetensors"
+    options = {"strategy": name, "population": 10, "save_path": path, "resume": True}
+    module = network()
+    evolve(module, noisy, generations=3, **options)
+    resumed = evolve(network(), noisy, generations=6, **options)
+    whole = evolve(network(), noisy, strategy=name, population=10, generations=6)
+    assert np.array_equal(resumed.center, whole.center)
+    assert np.array_equal(resumed.best, whole.best)
+    assert [row.score for row in resumed.history] == [row.score for row in whole.history]
+
+
+def test_a_run_that_met_its_goal_is_resumed_where_it_stood(tmp_path):
+    path = tmp_path / "evolved.safetensors"
+    options = {"direction": "minimize", "population": 20, "generations": 200, "lr": 0.05, "save_path": path}
+    first = evolve(network(), loss, goal=0.5, **options)
+    again = evolve(network(), loss, goal=0.5, resume=True, **options)
+    assert (again.stop_reason, again.generations) == ("goal", first.generations)
+    assert [row.evaluations for row in again.history] == [row.evaluations for row in first.history]
+    further = evolve(network(), loss, goal=0.4, resume=True, **options)
+    whole = evolve(network(), loss, goal=0.4, **(options | {"save_path": None}))
+    assert np.array_equal(further.center, whole.center)
+
+
+def test_resuming_another_run_is_refused(tmp_path):
+    path = tmp_path / "evolved.safetensors"
+    evolve(network(), loss, save_path=path, **QUICK)
+    with pytest.raises(InputError, match="whose seed is 0, not 1"):
+        evolve(network(), loss, save_path=path, resume=True, seed=1, **QUICK)
+    with pytest.raises(InputError, match="whose strategy is OpenAIES, not SNES"):
+        evolve(network(), loss, save_path=path, resume=True, strategy="snes", **QUICK)
+
+
+def test_other_modules_and_files_are_refused(tmp_path):
+    path = tmp_path / "evolved.safetensors"
+    evolve(network(), loss, save_path=path, **QUICK)
+    with pytest.raises(InputError, match=r"parameter '0.bias' has shape \[4\] there and None here"):
+        load_evolved(path, nn.Linear(3, 1))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="is damaged"):
+        load_evolved(path, network())
+    with pytest.raises(InputError, match="there is no file"):
+        load_evolved(tmp_path / "none", network())
+    with pytest.raises(InputError, match=r"save_path .* cannot be written \(Is a directory\)"):
+        evolve(network(), loss, save_path=tmp_path, **QUICK)
+
+
+# Modules that are not plain
+
+
+def test_buffers_are_kept_whatever_fitness_does_to_them():
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    before = copy.deepcopy(dict(module.named_buffers()))
+    means = []
+
+    def fitness(module):
+        means.append(float(module[1].running_mean.abs().sum()))
+        return loss(module)  # in training mode, so running statistics move
+
+    evolve(module, fitness, **QUICK)
+    assert set(means) == {0.0}
+    assert all(torch.equal(before[name], buffer) for name, buffer in module.named_buffers())
+
+
+def test_replaced_buffers_are_put_back_too():
+    class Counting(nn.Linear):
+        def __init__(self):
+            super().__init__(2, 2)
+            self.register_buffer("count", torch.zeros(()))
+
+    def fitness(module):
+        module.count = module.count + 1
+        return float(module.count)
+
+    result = evolve(Counting(), fitness, **QUICK)
+    assert {row.best for row in result.history} == {1.0}
+
+
+def test_frozen_parameters_are_untouched():
+    module = network()
+    module[0].requires_grad_(False)
+    before = module[0].weight.clone()
+    result = evolve(module, loss, **QUICK)
+    assert torch.equal(before, module[0].weight)
+    assert len(result.center) == 5
+    assert not module[0].weight.requires_grad
+    assert module[2].weight.requires_grad
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encode = nn.Linear(3, 3, bias=False)
+        self.decode = nn.Linear(3, 3, bias=False)
+        self.decode.weight = self.encode.weight
+
+    def forward(self, x):
+        return self.decode(torch.tanh(self.encode(x)))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_tied_parameters_are_perturbed_once_and_stay_tied(workers):
+    module = Tied()
+
+    def fitness(module):
+        assert module.encode.weight is module.decode.weight
+        return module(INPUTS).sum()
+
+    result = evolve(module, fitness, workers=workers, **QUICK)
+    assert len(result.center) == 9
+    assert module.encode.weight is module.decode.weight
+    assert np.array_equal(module.decode.weight.detach().numpy().ravel(), result.center)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_are_evolved_in_float32_and_cast(kind, tmp_path):
+    module = network().to(kind)
+    seen = set()
+
+    def fitness(module):
+        seen.add(module[0].weight.dtype)
+        return -(module(INPUTS.to(kind)) ** 2).mean()
+
+    path = tmp_path / "evolved.safetensors"
+    result = evolve(module, fitness, save_path=path, **QUICK)
+    assert seen == {kind}
+    assert result.center.dtype == np.float32
+    assert module[0].weight.dtype == kind
+    assert load_evolved(path, network().to(kind))[0].weight.dtype == kind
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_module_on_a_gpu_stays_there():
+    module = network().cuda()
+    result = evolve(module, lambda m: -(m(INPUTS.cuda()) ** 2).mean(), **QUICK)
+    assert module[0].weight.is_cuda
+    assert math.isfinite(result.score)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [2, True, 1.5, np.float32(2), np.array([2.0]), torch.tensor(3), torch.ones(1, 1, requires_grad=True)],
+)
+def test_numbers_of_every_kind_are_fitness(number):
+    result = evolve(nn.Linear(1, 1), lambda m: number, population=4, generations=1)
+    assert result.score == (number if isinstance(number, int | float) else number.item())
+
+
+# What is refused
+
+nan, inf = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("fitness", "message"),
+    [
+        (lambda m: None, r"not None \(member 0, generation 0\)"),
+        (lambda m: "3", r"not str '3' \(member 0, generation 0\)"),
+        (lambda m: 1j, r"not complex '1j' \(member 0"),
+        (lambda m: torch.zeros(2), r"not Tensor of shape \(2,\) \(member 0"),
+        (lambda m: np.zeros((2, 1)), r"not ndarray of shape \(2, 1\) \(member 0"),
+        (lambda m: nan, "NaN or infinite for all 8 members of generation 0"),
+        (lambda m: inf, "NaN or infinite for all 8 members of generation 0"),
+        (
+            lambda m: list(m)[9],
+            r"fitness raised IndexError: .* \(member 0, generation 0; line \d+ of test_evolve.py",
+        ),
+    ],
+)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_bad_fitness_names_member_and_generation(fitness, message, workers):
+    with pytest.raises(EnvironmentFailure, match=message) as caught:
+        evolve(network(), fitness, workers=workers, **QUICK)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_unperturbed_module_is_named_too():
+    calls = []
+
+    def fitness(module):
+        calls.append(1)
+        return None if len(calls) == 9 else 1.0 * len(calls)
+
+    with pytest.raises(EnvironmentFailure, match="the unperturbed module, generation 0"):
+        evolve(network(), fitness, **QUICK)
+
+
+def test_some_members_may_fail_and_count_as_the_worst():
+    calls = []
+
+    def fitness(module):
+        calls.append(1)
+        return nan if len(calls) in (3, 12) else loss(module)
+
+    with pytest.warns(RuntimeWarning, match="fitness of member 2 of generation 0 is nan") as caught:
+        result = evolve(network(), fitness, **QUICK)
+    assert len(caught) == 1
+    assert [row.nonfinite for row in result.history] == [1, 1, 0]
+    assert math.isfinite(result.best_fitness)
+    assert np.isfinite(result.center).all()
+
+
+def frozen():
+    return network().requires_grad_(False)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (nn.Tanh, "module Tanh has no parameters to evolve"),
+        (frozen, "only frozen parameters"),
+        (lambda: [1, 2], "must be a torch.nn.Module, not a list"),
+        (lambda: nn.LazyLinear(2), "'weight' has no shape yet"),
+        (lambda: nn.Linear(2, 2, device="meta"), "'weight' is on the meta device"),
+        (lambda: nn.Linear(2, 2, dtype=torch.complex64), "'weight' is torch.complex64"),
+    ],
+)
+def test_modules_that_cannot_evolve_are_refused(make, message):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own about lazy modules
+        module = make()
+    with pytest.raises(InputError, match=message):
+        evolve(module, total, **QUICK)
+
+
+def test_nan_parameters_are_refused():
+    module = network()
+    with torch.no_grad():
+        module[2].bias.fill_(nan)
+    with pytest.raises(InputError, match=r"parameter '2.bias' holds NaN"):
+        evolve(module, total, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "opnai-es"}, "did you mean openai-es"),
+        ({"strategy": 3}, "strategy 3 must be one of"),
+        ({"strategy": lambda x0, **k: x0}, "made a ndarray"),
+        ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, but the module evolves 21"),
+        ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
+        ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr: leave it out"),
+        ({"strategy": "cem", "elites": 3}, "takes no elites; did you mean elite"),
+        ({"population": 7}, "population 7 is odd"),
+        ({"sigma": -1}, "sigma -1"),
+        ({"lr": "fast"}, "lr 'fast' is neither a number nor"),
+        ({"shaping": "rank"}, "shaping 'rank' must be one of"),
+        ({"direction": "up"}, "direction 'up'"),
+        ({"generations": -1}, "generations -1"),
+        ({"seconds": 0}, "seconds 0"),
+        ({"goal": nan}, "goal must be a number"),
+        ({"goal": 1.0, "test_every": 0}, "set test_every"),
+        ({"goal_patience": 0}, "goal_patience 0"),
+        ({"test_every": -1}, "test_every -1"),
+        ({"workers": -1}, "workers -1"),
+        ({"workers": 2, "executor": "in-process"}, "has no workers"),
+        ({"executor": "threads"}, "did you mean thread"),
+        ({"batch_size": 4}, "batch_size is for batched=True"),
+        ({"batched": True, "batch_size": 0}, "batch_size 0"),
+        ({"batched": True, "workers": 2}, "would idle: set batch_size"),
+        ({"verbose": -1}, "verbose -1"),
+        ({"resume": True}, "goes on from save_path"),
+    ],
+)
+def test_wrong_arguments_are_named(options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        evolve(network(), total, **(QUICK | {"lr": None} | options))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_travel_is_refused_with_the_mend():
+    lock = threading.Lock()
+    with pytest.raises(InputError, match=r"cannot be sent to worker processes .* use executor='thread'"):
+        evolve(network(), lambda m: total(m) if lock else 0, workers=1, **QUICK)
+
+
+@pytest.mark.parametrize("fitness", [3, network()])
+def test_fitness_that_is_none_is_refused(fitness):
+    with pytest.raises(InputError, match="fitness"):
+        evolve(network(), fitness, **QUICK)
+
+
+def test_evolve_is_exported():
+    assert escalade.evolve is evolve
+    assert "evolve" in escalade.__all__

@@ -1,0 +1,74 @@
+"""Every example runs as its reader would run it, with every warning an error."""
+
+import importlib.util
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from escalade.strategies import OpenAIES
+
+FOLDER = Path(__file__).parent.parent / "examples"
+
+# Smaller settings for the tests, through each example's own arguments.
+ARGUMENTS = {"custom_environment": ["3"], "digits": ["1.5"], "recurrent": ["10"]}
+SAYS = {
+    "ten_line_toy": "generation 300: [0.5, 0.1, -0.3]",
+    "functions": "CMAES",
+    "digits": "evolution",
+    "custom_environment": "mean return",
+    "recurrent": "right on new episodes, after 10 generations",
+    "minimal_es": "found [0.5, 0.1, -0.3]",
+}
+
+
+def test_every_example_is_tested():
+    assert {file.stem for file in FOLDER.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example_runs(name, tmp_path):
+    if name == "digits":
+        pytest.importorskip("sklearn")
+    command = [sys.executable, "-W", "error", FOLDER / f"{name}.py", *ARGUMENTS.get(name, [])]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert SAYS[name] in done.stdout
+    if name == "functions":
+        assert (tmp_path / "functions.png").stat().st_size > 10_000
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_minimal_es_is_minimal():
+    assert len((FOLDER / "minimal_es.py").read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("generations", [1, 50])
+def test_minimal_es_agrees_with_the_library_given_the_same_noise(generations):
+    scales = torch.arange(1, 21) / 5
+
+    def fitness(members):
+        return -((members - 1) ** 2 * scales).sum(dim=1)
+
+    library = OpenAIES(
+        torch.zeros(20), population=32, sigma=0.1, optimizer=partial(torch.optim.Adam, lr=0.02), seed=3
+    )
+    drawn = []
+    for _ in range(generations):
+        starts = library.sample().offsets
+        drawn.append(
+            torch.stack([torch.tensor(library.table.values[start : start + 20]) for start in starts])
+        )
+        library.tell(fitness(library.ask()))
+    center = load("minimal_es").evolve(fitness, torch.zeros(20), drawn.__getitem__, generations, 0.1, 0.02)
+    assert library.center.abs().max() > 0.01
+    torch.testing.assert_close(center, library.center, rtol=1e-5, atol=1e-7)
