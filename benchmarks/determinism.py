@@ -47,29 +47,32 @@ def run(words: list[str]) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
+def generations_done(folder: Path) -> int:
+    progress = folder / "progress.csv"
+    return progress.read_bytes().count(b"\n") - 1 if progress.exists() else 0
+
+
 def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
     """Kill the run at random moments, resuming each time; how often it was still running."""
     chance = random.Random(1)
-    words, kills = train(env, backend, folder), 0
-    while kills < KILLS:
+    words = train(env, backend, folder)
+    for kills in range(KILLS):
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-        try:
-            # From the middle of start-up to a few generations in.
-            process.wait(chance.uniform(0.5, 3.0 + 2.5 * seconds / KILLS))
-            break
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            started = (folder / "checkpoints").is_dir() and any(
-                (folder / "checkpoints").glob("*.safetensors")
-            )
-            words = command("resume", str(folder)) if started else words
-            if not started and folder.exists():
-                subprocess.run(["rm", "-rf", str(folder)], check=True)
-    if not (folder / "summary.json").exists():
-        run(command("resume", str(folder)))
-    return kills
+        words = command("resume", str(folder))
+        # Some lives end while Python starts, others up to two generations later.
+        last = generations_done(folder) + chance.choice((0, 1, 2))
+        started = folder / "config.toml"
+        while (generations_done(folder) < last or not started.exists()) and process.poll() is None:
+            time.sleep(0.002)
+        time.sleep(
+            chance.uniform(0, 2.0) if chance.random() < 0.3 else chance.uniform(0, seconds / GENERATIONS)
+        )
+        if process.poll() is not None:
+            return kills
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    run(words)
+    return KILLS
 
 
 def workers_killed(env: str, backend: str, folder: Path) -> int:
