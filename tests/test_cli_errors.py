@@ -277,7 +277,7 @@ def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers
     env, kwargs = "tests.environments:Raises-v0", f'{{"when":"{when}"}}'
     options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
     result = inside("train", env, "--env-kwargs", kwargs, *options)
-    said = ["Raises-v0", "RuntimeError", "the arm fell off", "generation 0", "reset(seed="]
+    said = ["Raises-v0", "RuntimeError", "the arm fell off", "generation 1", "reset(seed="]
     assert wrong(result, said, code=1) == ""
     assert re.search(r"\((member \d|the unperturbed policy), ", result.stderr)
     seed = int(re.search(r"reset\(seed=(\d+)\)", result.stderr)[1])

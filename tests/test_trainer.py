@@ -139,12 +139,15 @@ def test_all_equal_fitness_is_explained_and_moves_nothing(make):
 def test_an_uninformative_gradient_is_explained_but_not_over_and_over(make):
     trainer, told = make(generations=1)
     for _ in range(100):
-        trainer._explain_rank(1, 8, all_equal=False)
+        trainer._explain_rank(np.arange(8.0), 8.0)
     assert len(told.notes) == 3
     assert "rank 1 of 9" in told.notes[0]
     assert "(100 times so far)" in told.notes[-1]
-    trainer._explain_rank(2, 8, all_equal=False)
+    for evaluation in (6.5, 7.0):  # beaten or equalled by a member
+        trainer._explain_rank(np.arange(8.0), evaluation)
     assert len(told.notes) == 3
+    trainer._explain_rank(np.full(8, 3.0), 3.0)
+    assert "all members have the same fitness" in told.notes[-1]
 
 
 def test_nonfinite_returns_are_reported_with_member_and_seed(make):

@@ -322,6 +322,6 @@ class Rollouts:
         who = "the unperturbed policy" if member is None else f"member {member}"
         return (
             f"environment {self.environment.id} raised {type(problem).__name__}: {problem} "
-            f"({who}, generation {self.job.generation}, step {int(self._length[row])}; "
+            f"({who}, generation {self.job.generation + 1}, step {int(self._length[row])}; "
             f"its episode began with reset(seed={int(self._seed[row])}))"
         )

@@ -235,7 +235,7 @@ class Trainer:
         confirmed = self._remember(self._roll_out(job))
         if not confirmed >= target:
             self._note(
-                f"generation {self.progress.generation}: an evaluation of {mean:.1f} was luck: "
+                f"generation {self.progress.generation + 1}: an evaluation of {mean:.1f} was luck: "
                 f"{CONFIRMATION_EPISODES} fresh episodes give {confirmed:.1f}"
             )
             return False
@@ -281,7 +281,8 @@ class Trainer:
         if evaluation is not None:
             means = trained.returns.reshape(-1, self.config.episodes_per_member).mean(axis=1)
             rank = 1 + int((means > evaluation).sum())
-            self._explain_rank(rank, len(means), bool((means == means[0]).all()))
+            if not done.solved:
+                self._explain_rank(means, evaluation)
         row = Row(
             generation=done.generation + 1,
             episodes=done.episodes,
@@ -313,17 +314,18 @@ class Trainer:
         for recorder in self.recorders:
             recorder.note(text)
 
-    def _explain_rank(self, rank: int, members: int, all_equal: bool) -> None:
-        if all_equal:
+    def _explain_rank(self, fitness: NDArray[np.float64], evaluation: float) -> None:
+        members = len(fitness)
+        if (fitness == fitness[0]).all():
             self._note(
-                f"generation {self.progress.generation}: all members have the same fitness, so there is "
+                f"generation {self.progress.generation + 1}: all members have the same fitness, so there is "
                 "nothing to learn from: a larger --sigma or longer episodes may tell them apart",
                 once="equal",
             )
-        elif rank == 1 and members > 2:
+        elif members > 2 and (fitness < evaluation).all():
             self._note(
-                f"generation {self.progress.generation}: the unperturbed policy beats every member (rank 1 "
-                f"of {members + 1}): noise only harms it, so the gradient is uninformative; a smaller "
+                f"generation {self.progress.generation + 1}: the unperturbed policy beats every member (rank "
+                f"1 of {members + 1}): noise only harms it, so the gradient is uninformative; a smaller "
                 "--sigma may help",
                 once="rank",
             )
@@ -336,7 +338,7 @@ class Trainer:
         seed = int(job.episode_seeds(np.array([item]))[0])
         others = len(self.strategy.nonfinite) - 1
         self._note(
-            f"generation {job.generation}: member {member} returned NaN or infinity (episode seed {seed})"
+            f"generation {job.generation + 1}: member {member} returned NaN or infinity (episode seed {seed})"
             + (f", and {others} more members did" if others else "")
             + "; it counts as the worst of its generation",
             once="nonfinite",
