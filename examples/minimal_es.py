@@ -28,6 +28,7 @@ def evolve(
 
 
 if __name__ == "__main__":
+    torch.manual_seed(0)
     solution = torch.tensor([0.5, 0.1, -0.3])
     found = evolve(lambda x: -((x - solution) ** 2).sum(dim=1), torch.zeros(3), lambda _: torch.randn(25, 3))
-    print(f"found {[round(number, 3) for number in found.tolist()]}")
+    print(f"found {[round(number, 2) for number in found.tolist()]}")
