@@ -6,6 +6,7 @@ import torch
 
 from escalade.strategies import OpenAIES
 
+torch.manual_seed(0)
 solution = torch.tensor([0.5, 0.1, -0.3])
 es = OpenAIES(
     torch.randn(3), population=50, sigma=0.1, shaping="z-score", optimizer=partial(torch.optim.SGD, lr=0.001)

@@ -48,6 +48,17 @@ class Squares:
         pass
 
 
+class Fragile(Squares):
+    """Work whose process does not survive more than two items at once."""
+
+    def run(self, feed):
+        while items := feed.take(self.slots, wait=True):
+            if len(items) > 2:
+                os._exit(3)
+            for item in items:
+                feed.put(item, item**2)
+
+
 class Stillborn:
     """Work that cannot be started: the process ends, without a word."""
 
@@ -126,6 +137,14 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
 def test_items_that_always_kill_their_worker_raise(engine):
     with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*--workers 0"):
         engine.run(("die", 0), 1)
+
+
+def test_shares_shrink_where_workers_do_not_live_to_finish_them():
+    engine = ProcessEngine(lambda: Fragile(slots=16), 2)
+    try:
+        assert engine.run(("", -1), 32) == [item**2 for item in range(32)]
+    finally:
+        engine.close()
 
 
 def test_workers_that_die_at_their_start_raise():

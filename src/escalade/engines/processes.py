@@ -19,7 +19,7 @@ from escalade.engines.base import Factory
 from escalade.engines.worker import ByValue, serve
 from escalade.errors import EngineFailure
 
-_MOST_DEATHS = 10  # in a row, with not one result between them
+_MOST_DEATHS = 20  # in a row, with not one result between them
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -57,7 +57,8 @@ class ProcessEngine:
         warm_up([])
         self._factory = factory
         self._jobs = 0
-        self._deaths = 0
+        self._deaths = 0  # since the last result
+        self._caution = 0  # how often shares are halved: deaths, less the results since
         self._workers = [_Worker(factory) for _ in range(workers)]
 
     @property
@@ -103,7 +104,8 @@ class ProcessEngine:
             # Waves of one size: a last one that is nearly empty would cost as long as a full one.
             waves = -(-self._share // slots)
             most = -(-self._share // waves)
-        room = most - len(worker.items)
+        # Where workers die faster than a share is done, a smaller one still gets through.
+        room = max(1, most >> self._caution) - len(worker.items)
         if room <= 0:
             return
         items = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
@@ -131,7 +133,7 @@ class ProcessEngine:
             elif kind == "ready":
                 worker.info = content[0]
             elif content[0] == self._jobs:
-                self._deaths = 0
+                self._deaths, self._caution = 0, max(0, self._caution - 1)
                 for item, result in content[1]:
                     worker.items.discard(item)
                     results[item] = result
@@ -140,6 +142,7 @@ class ProcessEngine:
 
     def _replace(self, worker: _Worker) -> None:
         self._deaths += 1
+        self._caution += 1
         code = worker.stop()
         if self._deaths >= _MOST_DEATHS:
             raise EngineFailure(
