@@ -88,17 +88,35 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         StorageFailure: the disk is full or the folder cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with storage(path):
-        try:
+        with temporary_beside(path) as temporary:
             with temporary.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
+
+
+_in_flight: set[Path] = set()
+
+
+@contextmanager
+def temporary_beside(path: Path) -> Iterator[Path]:
+    """A name for a file that is to replace ``path``; whatever is left under it is removed."""
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    _in_flight.add(temporary)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+        _in_flight.discard(temporary)
+
+
+def discard_in_flight() -> None:
+    """Remove what is half written: for a process that is about to end without unwinding."""
+    for temporary in list(_in_flight):
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -160,7 +178,7 @@ class Checkpoints:
         for later in self.generations():
             if later > generation:
                 self.path(later).unlink(missing_ok=True)
-        for stray in self.folder.glob(".*.tmp"):
+        for stray in self.folder.glob(".*.tmp*"):
             stray.unlink(missing_ok=True)
 
     def generations(self) -> list[int]:

@@ -6,13 +6,16 @@ import argparse
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from escalade.checkpoint import discard_in_flight
 from escalade.config import OPTIONS, Config, Values, convert, flag, read_toml
 from escalade.errors import EscaladeError, InputError, nearest
+from escalade.interrupts import Interrupts
 from escalade.warm import warm_up_for
 
 if TYPE_CHECKING:
@@ -32,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"escalade: {problem}", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
-        # A second Ctrl-C, or one where nothing was there to save: leave at once, waiting for nobody.
-        sys.stderr.flush()
-        os._exit(_INTERRUPTED)
+        return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -42,7 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> NoReturn:
     """The console script."""
+    # An exception raised by a signal can be lost in whatever library is being imported; this cannot.
+    # While a run is in training, the first Ctrl-C saves it instead: see escalade.interrupts.
+    signal.signal(signal.SIGINT, lambda number, frame: _leave())
+    Interrupts.leave = staticmethod(_leave)
     sys.exit(main())
+
+
+def _leave() -> NoReturn:
+    """End at once and leave nothing behind: workers end with this process by themselves."""
+    discard_in_flight()
+    os._exit(_INTERRUPTED)
 
 
 class _Parser(argparse.ArgumentParser):

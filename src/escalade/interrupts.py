@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Interrupts:
     """While entered, SIGINT and SIGTERM set ``requested`` instead of raising anywhere.
 
     Inside :meth:`allowed` they raise KeyboardInterrupt at once: that is where nothing is half
-    done. A second signal raises wherever it arrives.
+    done. A second signal calls ``leave``, where the command line has set it to end the process, and
+    raises wherever it arrives otherwise.
     """
+
+    leave: ClassVar[Callable[[], None] | None] = None
 
     def __init__(self) -> None:
         self.requested = False
@@ -48,6 +51,8 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         again, self.requested = self.requested, True
+        if again and Interrupts.leave is not None:
+            Interrupts.leave()
         if again or self._allowed:
             self._allowed = False
             raise KeyboardInterrupt

@@ -19,6 +19,7 @@ from escalade.engines.base import Factory
 from escalade.engines.worker import ByValue, serve
 from escalade.errors import EngineFailure
 
+_LISTEN_SECONDS = 0.2
 _MOST_DEATHS = 20  # in a row, with not one result between them
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -121,7 +122,8 @@ class ProcessEngine:
     def _hear(self, results: dict[int, Any]) -> None:
         """Wait for news from any worker, and act on it."""
         by_connection = {worker.messages: worker for worker in self._workers}
-        for ready in wait(list(by_connection)):
+        # Not for ever: a signal that arrives just before the wait begins would not end it.
+        for ready in wait(list(by_connection), _LISTEN_SECONDS):
             worker = by_connection[ready]  # type: ignore[index]
             try:
                 kind, *content = worker.messages.recv()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ import numpy as np
 from gymnasium import error
 from numpy.typing import NDArray
 
+from escalade.checkpoint import temporary_beside
 from escalade.envs import Environment
 from escalade.envs.environment import headless, pip_line
 from escalade.errors import EnvironmentFailure, InputError
@@ -62,11 +62,11 @@ def record_episode(
     if "rgb_array" not in env.metadata.get("render_modes", ()):
         raise InputError(f"environment {environment.id} has no rgb_array frames to film")
     played = _Played()
-    temporary = output.with_name(f".{output.stem}.{os.getpid()}.tmp{output.suffix}")
     try:
         frames = _frames(env, policy, seed, max_steps, played)
-        _write(temporary, frames, float(env.metadata.get("render_fps") or 30))
-        temporary.replace(output)
+        with temporary_beside(output) as temporary:
+            _write(temporary, frames, float(env.metadata.get("render_fps") or 30))
+            temporary.replace(output)
     except (InputError, KeyboardInterrupt):
         raise
     except error.DependencyNotInstalled as problem:
@@ -78,7 +78,6 @@ def record_episode(
             f"environment {environment.id} failed while it was filmed: {type(problem).__name__}: {problem}"
         ) from problem
     finally:
-        temporary.unlink(missing_ok=True)
         env.close()
     return played.total, played.steps
 
