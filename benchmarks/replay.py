@@ -74,8 +74,7 @@ def measure(env: str, generations: int) -> None:
         episodes = Episodes.of(engine.run(job, job.items))
         strategy.tell(episodes.returns)
         if frozen is not None:
-            for length, moments in zip(episodes.lengths.tolist(), episodes.moments, strict=True):
-                normalizer.merge(length, frozen.mean, *moments)
+            normalizer.merge_episodes(episodes.lengths, frozen.mean, episodes.moments)
         middle = time.perf_counter()
         for call, *arguments in recording.calls:
             call(*arguments)

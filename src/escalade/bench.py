@@ -164,6 +164,5 @@ class _TrainingTurns:
         episodes = Episodes.of(self._engine.run(job, job.items))
         self._strategy.tell(episodes.returns.reshape(self._config.population, -1).mean(axis=1))
         if normalization is not None:
-            for length, (total, squares) in zip(episodes.lengths.tolist(), episodes.moments, strict=True):
-                self._normalizer.merge(length, normalization.mean, total, squares)
+            self._normalizer.merge_episodes(episodes.lengths, normalization.mean, episodes.moments)
         return int(episodes.lengths.sum())

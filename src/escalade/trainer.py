@@ -261,9 +261,7 @@ class Trainer:
     def _merge_moments(self, trained: Episodes, normalization: Normalization | None) -> None:
         if normalization is None:
             return
-        # In member order: the last bit of a sum depends on it.
-        for length, (total, squares) in zip(trained.lengths.tolist(), trained.moments, strict=True):
-            self.normalizer.merge(length, normalization.mean, total, squares)
+        self.normalizer.merge_episodes(trained.lengths, normalization.mean, trained.moments)
 
     def _count(self, trained: Episodes, began: float) -> None:
         self.progress.episodes += len(trained.lengths)

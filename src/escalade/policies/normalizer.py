@@ -50,6 +50,15 @@ class Normalizer:
         # its first movement into an explosion.
         return Normalization(self.mean.copy(), 1.0 / np.where(deviation > _SMALLEST_STD, deviation, 1.0))
 
+    def merge_episodes(self, lengths: NDArray[np.int64], shift: Array, moments: Array) -> None:
+        """Add episodes of ``lengths`` (n,) with ``moments`` (n, 2, size), in the order they are in.
+
+        The moments are the sums of (x - shift) and of its square. In member order, because the last
+        bit of a sum depends on it.
+        """
+        for length, (total, squares) in zip(lengths.tolist(), moments, strict=True):
+            self.merge(length, shift, total, squares)
+
     def merge(self, count: float, shift: Array, total: Array, squares: Array) -> None:
         """Add ``count`` observations, given the sums of (x - shift) and of its square."""
         if count == 0 or not (np.isfinite(total).all() and np.isfinite(squares).all()):
