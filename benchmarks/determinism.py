@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -39,8 +40,12 @@ def train(env: str, backend: str, folder: Path, *more: str) -> list[str]:
     return command("train", env, "--backend", backend, *SETTINGS, *budget, *more)
 
 
+def summary(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "summary.json").read_text()))
+
+
 def digest(folder: Path) -> str:
-    return str(json.loads((folder / "summary.json").read_text())["params_sha256"])
+    return str(summary(folder)["params_sha256"])
 
 
 def run(words: list[str]) -> None:
@@ -53,20 +58,25 @@ def generations_done(folder: Path) -> int:
 
 
 def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
-    """Kill the run at random moments, resuming each time; how often it was still running."""
+    """Kill the run at random moments, resuming each time; how often it was still running.
+
+    ``seconds`` is what the same run takes undisturbed, from its first generation to its last.
+    """
     chance = random.Random(1)
     words = train(env, backend, folder)
     for kills in range(KILLS):
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
         words = command("resume", str(folder))
-        # Some lives end while Python starts, others up to two generations later.
-        last = generations_done(folder) + chance.choice((0, 1, 2))
         started = folder / "config.toml"
-        while (generations_done(folder) < last or not started.exists()) and process.poll() is None:
-            time.sleep(0.002)
-        time.sleep(
-            chance.uniform(0, 2.0) if chance.random() < 0.3 else chance.uniform(0, seconds / GENERATIONS)
-        )
+        while not started.exists() and process.poll() is None:
+            time.sleep(0.001)
+        if chance.random() < 0.3:  # while Python starts, mostly
+            time.sleep(chance.uniform(0, 1.5))
+        else:  # up to two generations later
+            last = generations_done(folder) + chance.choice((0, 1))
+            while generations_done(folder) < last and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, seconds / GENERATIONS))
         if process.poll() is not None:
             return kills
         process.send_signal(signal.SIGKILL)
@@ -98,14 +108,12 @@ def workers_killed(env: str, backend: str, folder: Path) -> int:
 def check(env: str, backend: str) -> bool:
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
-        began = time.monotonic()
         run(train(env, backend, base / "w0", "--workers", "0"))
-        seconds = time.monotonic() - began
         found = {"workers 0": digest(base / "w0")}
         for count in (1, 2, 3):
             run(train(env, backend, base / f"w{count}", "--workers", str(count)))
             found[f"workers {count}"] = digest(base / f"w{count}")
-        kills = killed(env, backend, base / "killed", seconds)
+        kills = killed(env, backend, base / "killed", summary(base / "w2")["seconds"])
         found[f"SIGKILL and resume, {kills} times"] = digest(base / "killed")
         deaths = workers_killed(env, backend, base / "deaths")
         found[f"{deaths} workers killed"] = digest(base / "deaths")

@@ -139,6 +139,7 @@ def resume(
     if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
         config = folder.read_config().replace(**values)
         folder.checkpoints.drop_after(0)
+        warm_up_for(config)
         return _run(config, make_parts(config, network), folder, _Listeners(verbose, recorders, callbacks))
     tensors, state, problems = folder.checkpoints.load_latest()
     before = config_of(state)
@@ -293,8 +294,5 @@ def _saved(
             f"--checkpoint {checkpoint!r} must be best, latest or one of the generations {there}"
         )
     config = config_of(state)
-    normalizer = Normalizer(len(tensors["normalizer.mean"]))
-    normalizer.count = float(tensors["normalizer.count"][0])
-    normalizer.mean, normalizer.squares = tensors["normalizer.mean"], tensors["normalizer.squares"]
-    normalization = normalizer.freeze() if config.normalize_observations else None
+    normalization = Normalizer.restored(tensors).freeze() if config.normalize_observations else None
     return config, tensors["strategy.center"], normalization

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.errors import InputError
+
 Array = NDArray[np.float64]
 
 
@@ -93,6 +95,17 @@ SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {
     "sign": sign,
     "raw": raw,
 }
+
+
+def shaping_named(name: str) -> Callable[[Array], Array]:
+    """The shaping called ``name``.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in SHAPINGS:
+        raise InputError(f"shaping {name!r} must be one of {', '.join(SHAPINGS)}")
+    return SHAPINGS[name]
 
 
 def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:

@@ -364,9 +364,7 @@ class Trainer:
             if isinstance(value, torch.Tensor)
         }
         numbers = {name: value for name, value in strategy.items() if not isinstance(value, torch.Tensor)}
-        moments = self.normalizer
-        tensors |= {"normalizer.mean": moments.mean, "normalizer.squares": moments.squares}
-        tensors["normalizer.count"] = np.array([moments.count])
+        tensors |= self.normalizer.tensors()
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         return tensors, {
             "config": config,
@@ -388,9 +386,7 @@ class Trainer:
         self.strategy.load_state_dict(strategy)
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
-        self.normalizer.count = float(tensors["normalizer.count"][0])
-        self.normalizer.mean = tensors["normalizer.mean"].copy()
-        self.normalizer.squares = tensors["normalizer.squares"].copy()
+        self.normalizer = Normalizer.restored(tensors)
         self.progress = Progress(**state["progress"])
         self._saved_at = self.progress.generation
         if state["versions"] != versions():

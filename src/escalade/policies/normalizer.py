@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,23 @@ class Normalizer:
         self.count = 0.0
         self.mean = np.zeros(size)
         self.squares = np.zeros(size)
+
+    @classmethod
+    def restored(cls, tensors: Mapping[str, NDArray[Any]]) -> Normalizer:
+        """The normaliser whose :meth:`tensors` these are; others beside them are left alone."""
+        normalizer = cls(len(tensors["normalizer.mean"]))
+        normalizer.count = float(tensors["normalizer.count"][0])
+        normalizer.mean = tensors["normalizer.mean"].copy()
+        normalizer.squares = tensors["normalizer.squares"].copy()
+        return normalizer
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of it."""
+        return {
+            "normalizer.count": np.array([self.count]),
+            "normalizer.mean": self.mean,
+            "normalizer.squares": self.squares,
+        }
 
     def freeze(self) -> Normalization:
         """What a generation sees. Before any observation, that is no change at all."""

@@ -11,10 +11,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.errors import InputError
-from escalade.shaping import SHAPINGS
+from escalade.shaping import shaping_named
 from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
-from escalade.strategies.optimizers import OptimizerFactory, load_moments, save_moments
+from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
 from escalade.strategies.schedules import Schedule, parse
 
 _ADAM = partial(torch.optim.Adam, lr=0.01, fused=True)  # one pass, and no temporaries
@@ -52,14 +51,10 @@ class OpenAIES(GaussianStrategy):
         **keywords: Any,
     ) -> None:
         super().__init__(x0, population, **keywords)
-        if shaping not in SHAPINGS:
-            raise InputError(f"shaping {shaping!r} must be one of {', '.join(SHAPINGS)}")
-        if not weight_decay >= 0:
-            raise InputError(f"weight_decay {weight_decay} must not be negative")
         self._sigma = parse(sigma, "sigma")
         self._lr = None if lr is None else parse(lr, "lr")
-        self.weight_decay = weight_decay
-        self.shaping = SHAPINGS[shaping]
+        self.weight_decay = not_negative(weight_decay, "weight_decay")
+        self.shaping = shaping_named(shaping)
         self.optimizer = optimizer([self.center])
 
     @property

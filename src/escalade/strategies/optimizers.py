@@ -7,12 +7,20 @@ from collections.abc import Callable, Iterable
 from torch import Tensor
 from torch.optim import Optimizer
 
+from escalade.errors import InputError
 from escalade.strategies.base import State
 
 OptimizerFactory = Callable[[Iterable[Tensor]], Optimizer]
 """Parameters to optimiser, such as ``partial(torch.optim.Adam, lr=0.01)``."""
 
 _PREFIX = "optimizer."
+
+
+def not_negative(value: float, name: str) -> float:
+    """``value``; :class:`InputError` names it if it is below zero or NaN."""
+    if not value >= 0:
+        raise InputError(f"{name} {value} must not be negative")
+    return value
 
 
 def save_moments(optimizer: Optimizer) -> State:

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.shaping import SHAPINGS
+from escalade.shaping import shaping_named
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Fitness, State
 from escalade.strategies.clipup import ClipUp
-from escalade.strategies.optimizers import OptimizerFactory, load_moments, save_moments
+from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
 from escalade.strategies.schedules import Schedule, parse
 
 
@@ -53,14 +53,10 @@ class PGPE(AdaptiveStrategy):
         **keywords: Any,
     ) -> None:
         super().__init__(x0, population, sigma, **keywords)
-        if shaping not in SHAPINGS:
-            raise InputError(f"shaping {shaping!r} must be one of {', '.join(SHAPINGS)}")
-        if not weight_decay >= 0:
-            raise InputError(f"weight_decay {weight_decay} must not be negative")
         if not 0 < max_change < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
-        self.shaping = SHAPINGS[shaping]
-        self.weight_decay = weight_decay
+        self.shaping = shaping_named(shaping)
+        self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.max_change = max_change
         self._lr = None if lr is None else parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr")

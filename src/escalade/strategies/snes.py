@@ -12,8 +12,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.errors import InputError
-from escalade.shaping import SHAPINGS
+from escalade.shaping import shaping_named
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Fitness
 from escalade.strategies.schedules import Schedule, parse
@@ -48,13 +47,11 @@ class SNES(AdaptiveStrategy):
     ) -> None:
         self.antithetic = mirrored
         super().__init__(x0, population, sigma, **keywords)
-        if shaping not in SHAPINGS:
-            raise InputError(f"shaping {shaping!r} must be one of {', '.join(SHAPINGS)}")
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
         self._lr = parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr")
-        self.shaping = SHAPINGS[shaping]
+        self.shaping = shaping_named(shaping)
         self._scaled = shaping == "nes"
 
     @property
