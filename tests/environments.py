@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,8 @@ class Blocks(Walk):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         self.taken += 1
         if self.taken > self.after:
-            self.marker.touch()
+            # Once it sleeps: a signal between Python's last look and the sleep would not end it.
+            threading.Timer(0.1, self.marker.touch).start()
             time.sleep(10_000)
         return super().step(action)
 

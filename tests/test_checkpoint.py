@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from escalade import InputError, StorageFailure, checkpoint
-from escalade.checkpoint import Checkpoints, Damaged, read, write, write_bytes
+from escalade.checkpoint import Checkpoints, Damaged, read, remove_strays, write, write_bytes
 
 TENSORS = {
     "center": np.linspace(-1, 1, 37, dtype=np.float32),
@@ -179,6 +179,7 @@ def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
     (tmp_path / ".generation-000004.safetensors.99.tmp").write_bytes(b"half")
     (tmp_path / "notes.txt").write_text("the user's")
     checkpoints.drop_after(2)
+    remove_strays(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [
         "generation-000001.safetensors",
         "generation-000002.safetensors",

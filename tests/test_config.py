@@ -20,18 +20,18 @@ FULL = {
     "max_episode_steps": 70,
     "cutoff": "mean:2",
     "seed": 2**62,
-    "strategy": "ars",
+    "strategy": "pgpe",
     "population": 10,
     "min_episodes": 12,
     "min_env_steps": 500,
     "max_population": 40,
-    "sigma": "exponential:0.1:0.99",
+    "sigma": 0.7,
     "lr": 0.1 + 0.2,
     "optimizer": "sgd",
     "momentum": 0.5,
     "weight_decay": 1e-7,
     "shaping": "nes",
-    "top_directions": 3,
+    "top_directions": None,  # of another strategy than all the rest
     "policy": "some.module:make",
     "hidden": (3, 4, 5),
     "activation": "selu",
@@ -55,6 +55,9 @@ FULL = {
 }
 
 
+ARS = {"env": "X-v0", "strategy": "ars", "top_directions": 3, "sigma": "exponential:0.1:0.99"}
+
+
 def known(values):
     return {name: value for name, value in values.items() if name in OPTIONS}
 
@@ -62,10 +65,10 @@ def known(values):
 def test_the_example_has_every_option_at_another_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
-    assert [name for name in defaults if defaults[name] == FULL[name]] == ["engine"]
+    assert [name for name in defaults if defaults[name] == FULL[name]] == ["top_directions", "engine"]
 
 
-@pytest.mark.parametrize("values", [FULL, {"env": "CartPole-v1"}], ids=["full", "defaults"])
+@pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])
 def test_toml_gives_back_every_option(values, tmp_path):
     config = Config(**known(values))
     (tmp_path / "c.toml").write_text(config.to_toml(), encoding="utf-8")

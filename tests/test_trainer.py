@@ -153,7 +153,7 @@ def test_an_uninformative_gradient_is_explained_but_not_over_and_over(make):
 def test_nonfinite_returns_are_reported_with_member_and_seed(make):
     trainer, told = make(env="tests.environments:Diverges-v0", population=20, generations=4)
     trainer.run()
-    note = next(note for note in told.notes if "NaN or infinity" in note)
+    note = next(note for note in told.notes if "returned nan" in note)
     assert "member" in note
     assert int(note.split("episode seed ")[1].split(")")[0]) % 5 == 0
     assert np.isfinite(trainer.center).all()

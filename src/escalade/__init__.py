@@ -1,4 +1,4 @@
-"""Escalade: evolution strategies for PyTorch, from a laptop to a cluster."""
+"""Escalade: evolution strategies for PyTorch."""
 
 from typing import TYPE_CHECKING
 

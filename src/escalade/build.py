@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
-from escalade.config import Config
+from escalade.config import OPTIONS, Config, flag
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
 from escalade.envs.spaces import observation_size
+from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
@@ -54,6 +56,11 @@ def find_environment(config: Config) -> Environment:
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
     """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
     actions = ActionMap(environment.action_space, config.action_map, config.head)
+    for name in ("action_noise", "action_map"):
+        if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
+            raise InputError(f"{flag(name)} does nothing without continuous actions: leave it out")
+    if not isinstance(network, nn.Module | None):
+        raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
     if network is None:
         inputs = observation_size(environment.observation_space)
@@ -81,14 +88,16 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     Options that are None are left to the strategy's own defaults.
     """
     options: dict[str, Any] = {"population": config.population, "sigma": config.sigma}
+    takes = STRATEGIES[config.strategy].options
+    given = {
+        "lr": config.lr,
+        "optimizer": None if config.optimizer is None else _optimizer(config),
+        "weight_decay": config.weight_decay,
+        "shaping": config.shaping,
+    }
+    options |= {name: value for name, value in given.items() if name in takes and value is not None}
     if config.strategy == "ars":
         options["top"] = config.top_directions
-    if STRATEGIES[config.strategy].steps:
-        options |= {"weight_decay": config.weight_decay, "shaping": config.shaping}
-        if config.optimizer is not None:
-            options["optimizer"] = _optimizer(config)
-    if config.lr is not None:
-        options["lr"] = config.lr
     return CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
 
 
@@ -96,8 +105,20 @@ def _optimizer(config: Config) -> OptimizerFactory:
     """The named optimiser; a schedule, where there is one, sets its learning rate before every step."""
     match config.optimizer:
         case "sgd":
-            # dampening makes the velocity a mean of gradients, v = m v + (1 - m) g, as in the paper's code
-            return partial(torch.optim.SGD, lr=0.01, momentum=config.momentum, dampening=config.momentum)
+            return partial(_sgd, momentum=config.momentum)
         case "clipup":
             return partial(ClipUp, momentum=config.momentum)
     return partial(torch.optim.Adam, lr=0.01, fused=True)
+
+
+def _sgd(parameters: Iterable[Tensor], momentum: float) -> torch.optim.Optimizer:
+    """SGD whose velocity is a mean of gradients, ``v = m v + (1 - m) g``, as in the paper's code.
+
+    torch does so from the second step on: without a velocity at hand, it takes the first gradient whole.
+    """
+    parameters = list(parameters)
+    optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=momentum, dampening=momentum)
+    if momentum > 0:
+        for parameter in parameters:
+            optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
+    return optimizer

@@ -78,7 +78,7 @@ def read(path: Path) -> tuple[Tensors, State]:
     except (SafetensorError, KeyError, ValueError, TypeError):
         whole, arrays, state = False, {}, {}
     if not whole:
-        raise Damaged(f"{path} is damaged: its checksum does not match its content")
+        raise Damaged(f"{path} is damaged, or not a file of Escalade's: its checksum does not match")
     return arrays, state
 
 
@@ -111,6 +111,12 @@ def temporary_beside(path: Path) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         _in_flight.discard(temporary)
+
+
+def remove_strays(folder: Path) -> None:
+    """Remove what a killed process left half written in ``folder``."""
+    for stray in folder.glob(".*.tmp*"):
+        stray.unlink(missing_ok=True)
 
 
 def discard_in_flight() -> None:
@@ -174,12 +180,10 @@ class Checkpoints:
         raise InputError(f"{self.folder} holds no checkpoint to go on from{detail}")
 
     def drop_after(self, generation: int) -> None:
-        """Forget checkpoints later than ``generation``, and temporary files of a killed run."""
+        """Forget checkpoints later than ``generation``."""
         for later in self.generations():
             if later > generation:
                 self.path(later).unlink(missing_ok=True)
-        for stray in self.folder.glob(".*.tmp*"):
-            stray.unlink(missing_ok=True)
 
     def generations(self) -> list[int]:
         """Generations there are checkpoints of, ascending."""

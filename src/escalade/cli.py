@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from escalade import __version__
 from escalade.checkpoint import discard_in_flight
 from escalade.config import OPTIONS, Config, Values, convert, flag, read_toml
 from escalade.errors import EscaladeError, InputError, nearest
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from escalade.session import Run
 
 _INTERRUPTED = 130
-_OTHER_FLAGS = ["--config", "--preset", "--episodes", "--checkpoint", "--json", "--output", "--rounds"]
+_OTHER_FLAGS = {"--config", "--preset", "--episodes", "--checkpoint", "--json", "--output", "--rounds"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +49,9 @@ def run() -> NoReturn:
     # While a run is in training, the first Ctrl-C saves it instead: see escalade.interrupts.
     signal.signal(signal.SIGINT, lambda number, frame: _leave())
     Interrupts.leave = staticmethod(_leave)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a ± is no reason to end a run
     sys.exit(main())
 
 
@@ -62,13 +67,14 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: (-[\w-]+)", message)
         if unknown:
-            flags = [flag(name) for name in OPTIONS] + _OTHER_FLAGS
-            message = f"unknown flag {unknown[1]}{nearest(unknown[1], flags)}"
+            flags = {flag(name) for name in OPTIONS} | _OTHER_FLAGS
+            message = f"unknown flag {unknown[1]} here{nearest(unknown[1], flags - {unknown[1]})}"
         raise InputError(f"{message} (see '{self.prog} --help')")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="escalade", description="Evolution strategies for PyTorch.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"escalade {__version__}")
     parser.set_defaults(command=lambda _: _help(parser))
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=_Parser)
 
@@ -160,9 +166,9 @@ def _config(parsed: argparse.Namespace) -> Config:
 
     file = read_toml(Path(parsed.config)) if getattr(parsed, "config", None) else {}
     flags = _given(parsed)
-    env = flags.get("env") or file.get("env") or ""
-    preset = presets.options(env, parsed.preset)
-    return Config(**(preset | file | flags))
+    given = file | flags
+    preset = presets.options(given.get("env") or "", parsed.preset, given.get("strategy"))
+    return Config(**(preset | given))
 
 
 def _train(parsed: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from escalade import cutoff
 from escalade.errors import InputError, nearest
 from escalade.shaping import SHAPINGS
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.names import STRATEGIES, STRATEGY_OPTIONS
 
 Values = dict[str, Any]
 
@@ -59,7 +59,9 @@ class Config:
     )
     momentum: float = _option(0.9, "of sgd and clipup")
     weight_decay: float = _option(0.0, "pull towards zero, added to the gradient")
-    shaping: str = _option("centered-ranks", f"fitness to utilities: {', '.join(SHAPINGS)}")
+    shaping: str | None = _option(
+        None, f"fitness to utilities: {', '.join(SHAPINGS)}; the strategy's own when not given"
+    )
     top_directions: int | None = _option(None, "ars: directions kept of population/2; all when not given")
 
     policy: str = _option("mlp", "linear, mlp, or package.module:factory of an nn.Module")
@@ -69,7 +71,9 @@ class Config:
     bias: bool = _option(True, "whether layers have a bias")
     head: str = _option("plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins")
     action_map: Literal["clip", "rescale", "tanh"] = _option("clip", "how Box actions meet their bounds")
-    action_noise: float = _option(0.0, "standard deviation of noise on continuous actions")
+    action_noise: float = _option(
+        0.0, "for Box actions: deviation of noise on the policy's outputs, before the action map"
+    )
     normalize_observations: bool = _option(True, "by running mean and deviation")
 
     episodes_per_member: int = _option(1, "episodes whose mean return is a member's fitness")
@@ -162,7 +166,8 @@ def _check(config: Config) -> None:
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
     _named("strategy", config.strategy, STRATEGIES)
-    _named("shaping", config.shaping, SHAPINGS)
+    if config.shaping is not None:
+        _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
     _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
     _at_least(config, 0, "seed", "workers", "snapshot_every", "weight_decay", "action_noise", "momentum")
@@ -179,7 +184,7 @@ def _check(config: Config) -> None:
         raise InputError(f"--hidden {','.join(map(str, config.hidden))}: sizes must be at least 1")
     if config.policy not in ("linear", "mlp") and ":" not in config.policy:
         raise InputError(f"--policy {config.policy!r} must be linear, mlp or package.module:factory")
-    schedules.parse(config.sigma, "--sigma")
+    schedules.parse_sigma(config.sigma, "--sigma")
     if config.lr is not None:
         schedules.parse(config.lr, "--lr")
     _check_strategy(config)
@@ -188,6 +193,12 @@ def _check(config: Config) -> None:
 
 def _check_strategy(config: Config) -> None:
     named = STRATEGIES[config.strategy]
+    for name in STRATEGY_OPTIONS:
+        if name not in named.options and getattr(config, name) != OPTIONS[name].default:
+            takers = ", ".join(other for other, known in STRATEGIES.items() if name in known.options)
+            raise InputError(f"{flag(name)} does nothing with {config.strategy}: leave it out (for {takers})")
+    if config.momentum != OPTIONS["momentum"].default and config.optimizer not in ("sgd", "clipup"):
+        raise InputError(f"--momentum {config.momentum} needs --optimizer sgd or clipup")
     if named.pairs and config.population % 2:
         raise InputError(
             f"--population {config.population} is odd, but {config.strategy} needs mirrored pairs: "
@@ -207,6 +218,8 @@ def _check_strategy(config: Config) -> None:
     if growing and not named.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
         raise InputError(f"--min-episodes and --min-env-steps do not work with {config.strategy}: use {able}")
+    if config.max_population is not None and not growing:
+        raise InputError("--max-population does nothing without --min-episodes or --min-env-steps")
     if config.max_population is not None and config.max_population < config.population:
         raise InputError(
             f"--max-population {config.max_population} is below the --population of {config.population}"
@@ -250,6 +263,7 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
         value = json.loads(value) if isinstance(value, str) else value
         if not isinstance(value, dict):
             raise TypeError
+        json.dumps(value)  # a run records it: anything but plain values raises here
         return dict(value)
     return _convert_scalar(annotation, value, text)
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from escalade.errors import InputError
 
+_LARGEST = 1e9  # of the numbers in a cut-off; products with steps then stay whole numbers
 FORMS = "STEPS, mean:FACTOR or adaptive:START,SHARE,RATIO"
 
 
@@ -80,7 +81,7 @@ def parse(text: str | int | None) -> Cutoff:
     kind, _, rest = str(text).partition(":")
     try:
         numbers = [float(number) for number in rest.split(",")] if rest else []
-        if not all(math.isfinite(number) for number in numbers):
+        if not all(abs(number) <= _LARGEST for number in numbers):
             raise ValueError
         if kind == "mean" and len(numbers) == 1 and numbers[0] > 0:
             return TimesMean(numbers[0])

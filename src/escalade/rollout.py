@@ -25,7 +25,7 @@ Vector = NDArray[np.float32]
 
 _PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
 _MOST_ROWS = {"envpool": 1024, "gymnasium": 64}
-_DENSE_ENOUGH = 0.75  # share of rows still running under which a batch is packed
+_PACKING_COST = 4  # of moving a row to the front, in forward passes of it
 _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
 
 
@@ -89,7 +89,7 @@ class Job:
         return self.first + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Episode seeds. Mirrored members share theirs, so that their difference is the policies'."""
+        """Episode seeds. Members 2k and 2k + 1 share theirs: what mirrored ones differ by is the policy."""
         trained = self.training_items
         member, episode = np.divmod(items, self.episodes)
         pair = (self.first + member) // 2
@@ -175,6 +175,7 @@ class Rollouts:
         self._observations = np.zeros((rows, size))
         self._count = 0  # rows in use; those behind it are free
         self._running = 0  # rows in use whose episode has not ended
+        self._wasted = 0  # forward passes of rows whose episode has ended, since the last packing
 
     def info(self) -> dict[str, Any]:
         """What the engine tells the trainer of its workers."""
@@ -234,11 +235,13 @@ class Rollouts:
         self._observations[rows] = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
         self._alive[rows] = True
         self._running += len(items)
+        self._wasted = 0
         return True
 
     def _step(self, feed: Feed) -> bool:
         """Move every running episode one step on; whether any ended."""
-        if self._running < _DENSE_ENOUGH * self._count:
+        self._wasted += self._count - self._running
+        if self._wasted > _PACKING_COST * self._running:
             self._pack()
         count = self._count
         raw = self.forward(self._inputs(count))
@@ -300,7 +303,7 @@ class Rollouts:
         self._moments[:, :count] = self._moments[:, rows]
         self._alive[count : self._count] = False
         self.forward.keep(rows)
-        self._count = count
+        self._count, self._wasted = count, 0
 
     def _action_noise(self, count: int, outputs: int) -> NDArray[np.float32]:
         drawn = normals(

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from escalade.checkpoint import Checkpoints, storage, write_bytes
+from escalade.checkpoint import Checkpoints, remove_strays, storage, write_bytes
 from escalade.config import Config, read_toml
 from escalade.errors import InputError, nearest
 
@@ -42,7 +42,7 @@ class RunFolder:
         with storage(path):
             path.mkdir(parents=True, exist_ok=True)
             folder.checkpoints.folder.mkdir(exist_ok=True)
-        write_bytes(folder.config, config.to_toml().encode())
+        folder.write_config(config)
         return folder
 
     @classmethod
@@ -68,9 +68,28 @@ class RunFolder:
             return False
         return not self.progress.exists() or len(self.progress.read_bytes().splitlines()) <= 1
 
+    def forget_after(self, generation: int) -> None:
+        """Drop checkpoints later than ``generation``, and what a killed run left half written."""
+        self.checkpoints.drop_after(generation)
+        for folder in (self.path, self.checkpoints.folder):
+            remove_strays(folder)
+
+    def write_config(self, config: Config) -> None:
+        """Write config.toml."""
+        write_bytes(self.config, config.to_toml().encode())
+
     def read_config(self) -> Config:
         """The config the run was started (or last resumed) with."""
         return Config(**(read_toml(self.config) | {"run_dir": str(self.path)}))
+
+    def ended_at_best(self) -> bool:
+        """Whether the policy as the run left it did better in its last evaluation than any before."""
+        try:
+            summary = json.loads(self.summary.read_text(encoding="utf-8"))
+            last, best = summary["eval_return_mean"], summary["best_eval_return"]
+            return bool(summary["generations"] == max(self.checkpoints.generations()) and last > best)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False  # it has not ended, or had nothing to compare
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""
@@ -84,11 +103,16 @@ def _not_finite(value: Any) -> bool:
 
 
 def _fresh(config: Config) -> Path:
+    """A new folder under runs/, made at once: two runs that start together must not share one."""
     name = config.env.rpartition(":")[2].replace("/", "-")
     stamp = time.strftime("%Y%m%d-%H%M%S")
     base = Path("runs") / name / f"{config.strategy}-seed{config.seed}-{stamp}"
     path, number = base, 1
-    while path.exists():
-        number += 1
-        path = base.with_name(f"{base.name}-{number}")
-    return path
+    with storage(base):
+        while True:
+            try:
+                path.mkdir(parents=True)
+                return path
+            except FileExistsError:
+                number += 1
+                path = base.with_name(f"{base.name}-{number}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from escalade import presets
@@ -17,8 +18,9 @@ from escalade.config import Config, from_values
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
+from escalade.exact import one_thread
 from escalade.perturbation import Stream
-from escalade.policies.networks import to_vector
+from escalade.policies.networks import fixed, set_fixed, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
 from escalade.recorders import Goals, ProgressFile, Recorder, make_console, rewind
@@ -26,7 +28,7 @@ from escalade.recorders.plot import plot_runs, plotting_available
 from escalade.recorders.video import record_episode
 from escalade.rollout import Episodes, Job
 from escalade.run import RunFolder
-from escalade.trainer import Callback, Trainer, config_of
+from escalade.trainer import Callback, Trainer, config_of, fixed_of, reopen
 from escalade.warm import warm_up_for
 
 RESUMABLE = (
@@ -91,8 +93,9 @@ def train(
         InputError: an option is wrong; the message names it and the mend.
         EnvironmentFailure: the environment raised.
     """
-    values = from_values(options)
-    config = Config(**(presets.options(env, preset) | {"env": env} | values))
+    values = from_values({"env": env} | options)
+    chosen = presets.options(values["env"], preset, values.get("strategy"))
+    config = Config(**(chosen | values))
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
 
 
@@ -106,10 +109,11 @@ def train_config(
 ) -> Run:
     """Train from a complete config, in a new run folder."""
     warm_up_for(config)
-    parts = make_parts(config, network)
-    config = _with_backend(config, parts)
-    folder = RunFolder.create(config)
-    return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
+    with one_thread():
+        parts = make_parts(config, network)
+        config = _with_backend(config, parts)
+        folder = RunFolder.create(config)
+        return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 
 
 def resume(
@@ -129,6 +133,7 @@ def resume(
         InputError: there is no run or no whole checkpoint, or an option may not change.
     """
     folder = RunFolder.open(run)
+    listeners = _Listeners(verbose, recorders, callbacks)
     values = from_values(changes)
     for name in values:
         if name not in RESUMABLE:
@@ -138,17 +143,20 @@ def resume(
             )
     if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
         config = folder.read_config().replace(**values)
-        folder.checkpoints.drop_after(0)
+        folder.forget_after(0)
         warm_up_for(config)
-        return _run(config, make_parts(config, network), folder, _Listeners(verbose, recorders, callbacks))
+        with one_thread():
+            return _run(config, make_parts(config, network), folder, listeners)
     tensors, state, problems = folder.checkpoints.load_latest()
-    before = config_of(state)
-    config = before.replace(**values, run_dir=str(folder.path))
-    if config.target_return != before.target_return:
-        state["progress"]["solved"] = False
+    saved = _Saved.of(tensors, state, network)
+    config = saved.config.replace(**values, run_dir=str(folder.path))
+    if config.target_return != saved.config.target_return:
+        reopen(state)
     warm_up_for(config)
-    parts = make_parts(config, network)
-    return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks), (tensors, state, problems))
+    with one_thread():
+        parts = make_parts(config, network)
+        set_fixed(parts.policy.network, saved.fixed)
+        return _run(config, parts, folder, listeners, (tensors, state, problems))
 
 
 def evaluate(
@@ -156,7 +164,7 @@ def evaluate(
     *,
     episodes: int = 100,
     seed: int | None = None,
-    checkpoint: str = "latest",
+    checkpoint: str | int = "latest",
     backend: str | None = None,
     workers: int | None = None,
     network: nn.Module | None = None,
@@ -168,20 +176,21 @@ def evaluate(
     """
     if episodes < 1:
         raise InputError(f"--episodes {episodes} must be at least 1")
-    config, center, normalization = _saved(RunFolder.open(run), checkpoint, network)
+    saved = _load(RunFolder.open(run), str(checkpoint), network)
     changes = {"workers": workers} if workers is not None else {}
-    config = config.replace(**changes, **({"backend": backend} if backend else {}))
+    config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
     warm_up_for(config)
     parts = make_parts(config, network)
+    set_fixed(parts.policy.network, saved.fixed)
     engine = parts.start_engine(config)
     try:
         job = Job(
             seed=config.seed if seed is None else seed,
             generation=0,
-            center=center,
+            center=saved.center,
             evaluations=episodes,
             evaluation_stream=Stream.FRESH_EVALUATION,
-            normalization=normalization,
+            normalization=saved.normalization,
         )
         results = Episodes.of(engine.run(job, job.items))
     finally:
@@ -193,19 +202,23 @@ def render(
     run: str | Path,
     output: str | Path,
     *,
-    checkpoint: str = "best",
+    checkpoint: str | int = "best",
     seed: int = 0,
     max_steps: int | None = None,
     network: nn.Module | None = None,
 ) -> tuple[float, int]:
-    """Film an episode of a run's policy; its return and length. See :func:`record_episode`."""
+    """Film an episode of a run's policy; its return and length. See :func:`record_episode`.
+
+    ``checkpoint`` ``best`` is the policy of the best evaluation, that after the last generation included.
+    """
     folder = RunFolder.open(run)
-    if checkpoint == "best" and not folder.best.exists():
+    if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
         checkpoint = "latest"
-    config, center, normalization = _saved(folder, checkpoint, network)
-    environment = find_environment(config.replace(backend="gymnasium"))
-    policy = make_policy(config, environment, network)
-    policy.set(center, normalization)
+    saved = _load(folder, str(checkpoint), network)
+    environment = find_environment(saved.config.replace(backend="gymnasium"))
+    policy = make_policy(saved.config, environment, network)
+    set_fixed(policy.network, saved.fixed)
+    policy.set(saved.center, saved.normalization)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
 
@@ -230,12 +243,19 @@ def _run(
     try:
         engine = parts.start_engine(config)
         if saved:
-            generation = int(saved[1]["progress"]["generation"])
-            folder.checkpoints.drop_after(generation)
-            lost = rewind(folder.progress, generation)
+            progress = saved[1]["progress"]
+            folder.forget_after(progress["generation"])
+            folder.write_config(config)
+            # The generation that met the target has a row, and moved nothing.
+            lost = rewind(folder.progress, progress["generation"] + progress["solved"])
         told += [ProgressFile(folder.progress), *listeners.recorders]
         if listeners.verbose:
             told.append(make_console(_goals(config, parts)))
+        if parts.environment.max_episode_steps is None:
+            _note(
+                told,
+                f"{config.env} has no limit of steps: --max-episode-steps ends what never ends by itself",
+            )
         trainer = Trainer(config, parts, engine, folder, told, listeners.callbacks)
         if saved:
             for problem in saved[2]:
@@ -273,26 +293,39 @@ def _with_backend(config: Config, parts: Parts) -> Config:
     return config.replace(backend=parts.environment.backend)
 
 
-def _saved(
-    folder: RunFolder, checkpoint: str, network: nn.Module | None
-) -> tuple[Config, Any, Normalization | None]:
-    """Config, centre and normalisation of a checkpoint: ``latest``, ``best`` or a generation."""
+@dataclass(frozen=True)
+class _Saved:
+    """What a checkpoint holds of the unperturbed policy."""
+
+    config: Config
+    center: NDArray[np.float32]
+    normalization: Normalization | None
+    fixed: Tensors
+    """The network's frozen parameters and buffers, by name."""
+
+    @classmethod
+    def of(cls, tensors: Tensors, state: State, network: nn.Module | None) -> _Saved:
+        config = config_of(state)
+        if state["own_network"] and network is None:
+            raise InputError(
+                "the run trained a module of your own: in Python, pass one like it as network=..."
+            )
+        normalization = Normalizer.restored(tensors).freeze() if config.normalize_observations else None
+        return cls(config, tensors["strategy.center"], normalization, fixed_of(tensors))
+
+
+def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> _Saved:
+    """A checkpoint: ``latest``, ``best`` or a generation."""
     checkpoints = folder.checkpoints
     if checkpoint == "best":
-        config = config_of(checkpoints.load_latest()[1])
+        config = _Saved.of(*checkpoints.load_latest()[:2], network).config
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
-        return config, to_vector(policy.network), policy.normalization
+        return _Saved(config, to_vector(policy.network), policy.normalization, fixed(policy.network))
     if checkpoint == "latest":
-        tensors, state, _ = checkpoints.load_latest()
-    elif checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
-        tensors, state = read(checkpoints.path(int(checkpoint)))
-    else:
-        there = ", ".join(map(str, checkpoints.generations()))
-        raise InputError(
-            f"--checkpoint {checkpoint!r} must be best, latest or one of the generations {there}"
-        )
-    config = config_of(state)
-    normalization = Normalizer.restored(tensors).freeze() if config.normalize_observations else None
-    return config, tensors["strategy.center"], normalization
+        return _Saved.of(*checkpoints.load_latest()[:2], network)
+    if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
+        return _Saved.of(*read(checkpoints.path(int(checkpoint))), network)
+    there = ", ".join(map(str, checkpoints.generations()))
+    raise InputError(f"--checkpoint {checkpoint!r} must be best, latest or one of the generations {there}")

@@ -108,13 +108,22 @@ def shaping_named(name: str) -> Callable[[Array], Array]:
     return SHAPINGS[name]
 
 
-def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
-    """Replace NaN and infinite fitness by the worst finite one; also return the members it hit.
+LARGEST = 1e30
+"""Fitness beyond this, either way, is taken for a simulation that diverged."""
 
-    A diverged simulation must neither poison the centre nor look good. When no member is finite,
+
+def usable(fitness: Array) -> NDArray[np.bool_]:
+    """Where fitness is neither NaN nor infinite, nor so large that its sums would be, shape (n,)."""
+    return np.abs(fitness) <= LARGEST
+
+
+def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
+    """Replace fitness that is not :func:`usable` by the worst that is; also return the members it hit.
+
+    A diverged simulation must neither poison the centre nor look good. When no member is usable,
     all become zero and the generation gives a zero step.
     """
-    bad = ~np.isfinite(fitness)
+    bad = ~usable(fitness)
     if not bad.any():
         return fitness, []
     worst = fitness[~bad].min() if not bad.all() else 0.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -20,16 +22,20 @@ from escalade.build import Parts, make_strategy
 from escalade.checkpoint import State, Tensors
 from escalade.config import Config, from_values
 from escalade.engines import Engine
-from escalade.errors import InputError
+from escalade.errors import EnvironmentFailure, InputError
 from escalade.interrupts import Interrupts
 from escalade.perturbation import Stream
+from escalade.policies.networks import fixed
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
 from escalade.recorders import Recorder, Row
 from escalade.rollout import Episodes, Job
 from escalade.run import RunFolder
+from escalade.shaping import usable
 
 CONFIRMATION_EPISODES = 100
+_FIXED = "fixed."
+_PACKAGES = ("numpy", "torch", "gymnasium", "envpool", "mujoco", "Box2D")
 _CHECKPOINT_SHARE = 50  # a checkpoint may take one part in this of the time since the last
 
 
@@ -47,6 +53,8 @@ class Progress:
     eval_return_std: float | None = None
     eval_episodes: int = 0
     solved: bool = False
+    solving: dict[str, float] = field(default_factory=dict)
+    """What the generation that met the target added to the counts above, though it moved nothing."""
     cap: int | None = None
     notes: dict[str, int] = field(default_factory=dict)
 
@@ -97,22 +105,17 @@ class Trainer:
 
     def run(self) -> dict[str, Any]:
         """Train until something says stop; the summary, which is also in summary.json."""
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # how many threads share a sum can change its last bit
-        try:
-            with self.interrupts:
-                self._save_if_due(force=self.progress.generation == 0)
-                reason = self._loop()
-                # The state is that of a whole generation: what was in flight is run again on resume.
-                self._save_if_due(force=True)
-                if reason not in ("solved", "interrupted"):
-                    self._evaluate_finally()
-                summary = self.summary(reason)
-                self.save_policy()
-                self.folder.write_summary(summary)
-            return summary
-        finally:
-            torch.set_num_threads(threads)
+        with self.interrupts:
+            self._save_if_due(force=self.progress.generation == 0)
+            reason = self._loop()
+            # The state is that of a whole generation: what was in flight is run again on resume.
+            self._save_if_due(force=True)
+            if reason not in ("solved", "interrupted"):
+                self._evaluate_finally()
+            summary = self.summary(reason)
+            self.save_policy()
+            self.folder.write_summary(summary)
+        return summary
 
     def _loop(self) -> str:
         """Algorithm 2; why it ended."""
@@ -132,9 +135,9 @@ class Trainer:
                 return "interrupted"
             scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
             if not self.progress.solved:  # a policy that met its target stays as it was confirmed
+                self._report_nonfinite(job, trained)
                 self.strategy.tell(trained.returns.reshape(-1, job.episodes).mean(axis=1))
                 self._merge_moments(trained, normalization)
-                self._report_nonfinite(job)
                 self.progress.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
             self._count(trained, began)
             row = self._record(trained, evaluated, began, scales)
@@ -155,7 +158,7 @@ class Trainer:
         return any(answers)
 
     def _policy(self) -> Policy:
-        policy = copy.deepcopy(self.parts.policy)
+        policy = copy.deepcopy(self.parts.policy).eval()
         policy.set(self.center, self.normalization)
         return policy
 
@@ -223,7 +226,8 @@ class Trainer:
         if len(evaluated.returns) == 0:
             return False
         mean = self._remember(evaluated)
-        if self.progress.best_return is None or mean > self.progress.best_return:
+        best = self.progress.best_return
+        if math.isfinite(mean) and (best is None or mean > best):
             self.progress.best_return, self.progress.best_generation = mean, self.progress.generation
             self.save_policy(best=True)
         target = self.config.target_return
@@ -264,15 +268,19 @@ class Trainer:
         self.normalizer.merge_episodes(trained.lengths, normalization.mean, trained.moments)
 
     def _count(self, trained: Episodes, began: float) -> None:
-        self.progress.episodes += len(trained.lengths)
-        self.progress.env_steps += int(trained.lengths.sum())
-        self.progress.seconds += time.monotonic() - began
+        done = self.progress
+        steps, seconds = int(trained.lengths.sum()), time.monotonic() - began
+        done.episodes += len(trained.lengths)
+        done.env_steps += steps
+        done.seconds += seconds
+        if done.solved:
+            done.solving = {"episodes": len(trained.lengths), "env_steps": steps, "seconds": seconds}
 
     def _record(
         self, trained: Episodes, evaluated: Episodes, began: float, scales: tuple[float, float]
     ) -> Row:
         done, strategy = self.progress, self.strategy
-        returns = trained.returns[np.isfinite(trained.returns)]
+        returns = trained.returns[usable(trained.returns)]
         spread = returns if len(returns) else np.full(1, np.nan)
         evaluation = float(evaluated.returns.mean()) if len(evaluated.returns) else None
         rank = None
@@ -295,7 +303,7 @@ class Trainer:
             unperturbed_rank=rank,
             sigma=scales[0],
             lr=scales[1],
-            update_ratio=strategy.update_ratio,
+            update_ratio=0.0 if done.solved else strategy.update_ratio,
             steps_per_second=round(int(trained.lengths.sum()) / max(time.monotonic() - began, 1e-9), 1),
         )
         for recorder in self.recorders:
@@ -328,16 +336,22 @@ class Trainer:
                 once="rank",
             )
 
-    def _report_nonfinite(self, job: Job) -> None:
-        if not self.strategy.nonfinite:
+    def _report_nonfinite(self, job: Job, trained: Episodes) -> None:
+        bad = np.flatnonzero(~usable(trained.returns))
+        if len(bad) == 0:
             return
-        member = self.strategy.nonfinite[0]
-        item = member * job.episodes
-        seed = int(job.episode_seeds(np.array([item]))[0])
-        others = len(self.strategy.nonfinite) - 1
+        if len(bad) == len(trained.returns):
+            raise EnvironmentFailure(
+                f"environment {self.config.env} returned {trained.returns[0]} or the like in all {len(bad)} "
+                f"episodes of generation {job.generation + 1}: there is nothing to learn from"
+            )
+        whole = replace(job, population=self.strategy.sample())  # which may have grown
+        seed = int(whole.episode_seeds(bad[:1])[0])
+        others = len(set((bad // job.episodes).tolist())) - 1
         self._note(
-            f"generation {job.generation + 1}: member {member} returned NaN or infinity (episode seed {seed})"
-            + (f", and {others} more members did" if others else "")
+            f"generation {job.generation + 1}: member {whole.member(int(bad[0]))} returned "
+            f"{trained.returns[bad[0]]} (episode seed {seed})"
+            + (f", and {others} more members did likewise" if others else "")
             + "; it counts as the worst of its generation",
             once="nonfinite",
         )
@@ -365,11 +379,14 @@ class Trainer:
         }
         numbers = {name: value for name, value in strategy.items() if not isinstance(value, torch.Tensor)}
         tensors |= self.normalizer.tensors()
+        policy = self.parts.policy
+        tensors |= {_FIXED + name: value for name, value in fixed(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         return tensors, {
             "config": config,
             "strategy": numbers,
             "progress": asdict(self.progress),
+            "own_network": not policy.architecture and ":" not in self.config.policy,
             "versions": versions(),
         }
 
@@ -440,11 +457,23 @@ def config_of(state: State) -> Config:
     return Config(**from_values(state["config"], "checkpoint"))
 
 
+def fixed_of(tensors: Tensors) -> Tensors:
+    """The network's frozen parameters and buffers in a checkpoint, by name."""
+    return {name.removeprefix(_FIXED): part for name, part in tensors.items() if name.startswith(_FIXED)}
+
+
+def reopen(state: State) -> None:
+    """Let a run that was solved go on: its last generation, which moved nothing, is run again."""
+    progress = state["progress"]
+    for name, counted in progress["solving"].items():
+        progress[name] -= counted
+    progress |= {"solving": {}, "solved": False}
+
+
 def versions() -> dict[str, str]:
     """Of everything that can change a last bit."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": str(torch.__version__),
-        "machine": platform.machine(),
-    }
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found

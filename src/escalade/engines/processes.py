@@ -10,11 +10,13 @@ import types
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.util import get_temp_dir
 from typing import Any
 
+from escalade.engines import server
 from escalade.engines.base import Factory
 from escalade.engines.worker import ByValue, serve
 from escalade.errors import EngineFailure
@@ -31,10 +33,13 @@ def warm_up(modules: list[str]) -> None:
     share the memory of what they import. Modules that are missing are skipped.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["escalade.engines.worker", *modules])
-    headless = {key: value for key, value in _ONE_THREAD.items() if key not in os.environ}
+    context.set_forkserver_preload([server.__name__, "escalade.engines.worker", *modules])
     # BLAS reads these when it is loaded, and one thread a worker is all that N workers need.
-    os.environ.update(headless)
+    told = {key: value for key, value in _ONE_THREAD.items() if key not in os.environ}
+    told[server.FOLDER] = get_temp_dir()
+    os.environ.update(told)
+    # Started for its own sake by the server's start, it would lift the mask that is set for that.
+    resource_tracker.ensure_running()
     # The server and its workers inherit the mask: Ctrl-C is their owner's business, from the start.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -42,7 +47,7 @@ def warm_up(modules: list[str]) -> None:
             forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for key in headless:
+        for key in told:
             del os.environ[key]
 
 

@@ -36,8 +36,10 @@ def settle_backend(environment: Environment) -> Environment:
     if environment.backend == "envpool":
         from escalade.envs.envpool_backend import matches
 
-        if not matches(environment):
-            raise InputError(f"EnvPool has no {environment.id} with these spaces: use --backend gymnasium")
+        if not (may_use_envpool(environment) and matches(environment)):
+            raise InputError(
+                f"EnvPool has no {environment.id} with these arguments and spaces: use --backend gymnasium"
+            )
     if environment.backend != "auto":
         return environment
     if may_use_envpool(environment) and not environment.id.startswith(_SLOW_IN_ENVPOOL):

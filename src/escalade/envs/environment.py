@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import warnings
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space, is_vector
 from escalade.errors import EnvironmentFailure, InputError, nearest
+from escalade.imports import import_named
 
 Backend = Literal["auto", "gymnasium", "envpool"]
 
@@ -134,7 +134,10 @@ def resolve(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
     limit = max_episode_steps or (env.spec.max_episode_steps if env.spec else None)
-    observation, action = env.observation_space, env.action_space
+    try:
+        observation, action = env.observation_space, env.action_space
+    except AttributeError as problem:
+        raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
     env.close()
     check_observation_space(observation)
     return Environment(spec, kwargs, backend, limit, observation, action, spec.reward_threshold)
@@ -167,12 +170,7 @@ def _installed(package: str) -> bool:
 def _find(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if colon:
-        try:
-            importlib.import_module(module)
-        except ImportError as problem:
-            raise InputError(
-                f"environment {env_id}: module {module} cannot be imported ({problem})"
-            ) from None
+        import_named(module, f"environment {env_id}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "a newer version exists": the user chose this one

@@ -22,6 +22,7 @@ from escalade.evolution.saving import history_rows, history_table, load_strategy
 from escalade.evolution.work import Job
 from escalade.interrupts import Interrupts
 from escalade.perturbation import Population
+from escalade.shaping import usable
 from escalade.strategies import Strategy
 
 _SAVE_SHARE = 50  # saving may take one part in this of the time since the last save
@@ -57,9 +58,9 @@ class Loop(Generic[M]):
             with self.interrupts:
                 self._save()  # a path that cannot be written is best known now
                 reason = self._loop()
+                self._save()  # before the last test, which a resumed run has not
                 if reason not in ("goal", "interrupted"):
                     self._test_finally()
-                self._save()
         finally:  # whatever happened, what was learnt stays with the caller
             self._write(self.center)
         best, fitness = self.best or (self.center, math.nan)
@@ -153,7 +154,7 @@ class Loop(Generic[M]):
             self._improve(score, self.center)
 
     def _check_finite(self, fitness: NDArray[np.float64]) -> None:
-        bad = np.flatnonzero(~np.isfinite(fitness))
+        bad = np.flatnonzero(~usable(fitness))
         generation = self.strategy.generation
         if len(bad) == len(fitness):
             raise EnvironmentFailure(
@@ -170,7 +171,7 @@ class Loop(Generic[M]):
             )
 
     def _remember(self, population: Population, fitness: NDArray[np.float64]) -> None:
-        signed = np.where(np.isfinite(fitness), self.sign * fitness, -np.inf)
+        signed = np.where(usable(fitness), self.sign * fitness, -np.inf)
         member = int(signed.argmax())
         if self.best is None or signed[member] > self.sign * self.best[1]:
             vector = np.empty(population.dimension, dtype=np.float32)
@@ -184,7 +185,7 @@ class Loop(Generic[M]):
     def _record(
         self, fitness: NDArray[np.float64], score: float | None, sigma: float, lr: float, solved: bool
     ) -> None:
-        finite = fitness[np.isfinite(fitness)]
+        finite = fitness[usable(fitness)]
         best, worst = (finite.max(), finite.min())[:: int(self.sign)]
         row = Generation(
             generation=self.strategy.generation + solved,

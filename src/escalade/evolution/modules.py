@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from escalade.engines import Engine, InProcessEngine
@@ -18,6 +17,7 @@ from escalade.evolution.records import Evolution, View
 from escalade.evolution.saving import read_saved
 from escalade.evolution.strategy import StrategyFactory, make_strategy
 from escalade.evolution.work import Fitness, FitnessSetup
+from escalade.exact import one_thread
 from escalade.strategies.base import Direction
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
@@ -121,7 +121,8 @@ def evolve(
     start = layout.to_vector(module)
     chosen = {"lr": lr, "optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
     basics = {"population": population, "sigma": sigma, "seed": seed, "direction": direction}
-    made = make_strategy(strategy, start, basics | chosen | options)
+    with one_thread():
+        made = make_strategy(strategy, start, basics | chosen | options)
     reseed = executor != "thread" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.table, reseed)
     batch = (batch_size or made.population_size) if batched else 1
@@ -138,13 +139,12 @@ def evolve(
         save_path=None if save_path is None else Path(save_path),
         resume=resume,
     )
-    threads = torch.get_num_threads()
-    engine = _start(setup, executor, workers)
-    try:
-        return Loop(module, layout, made, engine, plan).run()
-    finally:
-        engine.close()
-        torch.set_num_threads(threads)
+    with one_thread():
+        engine = _start(setup, executor, workers)
+        try:
+            return Loop(module, layout, made, engine, plan).run()
+        finally:
+            engine.close()
 
 
 def load_evolved(path: str | Path, module: M, *, best: bool = False) -> M:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.errors import InputError
+from escalade.imports import import_named
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.initialisation import INITIALISATIONS
 from escalade.policies.stack import Layer, Stack
@@ -35,15 +36,19 @@ def build(
 ) -> nn.Module:
     """A network of ``inputs`` to ``outputs``: ``linear``, ``mlp``, or what ``package.module:factory`` makes.
 
-    A factory is called with (inputs, outputs) and returns an nn.Module.
+    A factory is called with (inputs, outputs) and returns an nn.Module. What it draws from torch's
+    global generator follows from ``seed``.
 
     Raises:
-        InputError: the factory cannot be found, or does not return a module.
+        InputError: the factory cannot be found, fails, or does not return a module.
     """
+    first = int(hash64(seed, int(Stream.INITIALISATION)) >> np.uint64(1))
     if ":" in policy:
-        return _from_factory(policy, inputs, outputs)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(first)
+            return _from_factory(policy, inputs, outputs)
     sizes = [inputs, *(hidden if policy == "mlp" else ()), outputs]
-    generator = torch.Generator().manual_seed(int(hash64(seed, int(Stream.INITIALISATION)) >> np.uint64(1)))
+    generator = torch.Generator().manual_seed(first)
     layers: list[nn.Module] = []
     for number, (before, after) in enumerate(pairwise(sizes)):
         last = number == len(sizes) - 2
@@ -87,6 +92,32 @@ def from_vector(module: nn.Module, vector: Vector | Tensor) -> None:
             part.copy_(values.view_as(part))
 
 
+def fixed(module: nn.Module) -> dict[str, Vector]:
+    """What the flat vector does not hold: frozen parameters and buffers, by name."""
+    moved = {id(parameter) for parameter in trainable(module).values()}
+    state = module.state_dict(keep_vars=True)
+    return {name: value.detach().numpy() for name, value in state.items() if id(value) not in moved}
+
+
+def set_fixed(module: nn.Module, values: Mapping[str, NDArray[Any]]) -> None:
+    """Give the module back what :func:`fixed` took from one like it.
+
+    Raises:
+        InputError: the module has other frozen parameters or buffers.
+    """
+    here = fixed(module)
+    same = {name: value.shape for name, value in here.items()} == {
+        name: value.shape for name, value in values.items()
+    }
+    if not same:
+        raise InputError(
+            f"the network's frozen parameters and buffers ({', '.join(here) or 'none'}) are not those it was "
+            f"trained with ({', '.join(values) or 'none'})"
+        )
+    tensors = {name: torch.from_numpy(value.copy()) for name, value in values.items()}
+    module.load_state_dict(tensors, strict=False)
+
+
 def _parts(module: nn.Module) -> list[Tensor]:
     """What the flat vector is made of, in order."""
     return _linears(module) if _linear_layers(module) else list(trainable(module).values())
@@ -103,7 +134,9 @@ def _linears(module: nn.Module) -> list[Tensor]:
 
 def _linear_layers(module: nn.Module) -> tuple[Layer, ...]:
     """The layers of a plain stack; empty when the module is anything else."""
-    parts = list(module) if isinstance(module, nn.Sequential) else [module]
+    parts = list(module) if type(module) is nn.Sequential else [module]
+    if any(_altered(part) for part in module.modules()):
+        return ()
     layers: list[Layer] = []
     names = {kind: name for name, kind in _MODULES.items()}
     for part in parts:
@@ -119,17 +152,26 @@ def _linear_layers(module: nn.Module) -> tuple[Layer, ...]:
     return () if frozen or shared else tuple(layers)
 
 
+def _altered(module: nn.Module) -> bool:
+    """Whether calling the module does more than its class says."""
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
+
+
 def _standard(activation: nn.Module) -> bool:
     return not isinstance(activation, nn.ELU) or activation.alpha == 1.0
 
 
 def _from_factory(policy: str, inputs: int, outputs: int) -> nn.Module:
-    module_name, _, name = policy.partition(":")
+    module, _, name = policy.partition(":")
+    factory = getattr(import_named(module, f"--policy {policy}"), name, None)
+    if not callable(factory):
+        raise InputError(f"--policy {policy}: module {module!r} has no function {name!r}")
     try:
-        factory = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as problem:
-        raise InputError(f"--policy {policy}: {problem}") from None
-    network = factory(inputs, outputs)
+        network = factory(inputs, outputs)
+    except Exception as problem:  # whatever the user's code raises
+        raise InputError(
+            f"--policy {policy}: {name}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
+        ) from problem
     if not isinstance(network, nn.Module):
         raise InputError(f"--policy {policy} made a {type(network).__name__}, not an nn.Module")
     return network.eval()

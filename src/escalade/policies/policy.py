@@ -151,7 +151,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Policy:
     policy.normalized = bool(state["normalized"])
     policy.observation_mean.copy_(torch.from_numpy(tensors["observation_mean"]))
     policy.observation_scale.copy_(torch.from_numpy(tensors["observation_scale"]))
-    return policy
+    return policy.eval()
 
 
 def architecture_of(options: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from escalade.errors import InputError
+from escalade.exact import one_thread
 
 Vector = NDArray[np.float32]
 
-_BLOCK = 32  # members a vmapped call holds, always
+_BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
 
 def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -44,9 +45,9 @@ class TorchNetwork:
         Raises:
             InputError: the module fails, or gives another number of outputs.
         """
-        forward = self.forward(1)
         try:
-            given = forward(np.zeros((1, inputs), dtype=np.float32)).shape
+            with one_thread():
+                given = self.forward(1)(np.zeros((1, inputs), dtype=np.float32)).shape
         except Exception as problem:
             raise InputError(f"policy fails on a batch of {inputs} numbers: {problem}") from problem
         if given != (1, outputs):
@@ -62,18 +63,19 @@ class TorchForward:
 
     def __init__(self, module: nn.Module, dimension: int, rows: int) -> None:
         torch.set_num_threads(1)
-        blocks = -(-rows // _BLOCK)
-        self._parameters: Vector = np.zeros((blocks * _BLOCK, dimension), dtype=np.float32)
+        self._block = block = min(_BLOCK, rows)
+        blocks = -(-rows // block)
+        self._parameters: Vector = np.zeros((blocks * block, dimension), dtype=np.float32)
         # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
         shapes = [(name, part.shape) for name, part in trainable(module).items()]
         self._skeleton = module = copy.deepcopy(module).eval().requires_grad_(False)
         _, self._buffers = stack_module_state([module])
         flat, self._parts, start = torch.from_numpy(self._parameters), [], 0
-        for block in torch.split(flat, _BLOCK):
+        for part in torch.split(flat, block):
             start, named = 0, {}
             for name, shape in shapes:
                 end = start + shape.numel()
-                named[name] = block[:, start:end].view(_BLOCK, *shape)
+                named[name] = part[:, start:end].view(block, *shape)
                 start = end
             self._parts.append(named)
         buffers_axis = dict.fromkeys(self._buffers, None)
@@ -83,13 +85,14 @@ class TorchForward:
     def __call__(self, observations: Vector) -> Vector:
         """Outputs (k, outputs) of the first k members for observations (k, inputs)."""
         count = len(observations)
-        padded = np.zeros((-(-count // _BLOCK) * _BLOCK, observations.shape[1]), dtype=np.float32)
+        size = self._block
+        padded = np.zeros((-(-count // size) * size, observations.shape[1]), dtype=np.float32)
         padded[:count] = observations
         with torch.no_grad():
             outputs = [
                 self._call(named, self._buffers, block)
                 for named, block in zip(
-                    self._parts, torch.split(torch.from_numpy(padded), _BLOCK), strict=False
+                    self._parts, torch.split(torch.from_numpy(padded), size), strict=False
                 )
             ]
         return np.asarray(torch.cat(outputs)[:count].numpy())

@@ -9,6 +9,7 @@ from typing import Any
 
 from escalade.config import Values, from_values
 from escalade.errors import InputError, nearest
+from escalade.strategies.names import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent
 
@@ -42,8 +43,14 @@ def read(name: str) -> Preset:
     return Preset(name, from_values(content["config"], path.name), content["result"])
 
 
-def options(env: str, preset: str | None) -> Values:
-    """Options for ``env``: of its own preset with ``auto``, of a named one, or none with None or ``none``."""
+def options(env: str, preset: str | None, strategy: str | None = None) -> Values:
+    """Options for ``env``: of its own preset with ``auto``, of a named one, or none with None or ``none``.
+
+    Where ``strategy`` is another than the preset's, what was tuned for the preset's is left out.
+    """
     if preset in (None, "none") or (preset == "auto" and env not in names()):
         return {}
-    return read(env if preset == "auto" else str(preset)).options
+    found = read(env if preset == "auto" else str(preset)).options
+    if strategy in (None, found["strategy"]):
+        return found
+    return {name: value for name, value in found.items() if name not in (*STRATEGY_OPTIONS, "momentum")}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.strategies.base import Fitness, GaussianStrategy, differences
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.schedules import Schedule, parse, parse_sigma
 
 
 class ARS(GaussianStrategy):
@@ -40,7 +40,7 @@ class ARS(GaussianStrategy):
             raise InputError(
                 f"top {top} must be between 1 and {directions}, half the population of {population}"
             )
-        self._sigma = parse(sigma, "sigma")
+        self._sigma = parse_sigma(sigma, "sigma")
         self._lr = parse(lr, "lr")
         self.top = top
 

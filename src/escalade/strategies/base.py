@@ -128,8 +128,9 @@ class Strategy(ABC):
     def tell(self, fitness: ArrayLike | Tensor) -> None:
         """Move on to the next generation, given the fitness of the members just asked for.
 
-        ``fitness`` has shape (population,). NaN and infinite values count as the worst finite
-        one of the generation; ``nonfinite`` then lists the members that gave them.
+        ``fitness`` has shape (population,). NaN, infinity and what lies beyond
+        :data:`escalade.shaping.LARGEST` count as the worst of the others; ``nonfinite`` then lists
+        the members that gave them.
 
         Raises:
             InputError: the shape is another one.

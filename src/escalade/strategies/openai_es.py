@@ -14,7 +14,7 @@ from torch import Tensor
 from escalade.shaping import shaping_named
 from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
 from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.schedules import Schedule, parse, parse_sigma
 
 _ADAM = partial(torch.optim.Adam, lr=0.01, fused=True)  # one pass, and no temporaries
 
@@ -51,7 +51,7 @@ class OpenAIES(GaussianStrategy):
         **keywords: Any,
     ) -> None:
         super().__init__(x0, population, **keywords)
-        self._sigma = parse(sigma, "sigma")
+        self._sigma = parse_sigma(sigma, "sigma")
         self._lr = None if lr is None else parse(lr, "lr")
         self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.shaping = shaping_named(shaping)

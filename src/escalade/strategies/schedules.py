@@ -77,3 +77,21 @@ def parse(value: float | str | Schedule, name: str = "schedule") -> Schedule:
     if rest and kind != "exponential" and numbers[2] == 0:
         raise InputError(f"{name} {value!r}: its last number must be above 0")
     return made(*numbers)
+
+
+SMALLEST_SIGMA = 1e-8
+"""What a schedule of sigma ends at, at the latest: members must differ from the centre."""
+
+
+def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
+    """:func:`parse` for a noise scale, which may become small but not zero.
+
+    Raises:
+        InputError: as :func:`parse`, or the schedule ends at zero.
+    """
+    schedule = parse(value, name)
+    if isinstance(value, str):
+        _, *numbers = value.split(":")
+        if numbers and float(numbers[1]) == 0:
+            raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
+    return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
