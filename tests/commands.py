@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,11 +94,12 @@ class Running:
 
     def __init__(self, *arguments: Any, cwd: Path) -> None:
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        # Short, for the names of sockets go there; empty again when all is well.
+        self.temporary = Path(tempfile.mkdtemp(prefix="esc"))
         self._out, self._err = cwd / f"{self.mark}.out", cwd / f"{self.mark}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = _start(
-                arguments, cwd, {_MARK: self.mark}, stdout=out, stderr=err, start_new_session=True
-            )
+            variables = {_MARK: self.mark, "TMPDIR": str(self.temporary)}
+            self.process = _start(arguments, cwd, variables, stdout=out, stderr=err, start_new_session=True)
 
     @property
     def out(self) -> str:
@@ -115,6 +118,19 @@ class Running:
         """Send a signal, as a terminal does (to the whole group) or as ``kill`` does."""
         with contextlib.suppress(ProcessLookupError):
             (os.killpg if group else os.kill)(self.process.pid, number)
+
+    def insist(self, number: signal.Signals) -> int:
+        """Send a signal once a second until the command ends, as someone impatient does; its exit code.
+
+        Signals that come all at once may be taken by a thread of BLAS, and a sleep in the main thread
+        goes on. The next one ends it.
+        """
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            self.signal(number, group=True)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(timeout=1)
+        return self.wait()
 
     def wait(self) -> int:
         return self.process.wait(timeout=DEADLINE)
@@ -139,6 +155,7 @@ class Running:
                 process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=5)
+        shutil.rmtree(self.temporary)
 
 
 def _line(process: psutil.Process) -> list[str]:

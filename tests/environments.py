@@ -159,9 +159,13 @@ class Blocks(Walk):
 class Diverges(Walk):
     """Every fifth seed gives a return of NaN and observations to match."""
 
+    def __init__(self, every: int = 5) -> None:
+        super().__init__()
+        self.every = every
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         given = super().reset(seed=seed)
-        self.bad = seed is not None and seed % 5 == 0
+        self.bad = seed is not None and seed % self.every == 0
         return given
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:

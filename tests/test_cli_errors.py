@@ -14,6 +14,7 @@ from functools import partial
 
 import gymnasium
 import pytest
+import torch
 from tests.commands import command, filling, hiding, temporary_files
 
 import escalade
@@ -76,6 +77,16 @@ TYPED = [
     ("eval RUN --episodes \u00b2", ["--episodes", "a whole number"]),
     ("eval RUN --workers -1", ["--workers -1", "at least 0"]),
     ("bench ENV --rounds none", ["--rounds 'none'", "at least 1"]),
+    ("train ENV --json", ["unknown flag --json here"]),
+    ("train ENV --preset none --strategy cma-es --lr 0.1", ["--lr does nothing with cma-es", "openai-es"]),
+    ("train ENV --strategy ars --shaping nes", ["--shaping does nothing with ars"]),
+    ("train ENV --strategy cem --weight-decay 0.1", ["--weight-decay does nothing with cem"]),
+    ("train ENV --strategy snes --optimizer sgd", ["--optimizer does nothing with snes"]),
+    ("train ENV --top-directions 3", ["--top-directions does nothing with openai-es", "ars"]),
+    ("train ENV --momentum 0.5", ["--momentum 0.5", "--optimizer sgd"]),
+    ("train ENV --max-population 512", ["--max-population", "--min-episodes"]),
+    ("train ENV --sigma linear:0.1:0:9", ["--sigma 'linear:0.1:0:9'", "ends at 0"]),
+    ("train ENV --cutoff mean:1e308", ["--cutoff 'mean:1e308'", "mean:FACTOR"]),
 ]
 
 BUILT = [
@@ -126,6 +137,25 @@ BUILT = [
     ("train TINY --backend envpool", ["EnvPool has no Tiny-v0", "--backend gymnasium"]),
     ("train ENV --policy no_such_module:make", ["--policy no_such_module:make", "no_such_module"]),
     ("train ENV --policy tests.environments:nothing", ["--policy tests.environments:nothing", "nothing"]),
+    ("train ENV --policy :make", ["--policy :make", "cannot be imported"]),
+    ("train ENV --policy tests.own_code:number", ["--policy tests.own_code:number", "no function 'number'"]),
+    ("train ENV --policy tests.own_code:raises", ["tests.own_code:raises", "LookupError", "no weights"]),
+    ("train ENV --policy tests.broken.name:make", ["tests.broken.name", "NameError", "undefined_name"]),
+    ("train tests.broken.name:Foo-v0", ["tests.broken.name:Foo-v0", "cannot be imported", "NameError"]),
+    ("train :Foo-v0", [":Foo-v0", "cannot be imported"]),
+    ("train .foo:Foo-v0", [".foo:Foo-v0", "cannot be imported"]),
+    ("train ENV --action-noise 0.1", ["--action-noise does nothing", "continuous"]),
+    ("train ENV --action-map tanh", ["--action-map does nothing", "continuous"]),
+    (
+        'train ENV --backend envpool --env-kwargs {"sutton_barto_reward":true}',
+        ["EnvPool has no CartPole-v1 with these arguments", "--backend gymnasium"],
+    ),
+    ("bench ENV --workers 0", ["--workers 0", "at least 1"]),
+    ("bench ENV --turn-seconds 0", ["--turn-seconds", "above 0"]),
+    ("bench ENV --cutoff 9", ["--cutoff is not measured"]),
+    ("resume OWN", ["module of your own", "network="]),
+    ("eval OWN", ["module of your own", "network="]),
+    ("render OWN --checkpoint latest", ["module of your own", "network="]),
     ("train ENV --policy builtins:complex", ["--policy builtins:complex", "complex", "nn.Module"]),
     ("train ENV --head uniform:5", ["head 'uniform:5'", "Box action space", "--head plain"]),
     ("train tests.environments:Walk-v0 --head uniform:1", ["head 'uniform:1'", "uniform:N", "custom:A,B"]),
@@ -179,6 +209,9 @@ def place(tmp_path_factory):
     (place / "NOTHING" / "config.toml").write_text('env = "CartPole-v1"\n')
     (place / "NOTHING" / "progress.csv").write_text("generation\n1\n")
     escalade.train(ENV, generations=1, run_dir=str(place / "DAMAGED"), **options)
+    network = torch.nn.Linear(4, 2)
+    own = options | {"generations": 1, "run_dir": str(place / "OWN")}
+    escalade.train(ENV, network=network, **own)
     for checkpoint in (place / "DAMAGED" / "checkpoints").iterdir():
         checkpoint.write_bytes(b"damaged" * 9)
     (place / "FILE").write_text("a file")

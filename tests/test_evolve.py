@@ -720,3 +720,46 @@ def test_fitness_that_is_none_is_refused(fitness):
 def test_evolve_is_exported():
     assert escalade.evolve is evolve
     assert "evolve" in escalade.__all__
+
+
+def test_a_resumed_run_counts_what_an_uninterrupted_one_does(tmp_path):
+    def run(path, generations):
+        module = torch.nn.Linear(3, 1)
+        with torch.no_grad():
+            module.weight.fill_(0.1), module.bias.zero_()
+        return escalade.evolve(
+            module,
+            lambda m: -float((m.weight - 0.5).abs().sum()),
+            population=6,
+            generations=generations,
+            test_every=2,
+            save_path=path,
+            resume=True,
+            workers=0,
+        )
+
+    whole = run(tmp_path / "whole.safetensors", 6)
+    run(tmp_path / "parts.safetensors", 3)
+    resumed = run(tmp_path / "parts.safetensors", 6)
+    assert [row.evaluations for row in resumed.history] == [row.evaluations for row in whole.history]
+    assert (resumed.best_fitness, resumed.score) == (whole.best_fitness, whole.score)
+
+
+def test_the_callers_threads_do_not_move_a_bit():
+    def run(threads):
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            module = torch.nn.Linear(400, 400)
+            with torch.no_grad():
+                module.weight.fill_(0.1), module.bias.zero_()
+            options = {"population": 4, "generations": 2, "workers": 0, "strategy": "pgpe"}
+            found = escalade.evolve(module, lambda m: -float(m.weight[0].abs().sum()), **options)
+            assert torch.get_num_threads() == threads
+            return found.center
+        finally:
+            torch.set_num_threads(before)
+
+    first = run(1)
+    for threads in (2, 3, 4):
+        np.testing.assert_array_equal(run(threads), first)

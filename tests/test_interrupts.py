@@ -31,6 +31,7 @@ def rows(run):
 def left_clean(process, run, before):
     wait_until(lambda: process.family() == [])
     assert temporary_files(run) == []
+    assert os.listdir(process.temporary) == []
     assert shared() <= before
     assert "Traceback" not in process.err + process.out
     assert process.err == ""
@@ -90,8 +91,7 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
         process.until(marker.exists)
         process.signal(signal.SIGINT, group=True)
         process.signal(signal.SIGTERM)
-        process.signal(signal.SIGINT, group=True)
-        assert process.wait() == 130
+        assert process.insist(signal.SIGINT) == 130
         left_clean(process, run, before)
     assert (
         escalade.checkpoint.Checkpoints(run / "checkpoints").load_latest()[1]["progress"]["generation"] == 0
@@ -117,6 +117,7 @@ def test_nothing_outlives_a_killed_master(tmp_path):
         process.wait()
         wait_until(lambda: process.family() == [])
         assert shared() <= before
+        assert os.listdir(process.temporary) == []
 
 
 def test_nothing_outlives_a_finished_run(tmp_path):

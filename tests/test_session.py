@@ -2,17 +2,25 @@
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
+from tests.commands import temporary_files
 from tests.environments import ACTIONS, OBSERVATIONS
+from tests.own_code import Dropping, Features
 from torch import nn
 
 import escalade
-from escalade import InputError, cli
+from escalade import InputError, cli, presets
+from escalade.config import Config
+from escalade.perturbation import Stream
 from escalade.recorders import COLUMNS
+from escalade.rollout import Job
+from escalade.run import RunFolder
+from escalade.strategies.names import STRATEGIES
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
 TINY |= {"eval_episodes": 2, "verbose": False}
@@ -199,3 +207,133 @@ def test_a_million_parameters_take_no_dense_population():
     tracemalloc.stop()
     assert np.isfinite(total).all()
     assert peak < 4 * dimension
+
+
+def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
+    options = TINY | {"policy": "tests.own_code:Features", "seed": 3}
+    whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), **options)
+    parts = escalade.train("CartPole-v1", run_dir=str(tmp_path / "p"), **options | {"generations": 1})
+    torch.manual_seed(99)  # must not matter
+    resumed = escalade.resume(tmp_path / "p", generations=2, verbose=False)
+    assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
+    seen = torch.rand(5, 4)
+    for run in (parts, resumed):
+        assert torch.equal(run.policy.network.features(seen), whole.policy.network.features(seen))
+    first, again = (escalade.evaluate(tmp_path / "w", episodes=5, workers=0).returns for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    # A module of the user's own may be made anew with other numbers in it: those it was trained with count.
+    mine = escalade.train("CartPole-v1", network=Features(4, 2), run_dir=str(tmp_path / "m"), **TINY)
+    results = [
+        escalade.evaluate(tmp_path / "m", episodes=5, workers=0, network=Features(4, 2), checkpoint=which)
+        for which in ("latest", 2)
+    ]
+    np.testing.assert_array_equal(results[0].returns, results[1].returns)
+    assert mine.summary["generations"] == 2
+
+
+def test_a_sequential_with_a_forward_of_its_own_acts_as_it_trained(tmp_path):
+    run = escalade.train("CartPole-v1", policy="tests.own_code:negated", run_dir=str(tmp_path / "r"), **TINY)
+    env = gymnasium.make("CartPole-v1")
+    returns = []
+    trained = escalade.evaluate(tmp_path / "r", episodes=3, workers=0, backend="gymnasium", seed=7)
+    job = Job(7, 0, evaluations=3, evaluation_stream=Stream.FRESH_EVALUATION)
+    for seed in job.episode_seeds(np.arange(3)):
+        seen, _ = env.reset(seed=int(seed))
+        total, ended = 0.0, False
+        while not ended:
+            seen, reward, terminated, truncated, _ = env.step(run.policy.act(seen))
+            total, ended = total + reward, terminated or truncated
+        returns.append(total)
+    np.testing.assert_array_equal(trained.returns, returns)
+
+
+def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
+    network = Dropping(4, 2)
+    run = escalade.train("CartPole-v1", network=network, run_dir=str(tmp_path / "r"), **TINY)
+    loaded = escalade.load(tmp_path / "r", network=Dropping(4, 2))
+    assert not run.policy.network.training
+    assert not loaded.network.layers.training
+    seen = torch.rand(1, 4)
+    assert torch.equal(loaded(seen), run.policy(seen))
+
+
+def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path):
+    for env in presets.names():
+        for strategy in STRATEGIES:
+            chosen = presets.options(env, "auto", strategy)
+            population = max(chosen["population"], STRATEGIES[strategy].smallest)
+            Config(**(chosen | {"strategy": strategy, "population": population}))
+    options = {"strategy": "cma-es", "generations": 1, "workers": 0, "verbose": False, "target_return": None}
+    run = escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "r"), **options)
+    assert run.summary["strategy"] == "cma-es"
+
+
+def test_a_solved_run_is_resumed_as_it_is(tmp_path):
+    options = TINY | {"target_return": 1.0, "generations": 9}
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
+    table = run.folder.progress.read_text()
+    assert run.summary["solved"]
+    assert run.summary["generations"] == 0
+    assert table.count("\n") == 2
+    again = escalade.resume(tmp_path / "r", verbose=False)
+    assert run.folder.progress.read_text() == table
+    assert {**again.summary, "seconds": 0, "steps_per_second": 0} == {
+        **run.summary,
+        "seconds": 0,
+        "steps_per_second": 0,
+    }
+
+
+def test_a_solved_run_goes_on_to_a_higher_target_as_if_it_had_been_that_at_first(tmp_path):
+    options = TINY | {"generations": 3, "seed": 4}
+    escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), target_return=1.0, **options)
+    raised = escalade.resume(tmp_path / "r", target_return=9999.0, verbose=False)
+    whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), target_return=9999.0, **options)
+    counted = ("params_sha256", "generations", "episodes", "env_steps", "best_eval_return")
+    assert [raised.summary[name] for name in counted] == [whole.summary[name] for name in counted]
+    assert raised.folder.read_config().target_return == 9999.0
+
+
+def test_two_runs_that_start_together_have_a_folder_each():
+    config = Config(env="CartPole-v1")
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: RunFolder.create(config).path, range(24)))
+    assert len(set(folders)) == 24
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+    (run.folder.path / ".best.4242.tmp.safetensors").write_bytes(b"half")
+    escalade.resume(tmp_path / "r", generations=3, verbose=False)
+    assert temporary_files(tmp_path / "r") == []
+
+
+def test_a_film_shows_the_last_policy_where_that_is_the_best(tmp_path):
+    options = TINY | {"eval_every": 50, "generations": 12, "population": 32, "lr": 0.1, "sigma": 0.1}
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
+    assert run.summary["eval_return_mean"] > run.summary["best_eval_return"]
+    last = escalade.render(tmp_path / "r", tmp_path / "a.gif", checkpoint="latest", max_steps=30)
+    assert escalade.render(tmp_path / "r", tmp_path / "b.gif", max_steps=30) == last
+    assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
+
+
+def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys):
+    for limit in ({}, {"max_episode_steps": 9}):
+        options = TINY | {"verbose": True, "run_dir": str(tmp_path / str(len(limit)))} | limit
+        escalade.train("tests.environments:Walk-v0", **options)
+        assert ("no limit of steps" in capsys.readouterr().out) == (not limit)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"env": gymnasium.Env()}, "--env .* takes text"),
+        ({"env": "CartPole-v1", "network": lambda x: x}, "network must be an nn.Module, not a function"),
+        ({"env": "CartPole-v1", "env_kwargs": {"goal": np.zeros(2)}}, "--env-kwargs .* JSON"),
+    ],
+    ids=["env", "network", "kwargs"],
+)
+def test_things_of_another_kind_are_named(arguments, said, tmp_path):
+    with pytest.raises(InputError, match=said):
+        escalade.train(run_dir=str(tmp_path / "r"), **TINY, **arguments)
+    assert not (tmp_path / "r").exists()

@@ -209,3 +209,28 @@ def test_tables_and_summaries_agree(tmp_path):
     assert columns["env_steps"][-1] == run.summary["env_steps"]
     assert columns["episodes"][-1] == run.summary["episodes"]
     assert columns["generation"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("grown", [{}, {"min_episodes": 80}], ids=["plain", "grown"])
+def test_the_seed_of_a_nonfinite_return_is_that_of_the_episode(make, grown):
+    trainer, told = make(
+        env="tests.environments:Diverges-v0", population=10, episodes_per_member=3, generations=12, **grown
+    )
+    trainer.run()
+    named = [int(note.split("episode seed ")[1].split(")")[0]) for note in told.notes if "nan" in note]
+    assert named
+    assert all(seed % 5 == 0 for seed in named)
+
+
+def test_returns_that_are_nan_for_all_end_the_run(make):
+    trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1})
+    with pytest.raises(escalade.EnvironmentFailure, match=r"nan .* in all 8 episodes of generation 1"):
+        trainer.run()
+
+
+def test_an_evaluation_of_nan_is_never_the_best(make, monkeypatch):
+    trainer, _ = make(generations=3, eval_every=1)
+    answers = iter([math.nan, 1.0, math.nan, 5.0])
+    monkeypatch.setattr(Trainer, "_remember", lambda self, evaluated: next(answers))
+    summary = trainer.run()
+    assert (summary["best_eval_return"], summary["best_generation"]) == (1.0, 1)

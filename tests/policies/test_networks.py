@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from tests.own_code import Features, Negated
 from torch import nn
 
 from escalade import InputError
-from escalade.policies.networks import build, from_vector, shape, to_vector
+from escalade.policies.networks import build, fixed, from_vector, set_fixed, shape, to_vector
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 
@@ -107,3 +108,41 @@ def test_a_factory_makes_the_network():
     for policy, said in [("no_such:x", "no_such"), (f"{__name__}:missing", "missing"), ("math:gcd", "int")]:
         with pytest.raises(InputError, match=said):
             build(policy, 4, 2)
+
+
+def test_a_factory_draws_from_the_seed_alone():
+    rolled = torch.get_rng_state()
+    first, again, other = (
+        build("tests.own_code:Features", 3, 2, seed=seed).state_dict() for seed in (4, 4, 5)
+    )
+    assert torch.equal(torch.get_rng_state(), rolled)
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not any(torch.equal(first[name], other[name]) for name in first)
+
+
+@pytest.mark.parametrize("how", ["subclass", "hook", "patched", "weight norm"])
+def test_a_stack_that_computes_something_else_is_not_run_as_one(how):
+    layer = nn.Linear(3, 2)
+    if how == "subclass":
+        module = Negated(layer)
+    elif how == "weight norm":
+        module = nn.Sequential(nn.utils.parametrizations.weight_norm(layer))
+    else:
+        module = nn.Sequential(layer)
+        if how == "hook":
+            layer.register_forward_hook(lambda module, given, output: -output)
+        else:
+            layer.forward = lambda x: -nn.functional.linear(x, layer.weight, layer.bias)
+    assert isinstance(shape(module), TorchNetwork)
+
+
+def test_what_is_not_trained_can_be_taken_and_given_back():
+    first, other = Features(3, 2), Features(3, 2)
+    assert set(fixed(first)) == {"features.weight", "features.bias", "shift"}
+    assert fixed(nn.Sequential(nn.Linear(3, 2))) == {}
+    set_fixed(other, fixed(first))
+    from_vector(other, to_vector(first))
+    seen = torch.rand(5, 3)
+    assert torch.equal(other(seen), first(seen))
+    with pytest.raises(InputError, match=r"frozen parameters and buffers \(none\) are not those"):
+        set_fixed(nn.Linear(3, 2), fixed(first))

@@ -18,6 +18,7 @@ from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
 from escalade.perturbation.population import offsets
 from escalade.strategies import ARS, CEM, CMAES, PGPE, SNES, ClipUp, OpenAIES, SepCMAES, SimpleGaussian
+from escalade.strategies.schedules import SMALLEST_SIGMA
 
 TABLE = NoiseTable(4, 2**15)
 SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9)
@@ -397,3 +398,30 @@ def test_fitness_of_another_shape_is_refused(make):
         built(make).tell(np.zeros(9))
     with pytest.raises(InputError, match=r"\(10,\)"):
         built(make).tell(np.zeros((10, 1)))
+
+
+@every
+@pytest.mark.parametrize("huge", [1e40, -1e40, 1e200, -1e308])
+def test_a_huge_fitness_counts_as_the_worst(make, huge):
+    strategy, other = (make(np.zeros(5), population=12, table=TABLE) for _ in range(2))
+    fitness = np.linspace(1.0, 5.0, 12)
+    strange, worst = fitness.copy(), fitness.copy()
+    strange[4], worst[4] = huge, 1.0
+    strategy.ask(), other.ask()
+    strategy.tell(strange)
+    other.tell(worst)
+    assert strategy.nonfinite == [4]
+    assert torch.equal(strategy.center, other.center)
+    assert torch.isfinite(strategy.center).all()
+
+
+@pytest.mark.parametrize("make", [ARS, OpenAIES])
+def test_a_scale_of_noise_never_becomes_zero(make):
+    strategy = make(np.zeros(5), population=4, sigma="exponential:0.1:0.001", table=TABLE)
+    strategy.generation = 10_000
+    assert strategy.sigma == SMALLEST_SIGMA
+    strategy.tell([1.0, 2.0, 3.0, 4.0])
+    assert torch.isfinite(strategy.center).all()
+    for text in ("linear:0.1:0:5", "cosine:0.1:0:5", "exponential:0.1:0", "step:0.1:0:5"):
+        with pytest.raises(InputError, match="ends at 0"):
+            make(np.zeros(5), population=4, sigma=text)

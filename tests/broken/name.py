@@ -1,0 +1,1 @@
+undefined_name  # noqa: B018, F821
