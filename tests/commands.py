@@ -135,6 +135,10 @@ class Running:
     def wait(self) -> int:
         return self.process.wait(timeout=DEADLINE)
 
+    def left_in_temporary(self) -> list[str]:
+        """Names in the command's temporary folder, but for the cache that torch keeps for its user."""
+        return [name for name in os.listdir(self.temporary) if not name.startswith("torchinductor_")]
+
     def family(self) -> list[psutil.Process]:
         """Every process that this command started, and itself: they inherit a variable that marks them."""
         found = []

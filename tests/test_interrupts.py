@@ -31,7 +31,7 @@ def rows(run):
 def left_clean(process, run, before):
     wait_until(lambda: process.family() == [])
     assert temporary_files(run) == []
-    assert os.listdir(process.temporary) == []
+    assert process.left_in_temporary() == []
     assert shared() <= before
     assert "Traceback" not in process.err + process.out
     assert process.err == ""
@@ -117,7 +117,7 @@ def test_nothing_outlives_a_killed_master(tmp_path):
         process.wait()
         wait_until(lambda: process.family() == [])
         assert shared() <= before
-        assert os.listdir(process.temporary) == []
+        assert process.left_in_temporary() == []
 
 
 def test_nothing_outlives_a_finished_run(tmp_path):
