@@ -17,7 +17,7 @@ test: $(VENV)/ready docs  ## format, lint, types, tests, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
