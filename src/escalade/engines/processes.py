@@ -38,7 +38,7 @@ def warm_up(modules: list[str]) -> None:
     told = {key: value for key, value in _ONE_THREAD.items() if key not in os.environ}
     told[server.FOLDER] = get_temp_dir()
     os.environ.update(told)
-    # Started for its own sake by the server's start, it would lift the mask that is set for that.
+    # Now, for its start lifts the mask that is set below, and the server's start would start it.
     resource_tracker.ensure_running()
     # The server and its workers inherit the mask: Ctrl-C is their owner's business, from the start.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
