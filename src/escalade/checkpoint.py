@@ -82,6 +82,11 @@ def read(path: Path) -> tuple[Tensors, State]:
     return arrays, state
 
 
+def under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+    """Those tensors whose names begin with ``prefix``, by the rest of their names."""
+    return {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a whole file: to a temporary one beside it, synced, then renamed over it.
 

@@ -14,12 +14,11 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from escalade import cutoff
 from escalade.build import Parts, make_strategy
-from escalade.checkpoint import State, Tensors
+from escalade.checkpoint import State, Tensors, under
 from escalade.config import Config, from_values
 from escalade.engines import Engine
 from escalade.errors import EnvironmentFailure, InputError
@@ -32,6 +31,7 @@ from escalade.recorders import Recorder, Row
 from escalade.rollout import Episodes, Job
 from escalade.run import RunFolder
 from escalade.shaping import usable
+from escalade.strategies.saving import load_strategy, save_strategy
 
 CONFIRMATION_EPISODES = 100
 _FIXED = "fixed."
@@ -371,13 +371,7 @@ class Trainer:
 
     def state(self) -> tuple[Tensors, State]:
         """Everything that :meth:`load` needs to go on bit for bit."""
-        strategy = self.strategy.state_dict()
-        tensors = {
-            f"strategy.{name}": value.numpy()
-            for name, value in strategy.items()
-            if isinstance(value, torch.Tensor)
-        }
-        numbers = {name: value for name, value in strategy.items() if not isinstance(value, torch.Tensor)}
+        tensors, numbers = save_strategy(self.strategy)
         tensors |= self.normalizer.tensors()
         policy = self.parts.policy
         tensors |= {_FIXED + name: value for name, value in fixed(policy.network).items()}
@@ -396,11 +390,7 @@ class Trainer:
         Raises:
             InputError: it belongs to another policy or strategy.
         """
-        strategy: dict[str, Any] = dict(state["strategy"])
-        for name, value in tensors.items():
-            if name.startswith("strategy."):
-                strategy[name.removeprefix("strategy.")] = torch.from_numpy(value.copy())
-        self.strategy.load_state_dict(strategy)
+        load_strategy(self.strategy, tensors, state["strategy"])
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
@@ -459,7 +449,7 @@ def config_of(state: State) -> Config:
 
 def fixed_of(tensors: Tensors) -> Tensors:
     """The network's frozen parameters and buffers in a checkpoint, by name."""
-    return {name.removeprefix(_FIXED): part for name, part in tensors.items() if name.startswith(_FIXED)}
+    return under(_FIXED, tensors)
 
 
 def reopen(state: State) -> None:

@@ -18,12 +18,13 @@ from escalade.errors import EnvironmentFailure, InputError
 from escalade.evolution.layout import Layout, M, Vector, copy_module
 from escalade.evolution.plan import Plan
 from escalade.evolution.records import Evolution, Generation, View
-from escalade.evolution.saving import history_rows, history_table, load_strategy, read_saved, write_saved
+from escalade.evolution.saving import history_rows, history_table, read_saved, write_saved
 from escalade.evolution.work import Job
 from escalade.interrupts import Interrupts
 from escalade.perturbation import Population
 from escalade.shaping import usable
 from escalade.strategies import Strategy
+from escalade.strategies.saving import load_strategy
 
 _SAVE_SHARE = 50  # saving may take one part in this of the time since the last save
 
@@ -254,7 +255,7 @@ class Loop(Generic[M]):
                     f"save_path {self.plan.save_path} is of a run whose {name} is {state[name]}, not {here}: "
                     "resume with the same, or name another file"
                 )
-        load_strategy(self.strategy, tensors, state)
+        load_strategy(self.strategy, tensors, state["numbers"])
         self.history = history_rows(tensors["history"])
         self.evaluations, self.goals_met = int(state["evaluations"]), int(state["goals_met"])
         if len(self.history) > self.strategy.generation:  # it met its goal there, and is tested there again

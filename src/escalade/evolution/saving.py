@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from escalade.checkpoint import State, Tensors, read, write
 from escalade.errors import InputError
 from escalade.evolution.records import Generation
 from escalade.strategies import Strategy
+from escalade.strategies.saving import save_strategy
 
 _KIND = "escalade-evolution-1"
 
@@ -24,12 +24,10 @@ def write_saved(path: Path, strategy: Strategy, tensors: Tensors, state: State) 
         InputError: the path cannot be written.
         StorageFailure: the disk is full.
     """
-    saved = strategy.state_dict()
-    numbers = {name: value for name, value in saved.items() if not isinstance(value, Tensor)}
-    moved = {f"strategy.{name}": value.numpy() for name, value in saved.items() if isinstance(value, Tensor)}
+    own, numbers = save_strategy(strategy)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, tensors | moved, state | {"kind": _KIND, "numbers": numbers})
+        write(path, tensors | own, state | {"kind": _KIND, "numbers": numbers})
     except (InputError, OSError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem).rpartition("(")[2].partition(")")[0]
         raise InputError(f"save_path {path} cannot be written ({reason}): choose another") from None
@@ -45,17 +43,6 @@ def read_saved(path: Path) -> tuple[Tensors, State]:
     if state.get("kind") != _KIND:
         raise InputError(f"{path} is not a file that evolve saved")
     return tensors, state
-
-
-def load_strategy(strategy: Strategy, tensors: Tensors, state: State) -> None:
-    """Give ``strategy`` the state it was saved with."""
-    import torch
-
-    saved: dict[str, Any] = dict(state["numbers"])
-    for name, value in tensors.items():
-        if name.startswith("strategy."):
-            saved[name.removeprefix("strategy.")] = torch.from_numpy(value.copy())
-    strategy.load_state_dict(saved)
 
 
 def history_table(history: list[Generation]) -> np.ndarray[Any, np.dtype[np.float64]]:

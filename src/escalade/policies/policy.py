@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from escalade.checkpoint import read, write
+from escalade.checkpoint import read, under, write
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import describe, flatten, observation_size, restore
 from escalade.errors import InputError
@@ -139,11 +139,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Policy:
             )
         network = build(inputs=observation_size(space), outputs=actions.outputs, **architecture)
     policy = Policy(network, space, actions, env_id=state["env"], architecture=architecture)
-    weights = {
-        name.removeprefix("network."): torch.from_numpy(value)
-        for name, value in tensors.items()
-        if name.startswith("network.")
-    }
+    weights = {name: torch.from_numpy(value) for name, value in under("network.", tensors).items()}
     try:
         policy.network.load_state_dict(weights)
     except RuntimeError as problem:
