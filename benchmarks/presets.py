@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from escalade import presets
+from escalade.config import presets
 
 FOLDER = Path(presets.__file__).parent
 

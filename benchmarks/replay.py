@@ -16,12 +16,13 @@ import statistics
 import time
 from typing import Any
 
-from escalade.build import make_parts, make_strategy
-from escalade.config import Config
+from escalade.config.options import Config
 from escalade.engines import InProcessEngine
 from escalade.envs import settle_backend
 from escalade.policies.normalizer import Normalizer
-from escalade.rollout import Episodes, Job, Rollouts, RolloutSetup
+from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.rollouts import Rollouts, RolloutSetup
+from escalade.training.parts import make_parts, make_strategy
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "CartPole-v1": {"population": 512, "normalize_observations": False},

@@ -6,8 +6,8 @@ import importlib
 import pytest
 
 MODULES = [
-    "escalade.evolution.modules",
-    "escalade.shaping",
+    "escalade.api.evolve",
+    "escalade.strategies.shaping",
     "escalade.strategies.ars",
     "escalade.strategies.base",
     "escalade.strategies.cem",

@@ -10,7 +10,7 @@ import pytest
 from tests.commands import bits, command, running, summary, temporary_files, wait_until
 
 import escalade
-import escalade.checkpoint
+from escalade.storage.tensors import read
 
 SHM = Path("/dev/shm")
 SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]
@@ -94,7 +94,10 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
         assert process.insist(signal.SIGINT) == 130
         left_clean(process, run, before)
     assert (
-        escalade.checkpoint.Checkpoints(run / "checkpoints").load_latest()[1]["progress"]["generation"] == 0
+        escalade.storage.checkpoints.Checkpoints(run / "checkpoints").load_latest()[1]["progress"][
+            "generation"
+        ]
+        == 0
     )
 
 
@@ -171,7 +174,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(damage, said, fi
     assert "after generation 3" in out
     assert bits(run) == bits(finished)
     assert rows(run) == 4
-    assert escalade.checkpoint.read(run / "checkpoints" / "generation-000004.safetensors")
+    assert read(run / "checkpoints" / "generation-000004.safetensors")
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_says_so(tmp_path):

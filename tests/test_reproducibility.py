@@ -13,9 +13,9 @@ import pytest
 from tests.commands import bits, command, running, summary, temporary_files, wait_until
 
 import escalade
-from escalade.checkpoint import read
 from escalade.engines.processes import ProcessEngine
 from escalade.recorders import read_progress
+from escalade.storage.tensors import read
 
 # Environment, backend and what makes it small: a few generations that still move the normaliser.
 CASES = {

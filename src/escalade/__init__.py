@@ -3,29 +3,30 @@
 from typing import TYPE_CHECKING
 
 from escalade.errors import EngineFailure, EnvironmentFailure, EscaladeError, InputError, StorageFailure
-from escalade.lazy import lazy_names
+from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
-    from escalade.evolution import Evolution, evolve, load_evolved
+    from escalade.api.evolve import evolve, load_evolved
+    from escalade.api.session import Run, evaluate, render, resume, train
     from escalade.policies.policy import Policy, load
-    from escalade.session import Run, evaluate, render, resume, train
+    from escalade.training.evolve_records import Evolution
 
 # Imported when first used: they need torch.
 __getattr__ = lazy_names(
     __name__,
     {
-        "Evolution": "escalade.evolution",
+        "Evolution": "escalade.training.evolve_records",
         "Policy": "escalade.policies.policy",
-        "Run": "escalade.session",
-        "evaluate": "escalade.session",
-        "evolve": "escalade.evolution",
+        "Run": "escalade.api.session",
+        "evaluate": "escalade.api.session",
+        "evolve": "escalade.api.evolve",
         "load": "escalade.policies.policy",
-        "load_evolved": "escalade.evolution",
-        "render": "escalade.session",
-        "resume": "escalade.session",
+        "load_evolved": "escalade.api.evolve",
+        "render": "escalade.api.session",
+        "resume": "escalade.api.session",
         "strategies": "escalade.strategies",
-        "train": "escalade.session",
+        "train": "escalade.api.session",
     },
 )
 

@@ -13,7 +13,7 @@ def run() -> NoReturn:
     # As with python -m: my_package.my_module is looked for where the user stands, too.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
-    from escalade.cli import run as run_command
+    from escalade.cli.main import run as run_command
 
     run_command()
 

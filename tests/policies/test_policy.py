@@ -8,11 +8,11 @@ from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.checkpoint import read, write
 from escalade.envs import ActionMap
 from escalade.policies.networks import build, shape
 from escalade.policies.normalizer import Normalization
 from escalade.policies.policy import Policy, architecture_of
+from escalade.storage.tensors import read, write
 
 OPTIONS = {"policy": "mlp", "hidden": (6,), "activation": "elu", "bias": True}
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space, is_vector
 from escalade.errors import EnvironmentFailure, InputError, nearest
-from escalade.imports import import_named
+from escalade.support.imports import import_named
 
 Backend = Literal["auto", "gymnasium", "envpool"]
 

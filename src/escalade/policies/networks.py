@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.errors import InputError
-from escalade.imports import import_named
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.initialisation import INITIALISATIONS
 from escalade.policies.stack import Layer, Stack
 from escalade.policies.torch_network import TorchNetwork, trainable
+from escalade.support.imports import import_named
 
 Vector = NDArray[np.float32]
 

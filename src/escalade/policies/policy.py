@@ -10,13 +10,13 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from escalade.checkpoint import read, under, write
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import describe, flatten, observation_size, restore
 from escalade.errors import InputError
 from escalade.policies.networks import build, from_vector, shape
 from escalade.policies.normalizer import CLIP, Normalization
 from escalade.policies.torch_network import TorchNetwork
+from escalade.storage.tensors import read, under, write
 
 _KIND = "escalade-policy-1"
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")

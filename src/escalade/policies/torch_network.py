@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from escalade.errors import InputError
-from escalade.exact import one_thread
+from escalade.support.exact import one_thread
 
 Vector = NDArray[np.float32]
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
-from escalade.checkpoint import storage, write_bytes
 from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
+from escalade.storage.files import storage, write_bytes
 
 
 class ProgressFile:

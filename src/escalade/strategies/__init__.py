@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from escalade.lazy import lazy_names
+from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade.strategies.ars import ARS

@@ -22,7 +22,7 @@ from escalade.perturbation import (
     write_all,
 )
 from escalade.perturbation.population import offsets
-from escalade.shaping import finite_fitness
+from escalade.strategies.shaping import finite_fitness
 
 Direction = Literal["maximize", "minimize"]
 Fitness = NDArray[np.float64]
@@ -129,7 +129,7 @@ class Strategy(ABC):
         """Move on to the next generation, given the fitness of the members just asked for.
 
         ``fitness`` has shape (population,). NaN, infinity and what lies beyond
-        :data:`escalade.shaping.LARGEST` count as the worst of the others; ``nonfinite`` then lists
+        :data:`escalade.strategies.shaping.LARGEST` count as the worst of the others; ``nonfinite`` then lists
         the members that gave them.
 
         Raises:

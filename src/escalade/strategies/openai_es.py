@@ -11,10 +11,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.shaping import shaping_named
 from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
 from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
+from escalade.strategies.shaping import shaping_named
 
 _ADAM = partial(torch.optim.Adam, lr=0.01, fused=True)  # one pass, and no temporaries
 

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.shaping import shaping_named
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Fitness, State
 from escalade.strategies.clipup import ClipUp
 from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
 from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.shaping import shaping_named
 
 
 class PGPE(AdaptiveStrategy):

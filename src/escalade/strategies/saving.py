@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from escalade.checkpoint import Tensors, under
+from escalade.storage.tensors import Tensors, under
 from escalade.strategies.base import Strategy
 
 _PREFIX = "strategy."

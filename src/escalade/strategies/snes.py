@@ -12,10 +12,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.shaping import shaping_named
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Fitness
 from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.shaping import shaping_named
 
 
 class SNES(AdaptiveStrategy):

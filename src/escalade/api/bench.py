@@ -1,0 +1,173 @@
+"""How much of the simulators' speed training gets: useful steps over raw ones, measured in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from escalade.config.names import flag
+from escalade.config.options import Config
+from escalade.engines import Engine, Feed, start_engine
+from escalade.envs import Environment, settle_backend, vectorize
+from escalade.errors import InputError
+from escalade.perturbation import Stream, seeds
+from escalade.policies.normalizer import Normalizer
+from escalade.rollout.episodes import Episodes, Job
+from escalade.training.parts import make_parts, make_strategy
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Medians over alternating runs, in environment steps a second of all workers together."""
+
+    useful: float
+    raw: float
+    ratio: float
+    backend: str
+    workers: int
+    population: int
+    slots: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class RawSetup:
+    """Random actions in a simulator, without a policy: the most that training could reach."""
+
+    environment: Environment
+    slots: int
+
+    def __call__(self) -> RawSimulator:
+        return RawSimulator(self.environment, self.slots)
+
+
+class RawSimulator:
+    """The engine's work for the raw measurement: each item steps every slot for a while."""
+
+    def __init__(self, environment: Environment, slots: int) -> None:
+        self._vector = vectorize(environment, slots)
+        self._slots = np.arange(slots)
+        space = environment.action_space
+        space.seed(0)
+        # Drawn beforehand: choosing actions is not the simulator's time.
+        self._actions = [np.array([space.sample() for _ in range(slots)]) for _ in range(16)]
+        self._reset(0)
+
+    def info(self) -> dict[str, Any]:
+        return {"slots": 1}
+
+    def begin(self, job: float) -> None:
+        self._seconds = job
+
+    def run(self, feed: Feed) -> None:
+        while items := feed.take(1, wait=True):
+            feed.put(items[0], self._step_for(self._seconds))
+
+    def close(self) -> None:
+        self._vector.close()
+
+    def _reset(self, generation: int) -> None:
+        self._vector.reset(self._slots, seeds(0, Stream.EPISODE, generation, self._slots))
+
+    def _step_for(self, seconds: float) -> float:
+        """Steps a second over about ``seconds``."""
+        began, count = time.perf_counter(), 0
+        while (spent := time.perf_counter() - began) < seconds:
+            _, _, ended = self._vector.step(self._slots, self._actions[count % 16])
+            if self._vector.refills and ended.any():
+                over = np.flatnonzero(ended)
+                self._vector.reset(self._slots[over], over)
+            count += 1
+        return count * len(self._slots) / spent
+
+
+def bench(
+    config: Config,
+    *,
+    seconds: float = 3.0,
+    rounds: int = 5,
+    report: Callable[[str], None] = lambda line: None,
+) -> Measurement:
+    """Measure training against the raw simulator, in ``rounds`` alternating turns.
+
+    Raw steps use the same backend, the same number of processes, and as many slots in each as
+    training has. A turn of training is at least one generation, policy update included.
+    """
+    if not seconds > 0 or rounds < 1:
+        raise InputError("--turn-seconds must be above 0 and --rounds at least 1")
+    for name in ("min_episodes", "min_env_steps", "cutoff"):
+        if getattr(config, name) is not None:
+            raise InputError(f"{flag(name)} is not measured by bench: leave it out")
+    workers = config.worker_count
+    if workers == 0:
+        raise InputError("--workers 0: bench measures worker processes, so use at least 1")
+    parts = make_parts(config)
+    parts.environment = settle_backend(parts.environment)
+    training = parts.start_engine(config)
+    most = int(training.info["slots"])
+    slots = min(most, -(-config.population * config.episodes_per_member // workers))
+    raw_engine = start_engine(config.engine, RawSetup(parts.environment, slots), workers)
+    useful: list[float] = []
+    raw: list[float] = []
+    try:
+        turn = _TrainingTurns(config, parts, training)
+        turn.run(0.0)  # warm-up: first contact with every page and cache
+        raw_engine.run(0.2, workers)
+        for number in range(rounds):
+            raw.append(sum(raw_engine.run(seconds, workers)))
+            useful.append(turn.run(seconds))
+            report(
+                f"round {number + 1}: training {useful[-1]:,.0f}, raw {raw[-1]:,.0f} steps/s, "
+                f"ratio {useful[-1] / raw[-1]:.2f}"
+            )
+    finally:
+        training.close()
+        raw_engine.close()
+    return Measurement(
+        useful=statistics.median(useful),
+        raw=statistics.median(raw),
+        ratio=statistics.median(u / r for u, r in zip(useful, raw, strict=True)),
+        backend=parts.environment.backend,
+        workers=workers,
+        population=config.population,
+        slots=slots,
+        rounds=rounds,
+    )
+
+
+class _TrainingTurns:
+    """Generations as the trainer runs them, without the files."""
+
+    def __init__(self, config: Config, parts: Any, engine: Engine) -> None:
+        self._config, self._engine = config, engine
+        self._strategy = make_strategy(config, parts.start, parts.table)
+        self._normalizer = Normalizer(len(parts.policy.observation_mean))
+
+    def run(self, seconds: float) -> float:
+        """Useful steps a second over at least ``seconds`` and one generation."""
+        began, steps = time.perf_counter(), 0
+        while True:
+            steps += self._generation()
+            spent = time.perf_counter() - began
+            if spent >= seconds:
+                return steps / spent
+
+    def _generation(self) -> int:
+        normalization = self._normalizer.freeze() if self._config.normalize_observations else None
+        job = Job(
+            seed=self._config.seed,
+            generation=self._strategy.generation,
+            population=self._strategy.sample(),
+            episodes=self._config.episodes_per_member,
+            normalization=normalization,
+        )
+        episodes = Episodes.of(self._engine.run(job, job.items))
+        self._strategy.tell(episodes.returns.reshape(self._config.population, -1).mean(axis=1))
+        if normalization is not None:
+            self._normalizer.merge_episodes(episodes.lengths, normalization.mean, episodes.moments)
+        return int(episodes.lengths.sum())

@@ -1,0 +1,169 @@
+"""Options from text, TOML and Python values, and back."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from escalade.config.names import flag
+from escalade.config.options import OPTIONS, Config
+from escalade.errors import InputError, nearest
+
+Values = dict[str, Any]
+
+
+def convert(name: str, value: Any, *, text: bool) -> Any:
+    """Turn a flag's text, or a TOML or Python value, into what the option ``name`` holds.
+
+    Raises:
+        InputError: it cannot be; the message names the option and what it takes.
+    """
+    annotation = _HINTS[name]
+    try:
+        return _convert(annotation, value, text)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{flag(name)} {value!r} is not valid: it takes {_describe(annotation)}") from None
+
+
+def from_values(values: Mapping[str, Any], where: str = "") -> Values:
+    """Check option names and types of TOML or Python values.
+
+    Raises:
+        InputError: an unknown option, named with its nearest, or a value of another type.
+    """
+    place = f"{where}: " if where else ""
+    unknown = [name for name in values if name not in OPTIONS]
+    if unknown:
+        raise InputError(f"{place}unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
+    try:
+        return {name: convert(name, value, text=False) for name, value in values.items()}
+    except InputError as problem:
+        raise InputError(f"{place}{problem}") from None
+
+
+def read_toml(path: Path, section: str | None = None) -> Values:
+    """Options of a TOML file, or of one of its tables.
+
+    Raises:
+        InputError: it cannot be read, is not TOML, or holds an unknown or mistyped option.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InputError(f"config file {path} cannot be read: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"config file {path} is not TOML: {problem}") from None
+    return from_values(content if section is None else content.get(section, {}), str(path))
+
+
+def to_toml(config: Config) -> str:
+    """The TOML text that :func:`read_toml` reads back; options that are None are left out."""
+    values = dict(vars(config))
+    if _holds_null(config.env_kwargs):  # which TOML has not: the JSON text says it
+        values["env_kwargs"] = json.dumps(config.env_kwargs)
+    lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _convert(annotation: Any, value: Any, text: bool) -> Any:
+    origin, choices = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return _convert_union(choices, value, text)
+    if origin is Literal:
+        if value not in choices:
+            raise ValueError
+        return value
+    if origin is tuple:
+        parts = ([part for part in value.split(",") if part] if isinstance(value, str) else value) or ()
+        return tuple(_convert(int, part, text) for part in parts)
+    if origin is dict:
+        value = json.loads(value) if isinstance(value, str) else value
+        if not isinstance(value, dict):
+            raise TypeError
+        json.dumps(value)  # a run records it: anything but plain values raises here
+        return dict(value)
+    return _convert_scalar(annotation, value, text)
+
+
+def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
+    if type(None) in choices and (value is None or (text and value.lower() == "none")):
+        return None
+    for choice in choices:
+        if choice is not type(None):
+            try:
+                return _convert(choice, value, text)
+            except (TypeError, ValueError, OverflowError):
+                continue
+    raise ValueError
+
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def _convert_scalar(kind: type, value: Any, text: bool) -> Any:
+    if kind is bool:
+        if text:
+            if value.lower() not in _BOOLEANS:
+                raise ValueError
+            return _BOOLEANS[value.lower()]
+        if not isinstance(value, bool):
+            raise TypeError
+        return value
+    if isinstance(value, bool):
+        raise TypeError
+    if kind is str:
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+    if kind is int:
+        number = float(value) if text or isinstance(value, float) else value
+        if text and value.lstrip("+-").isdigit():
+            return int(value)  # exact, however long; 1e6 is welcome too
+        if number != int(number):
+            raise ValueError
+        return int(number)
+    if not text and not isinstance(value, int | float):
+        raise TypeError
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError
+    return number
+
+
+def _describe(annotation: Any) -> str:
+    origin, choices = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_describe(choice) for choice in choices if choice is not type(None))
+    if origin is Literal:
+        return "one of " + ", ".join(choices)
+    if origin is tuple:
+        return "whole numbers with commas between, such as 64,64"
+    if origin is dict:
+        return 'a JSON object, such as {"gravity": -5.0}'
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[annotation]
+
+
+def _holds_null(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return value is None or any(_holds_null(item) for item in inner)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        # A JSON string is a TOML basic string, but for DEL and the escapes of what lies beyond 16 bits.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+    return repr(value)
+
+
+_HINTS = get_type_hints(Config)

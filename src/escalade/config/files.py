@@ -1,0 +1,33 @@
+"""A config and its place in a run folder."""
+
+from __future__ import annotations
+
+from escalade.config.conversion import read_toml, to_toml
+from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
+
+
+def new_folder(config: Config) -> RunFolder:
+    """A new folder for a run of ``config``, with its config.toml.
+
+    Raises:
+        InputError: the folder cannot be made, or holds a run already.
+    """
+    subject = config.env.rpartition(":")[2]
+    folder = RunFolder.create(config.run_dir, subject, f"{config.strategy}-seed{config.seed}")
+    write_config(folder, config)
+    return folder
+
+
+def write_config(folder: RunFolder, config: Config) -> None:
+    """Write config.toml."""
+    folder.write_config(to_toml(config))
+
+
+def read_config(folder: RunFolder) -> Config:
+    """The config that a run was started (or last resumed) with.
+
+    Raises:
+        InputError: config.toml cannot be read, or holds an unknown or mistyped option.
+    """
+    return Config(**(read_toml(folder.config) | {"run_dir": str(folder.path)}))

@@ -1,0 +1,1 @@
+"""A worker's part in evolving a module: members in, fitness out."""

@@ -1,0 +1,235 @@
+"""A worker's part in evolving a module: members in, fitness out."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from escalade.engines.base import Feed
+from escalade.errors import EnvironmentFailure
+from escalade.perturbation import NoiseTable, Population, Stream, seeds
+from escalade.policies.layout import Layout, Vector, copy_module
+
+Fitness = Callable[..., Any]
+
+_OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
+_SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
+
+
+@dataclass(frozen=True)
+class Job:
+    """One generation: items are its members, ``batch`` at a time, and then ``center``, if there is one."""
+
+    seed: int
+    generation: int
+    population: Population | None
+    batch: int = 1
+    center: Vector | None = None
+
+    @property
+    def batches(self) -> int:
+        """Items that are members."""
+        return -(-self.population.size // self.batch) if self.population else 0
+
+    @property
+    def items(self) -> int:
+        """Items in all."""
+        return self.batches + (self.center is not None)
+
+
+@dataclass(frozen=True)
+class FitnessSetup:
+    """Everything a worker needs; calling it makes the work."""
+
+    module: nn.Module
+    layout: Layout
+    fitness: Fitness
+    batched: bool
+    table: NoiseTable
+    reseed: bool
+    """Whether to seed the global random number generators for every call; not where threads share them."""
+
+    def __call__(self) -> FitnessWork:
+        return FitnessWork(self)
+
+
+class FitnessWork:
+    """Writes members into a module of its own, or into a batch, and asks for their fitness."""
+
+    def __init__(self, setup: FitnessSetup) -> None:
+        torch.set_num_threads(1)  # how many threads share a sum can change its last bit
+        self.setup = setup
+        self.module = copy_module(setup.module)
+        self._write = setup.layout.writer(self.module)
+        self._buffers = _Buffers(self.module)
+        self._vector = np.empty((1, setup.layout.dimension), dtype=np.float32)
+        self._offered = _named_parameters(setup.fitness)
+
+    def info(self) -> dict[str, Any]:
+        return {"slots": _SLOTS}
+
+    def begin(self, job: Job) -> None:
+        self.job = job
+
+    def run(self, feed: Feed) -> None:
+        with _generators_kept(self.setup.reseed), torch.no_grad():
+            while items := feed.take(1, wait=True):
+                feed.put(items[0], self._evaluate(items[0]))
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _evaluate(self, item: int) -> list[float]:
+        """Fitness of an item's members (or of the centre), in member order."""
+        members, parameters = self._members(item)
+        who = _Who(members, self.job.generation)
+        keywords = self._keywords(members)
+        if self.setup.batched:
+            argument: Any = self.setup.layout.stack(parameters)
+        else:
+            self._buffers.restore()
+            self._write(parameters[0])
+            argument = self.module
+        try:
+            value = self.setup.fitness(argument, **keywords)
+        except Exception as problem:
+            where = traceback.extract_tb(problem.__traceback__)[-1]
+            raise EnvironmentFailure(
+                f"fitness raised {type(problem).__name__}: {problem} ({who}; "
+                f"line {where.lineno} of {Path(where.filename).name})"
+            ) from problem
+        if self.setup.batched:
+            return _numbers(value, len(parameters), who)
+        return [_number(value, who)]
+
+    def _members(self, item: int) -> tuple[range, Vector]:
+        """Which members an item holds (none: it is the centre), and their parameters, one a row."""
+        job, population = self.job, self.job.population
+        if population is None or item == job.batches:
+            assert job.center is not None  # otherwise there is no such item
+            return range(0), job.center[None]
+        members = range(item * job.batch, min((item + 1) * job.batch, population.size))
+        if len(members) > len(self._vector):
+            self._vector = np.empty((len(members), population.dimension), dtype=np.float32)
+        for row, member in enumerate(members):
+            population.write(member, self.setup.table.values, self._vector[row])
+        return members, self._vector[: len(members)]
+
+    def _keywords(self, members: range) -> dict[str, int]:
+        job = self.job
+        # A seed is a function of whom it is for, so it is the same wherever the member is run.
+        address = (
+            (Stream.EPISODE, job.generation, members[0]) if members else (Stream.EVALUATION, job.generation)
+        )
+        seed = int(seeds(job.seed, *address))
+        if self.setup.reseed:
+            _seed_generators(seed)
+        offered = {"seed": seed, "generation": job.generation}
+        return {name: offered[name] for name in self._offered}
+
+
+class _Buffers:
+    """A module's buffers as they were: what one member leaves in them must not reach the next."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._kept = [
+            (owner, name, buffer, buffer.clone())
+            for owner in module.modules()
+            for name, buffer in owner._buffers.items()
+            if buffer is not None
+        ]
+
+    def restore(self) -> None:
+        """Put every buffer back, also one that was replaced by another tensor."""
+        for owner, name, buffer, saved in self._kept:
+            buffer.copy_(saved)
+            owner._buffers[name] = buffer
+
+
+@dataclass(frozen=True)
+class _Who:
+    """Whose fitness a message is about."""
+
+    members: range
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.members:
+            return f"the unperturbed module, generation {self.generation}"
+        first, last = self.members[0], self.members[-1]
+        who = f"member {first}" if first == last else f"members {first} to {last}"
+        return f"{who}, generation {self.generation}"
+
+
+def _number(value: Any, who: _Who) -> float:
+    try:
+        if isinstance(value, str | bytes | complex | np.complexfloating):
+            raise TypeError  # which float() would read or cut
+        return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
+    except (TypeError, ValueError, RuntimeError):
+        raise EnvironmentFailure(f"fitness must return one number, not {_described(value)} ({who})") from None
+
+
+def _numbers(value: Any, count: int, who: _Who) -> list[float]:
+    try:
+        array = np.asarray(
+            value.detach().cpu().double() if isinstance(value, Tensor) else value, dtype=np.float64
+        )
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.shape != (count,):
+        raise EnvironmentFailure(
+            f"batched fitness must return shape ({count},), one number a member, "
+            f"not {_described(value)} ({who})"
+        )
+    return [float(number) for number in array]
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, Tensor | np.ndarray):
+        return f"{type(value).__name__} of shape {tuple(value.shape)}"
+    return "None" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+def _named_parameters(fitness: Fitness) -> list[str]:
+    try:
+        # The first is the module, whatever its name.
+        parameters = list(inspect.signature(fitness).parameters.values())[1:]
+    except (TypeError, ValueError):  # some builtins have none
+        return []
+    takes = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [part.name for part in parameters if part.name in _OFFERED and part.kind in takes]
+
+
+def _seed_generators(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def _generators_kept(reseeded: bool) -> Iterator[None]:
+    """Leave the global random number generators as they were found."""
+    if not reseeded:
+        yield
+        return
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(pytorch)

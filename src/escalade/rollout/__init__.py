@@ -1,0 +1,1 @@
+"""Members in, episode results out."""

@@ -1,0 +1,100 @@
+"""A generation's episodes: what they have in common, and their results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.perturbation import Population, Stream, seeds
+from escalade.policies.normalizer import Normalization
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a generation's episodes have in common; sent to each worker once.
+
+    Items 0 to ``members * episodes - 1`` are the population's episodes, member by member; the
+    ``evaluations`` after them are episodes of ``center``, unperturbed and without action noise.
+    """
+
+    seed: int
+    generation: int
+    population: Population | None = None
+    episodes: int = 1
+    center: Vector | None = None
+    evaluations: int = 0
+    evaluation_stream: Stream = Stream.EVALUATION
+    normalization: Normalization | None = None
+    cap: int | None = None
+    """Steps after which a member's episode is cut; evaluations are not."""
+    first: int = 0
+    """The member that item 0 belongs to, when a generation grows by further members."""
+
+    @property
+    def members(self) -> int:
+        """How many members' episodes this job holds."""
+        return self.population.size - self.first if self.population else 0
+
+    @property
+    def training_items(self) -> int:
+        """How many items are episodes of members."""
+        return self.members * self.episodes
+
+    @property
+    def items(self) -> int:
+        """How many episodes there are to run."""
+        return self.training_items + self.evaluations
+
+    def member(self, item: int) -> int | None:
+        """Whose episode an item is; None for the unperturbed policy's."""
+        return self.first + item // self.episodes if item < self.training_items else None
+
+    def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Episode seeds. Members 2k and 2k + 1 share theirs: what mirrored ones differ by is the policy."""
+        trained = self.training_items
+        member, episode = np.divmod(items, self.episodes)
+        pair = (self.first + member) // 2
+        training = seeds(self.seed, Stream.EPISODE, self.generation, pair, episode)
+        evaluation = seeds(self.seed, self.evaluation_stream, self.generation, items - trained)
+        return np.where(items < trained, training, evaluation)
+
+    def parameters(self, item: int, table: Vector, out: Vector) -> None:
+        """Write the parameters an item runs with into ``out``, shape (dimension,)."""
+        member = self.member(item)
+        if member is None:
+            assert self.center is not None
+            out[:] = self.center
+        else:
+            assert self.population is not None
+            self.population.write(member, table, out)
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Results of a job's episodes, in item order."""
+
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    moments: NDArray[np.float64]
+    """Sums of (observation - mean of the frozen normaliser) and of its square, shape (n, 2, size)."""
+
+    @classmethod
+    def of(cls, results: list[NDArray[np.float64]]) -> Episodes:
+        """Unpack what :class:`Rollouts` handed in."""
+        rows = np.stack(results)
+        return cls(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2:].reshape(len(rows), 2, -1))
+
+    def __add__(self, more: Episodes) -> Episodes:
+        """These episodes, then ``more``."""
+        return Episodes(
+            np.concatenate([self.returns, more.returns]),
+            np.concatenate([self.lengths, more.lengths]),
+            np.concatenate([self.moments, more.moments]),
+        )
+
+    def __getitem__(self, part: slice) -> Episodes:
+        return Episodes(self.returns[part], self.lengths[part], self.moments[part])

@@ -1,0 +1,244 @@
+"""Members in, episode results out.
+
+One process's share of a generation: many episodes in lockstep, one batched forward pass a step.
+An episode is a function of its member's parameters, the normaliser, its seed and the environment
+alone; which slot it ran in, beside which others and where, leaves no trace in its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.engines.base import Feed
+from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
+from escalade.envs.spaces import observation_size
+from escalade.errors import EnvironmentFailure
+from escalade.perturbation import NoiseTable, Stream, normals
+from escalade.policies.normalizer import CLIP
+from escalade.rollout.episodes import Job
+
+Vector = NDArray[np.float32]
+
+_PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
+_MOST_ROWS = {"envpool": 1024, "gymnasium": 64}
+_PACKING_COST = 4  # of moving a row to the front, in forward passes of it
+_LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
+
+
+class Forward(Protocol):
+    """Batched forward pass; see :class:`escalade.policies.stack.StackForward`."""
+
+    def load(self, row: int, parameters: Vector) -> None: ...
+
+    def __call__(self, observations: Vector) -> Vector: ...
+
+    def keep(self, rows: NDArray[np.intp]) -> None: ...
+
+
+class Network(Protocol):
+    """A policy network's shape: what turns flat parameters into a batched forward pass."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    def forward(self, rows: int) -> Forward: ...
+
+
+@dataclass(frozen=True)
+class RolloutSetup:
+    """What a worker needs once: everything that stays the same for a whole run."""
+
+    environment: Environment
+    network: Network
+    actions: ActionMap
+    table: NoiseTable
+    action_noise: float = 0.0
+
+    def __call__(self) -> Rollouts:
+        return Rollouts(self)
+
+
+class Rollouts:
+    """Runs a job's episodes, as many at once as there are slots."""
+
+    def __init__(self, setup: RolloutSetup) -> None:
+        self.environment = settle_backend(setup.environment)
+        rows = max(
+            1, min(_MOST_ROWS[self.environment.backend], _PARAMETER_BYTES // (4 * setup.network.dimension))
+        )
+        self.vector = vectorize(self.environment, rows)
+        self.forward = setup.network.forward(rows)
+        self.map = setup.actions.compile()
+        self.table = setup.table.values
+        self._parameters = np.empty(setup.network.dimension, np.float32)
+        self.noise = setup.action_noise if setup.actions.continuous else 0.0
+        self.slots = rows
+        size = observation_size(self.environment.observation_space)
+        self._slot = np.arange(rows)
+        self._item = np.zeros(rows, np.int64)
+        self._seed = np.zeros(rows, np.int64)
+        self._alive = np.zeros(rows, np.bool_)
+        self._return = np.zeros(rows)
+        self._length = np.zeros(rows, np.int64)
+        self._moments = np.zeros((2, rows, size))
+        self._observations = np.zeros((rows, size))
+        self._count = 0  # rows in use; those behind it are free
+        self._running = 0  # rows in use whose episode has not ended
+        self._wasted = 0  # forward passes of rows whose episode has ended, since the last packing
+
+    def info(self) -> dict[str, Any]:
+        """What the engine tells the trainer of its workers."""
+        return {
+            "backend": self.environment.backend,
+            "slots": self.slots,
+            "refills": self.vector.refills,
+        }
+
+    def begin(self, job: Job) -> None:
+        """Drop whatever ran before and turn to ``job``."""
+        self.job = job
+        self._count = self._running = 0
+        self._alive[:] = False
+        if job.normalization is not None:
+            self._mean, self._scale = job.normalization.mean, job.normalization.scale
+
+    def run(self, feed: Feed) -> None:
+        """Run episodes until the feed has no more."""
+        until_look = 0
+        while True:
+            until_look -= 1
+            if until_look < 0 or self._running == 0:
+                until_look = _LOOK_EVERY
+                if not self._start(feed) and self._running == 0:
+                    return
+            if self._step(feed) and self.vector.refills:
+                until_look = 0
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.vector.close()
+
+    def _start(self, feed: Feed) -> bool:
+        """Give free rows new episodes; whether any began."""
+        if self._running and not self.vector.refills:
+            return False
+        if self._running == 0:
+            self._count = 0
+            self._slot[:] = np.arange(self.slots)
+        items = feed.take(self.slots - self._running, wait=self._running == 0)
+        if not items:
+            return False
+        ended = np.flatnonzero(~self._alive[: self._count])
+        fresh = np.arange(self._count, self._count + max(0, len(items) - len(ended)))
+        rows = np.concatenate([ended[: len(items)], fresh])
+        self._count += len(fresh)
+        numbers = np.array(items, np.int64)
+        self._item[rows] = numbers
+        self._seed[rows] = self.job.episode_seeds(numbers)
+        for row, item in zip(rows.tolist(), items, strict=True):
+            self.job.parameters(item, self.table, self._parameters)
+            self.forward.load(row, self._parameters)
+        self._return[rows] = 0.0
+        self._length[rows] = 0
+        self._moments[:, rows] = 0.0
+        self._observations[rows] = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
+        self._alive[rows] = True
+        self._running += len(items)
+        self._wasted = 0
+        return True
+
+    def _step(self, feed: Feed) -> bool:
+        """Move every running episode one step on; whether any ended."""
+        self._wasted += self._count - self._running
+        if self._wasted > _PACKING_COST * self._running:
+            self._pack()
+        count = self._count
+        raw = self.forward(self._inputs(count))
+        if self.noise:
+            raw = raw + self._action_noise(count, raw.shape[1])
+        actions = self.map(raw)
+        if self._running == count:
+            ended = self._advance(slice(0, count), self._slot[:count], actions)
+            rows = np.flatnonzero(ended) if ended.any() else None
+        else:
+            alive = np.flatnonzero(self._alive[:count])
+            ended = self._advance(alive, self._slot[alive], actions[alive])
+            rows = alive[ended] if ended.any() else None
+        if rows is None:
+            return False
+        self._hand_in(feed, rows)
+        return True
+
+    def _inputs(self, count: int) -> Vector:
+        """What the policies see; the moments of what they see are summed on the way."""
+        observations = self._observations[:count]
+        if self.job.normalization is None:
+            return observations.astype(np.float32)
+        centered = observations - self._mean
+        self._moments[0, :count] += centered
+        self._moments[1, :count] += centered * centered
+        centered *= self._scale
+        np.minimum(centered, CLIP, out=centered)
+        np.maximum(centered, -CLIP, out=centered)
+        return centered.astype(np.float32)
+
+    def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
+        ended: NDArray[np.bool_]
+        observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
+        self._observations[rows] = observations
+        self._return[rows] += rewards
+        self._length[rows] += 1
+        if self.job.cap is not None:
+            trained = self._item[rows] < self.job.training_items
+            ended = ended | (trained & (self._length[rows] >= self.job.cap))
+        return ended
+
+    def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
+        self._alive[rows] = False
+        self._running -= len(rows)
+        for row in rows.tolist():
+            moments = self._moments[:, row].reshape(-1)
+            result = np.concatenate([[self._return[row], self._length[row]], moments])
+            feed.put(int(self._item[row]), result)
+
+    def _pack(self) -> None:
+        """Move running rows to the front, so that ended ones cost nothing any more."""
+        rows = np.flatnonzero(self._alive[: self._count])
+        spare = np.flatnonzero(~self._alive[: self._count])
+        count = len(rows)
+        self._slot[: self._count] = self._slot[np.concatenate([rows, spare])]
+        for state in (self._item, self._seed, self._alive, self._return, self._length, self._observations):
+            state[:count] = state[rows]
+        self._moments[:, :count] = self._moments[:, rows]
+        self._alive[count : self._count] = False
+        self.forward.keep(rows)
+        self._count, self._wasted = count, 0
+
+    def _action_noise(self, count: int, outputs: int) -> NDArray[np.float32]:
+        drawn = normals(
+            Stream.ACTION, self._seed[:count, None], self._length[:count, None], np.arange(outputs)[None]
+        )
+        trained = self._item[:count] < self.job.training_items
+        return (drawn * (self.noise * trained)[:, None]).astype(np.float32)
+
+    def _guarded(self, rows: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the environments; what they raise is reported with what reproduces it."""
+        try:
+            return call(*arguments)
+        except SlotError as failed:
+            row = int(np.arange(self.slots)[rows][failed.row])
+            raise EnvironmentFailure(self._report(row, failed.problem)) from failed.problem
+
+    def _report(self, row: int, problem: Exception) -> str:
+        member = self.job.member(int(self._item[row]))
+        who = "the unperturbed policy" if member is None else f"member {member}"
+        return (
+            f"environment {self.environment.id} raised {type(problem).__name__}: {problem} "
+            f"({who}, generation {self.job.generation + 1}, step {int(self._length[row])}; "
+            f"its episode began with reset(seed={int(self._seed[row])}))"
+        )

@@ -1,0 +1,87 @@
+"""Tensors and plain state in one file: verified when read, and never code.
+
+A file is safetensors, with the rest of the state as JSON in its metadata and a SHA-256 over both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import save as to_safetensors
+
+from escalade.errors import InputError
+from escalade.storage.files import write_bytes
+
+Tensors = dict[str, NDArray[Any]]
+
+State = dict[str, Any]
+
+
+class Damaged(InputError):
+    """A file exists and is not what was written."""
+
+
+def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None:
+    """Write tensors and state to ``path`` so that a crash leaves the old file or the new one.
+
+    Raises:
+        StorageFailure: the disk is full or the folder cannot be written.
+    """
+    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    text = json.dumps(state, sort_keys=True)
+    data = to_safetensors(arrays, metadata={"state": text, "sha256": digest(arrays, text)})
+    write_bytes(path, data)
+
+
+def read(path: Path) -> tuple[Tensors, State]:
+    """Read back what :func:`write` wrote.
+
+    Raises:
+        InputError: there is no such file.
+        Damaged: it is truncated, altered, or not a file of ours.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+    try:
+        arrays, metadata = _parse(data)
+        text, expected = metadata["state"], metadata["sha256"]
+        whole = digest(arrays, text) == expected
+        state = json.loads(text)
+    except (SafetensorError, KeyError, ValueError, TypeError):
+        whole, arrays, state = False, {}, {}
+    if not whole:
+        raise Damaged(f"{path} is damaged, or not a file of Escalade's: its checksum does not match")
+    return arrays, state
+
+
+def under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+    """Those tensors whose names begin with ``prefix``, by the rest of their names."""
+    return {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+
+
+def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:
+    """SHA-256 over names, types, shapes and bytes of the arrays, and the text."""
+    total = hashlib.sha256(text.encode())
+    for name, value in sorted(arrays.items()):
+        total.update(f"\0{name}\0{value.dtype.str}\0{value.shape}\0".encode())
+        total.update(np.ascontiguousarray(value).tobytes())
+    return total.hexdigest()
+
+
+def _parse(data: bytes) -> tuple[Tensors, dict[str, str]]:
+    from safetensors.numpy import load as from_safetensors
+
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    return from_safetensors(data), header["__metadata__"]

@@ -1,0 +1,61 @@
+"""The strategy that :func:`escalade.evolve` was asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from escalade.errors import InputError, nearest
+from escalade.policies.layout import Vector
+from escalade.strategies import Strategy
+from escalade.strategies.classes import CLASSES
+
+StrategyFactory = Callable[..., Strategy]
+"""A strategy class, or what is called like one: ``factory(x0, population=..., sigma=..., seed=..., ...)``."""
+
+_ALWAYS = ("population", "sigma", "seed", "direction")
+
+
+def make_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
+    """The strategy with its centre at ``start``; options that are None are left to its own defaults.
+
+    What a ``functools.partial`` fixes stays as it is.
+
+    Raises:
+        InputError: there is no such strategy, or it does not take one of the options.
+    """
+    if not callable(strategy) and strategy not in CLASSES:
+        known = ", ".join(CLASSES)
+        raise InputError(f"strategy {strategy!r} must be one of {known}{nearest(str(strategy), CLASSES)}")
+    factory: StrategyFactory = strategy if callable(strategy) else CLASSES[strategy]
+    name = getattr(strategy, "__name__", str(strategy))
+    fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
+    given = {key: value for key, value in options.items() if value is not None and key not in fixed}
+    known_options = _keywords_of(factory)
+    for key in given:
+        if known_options is not None and key not in known_options:
+            mend = f"make it accept {key}=" if key in _ALWAYS else "leave it out"
+            raise InputError(f"strategy {name} takes no {key}{nearest(key, known_options)}: {mend}")
+    made = factory(start, **given)
+    if not isinstance(made, Strategy):
+        raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
+    if made.dimension != len(start):
+        raise InputError(
+            f"strategy {name} has {made.dimension} parameters, but the module evolves {len(start)}"
+        )
+    return made
+
+
+def _keywords_of(factory: Callable[..., Any]) -> set[str] | None:
+    """Names that ``factory`` takes; None when it takes any."""
+    if isinstance(factory, partial):
+        return _keywords_of(factory.func)
+    if isinstance(factory, type):  # its **keywords are those of its bases
+        makers = [vars(kind)["__init__"] for kind in inspect.getmro(factory)[:-1] if "__init__" in vars(kind)]
+        return {name for maker in makers for name in inspect.signature(maker).parameters} - {"self"}
+    parameters = inspect.signature(factory).parameters.values()
+    if any(part.kind is inspect.Parameter.VAR_KEYWORD for part in parameters):
+        return None
+    return {part.name for part in parameters}

@@ -1,0 +1,125 @@
+"""From a config to the parts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from escalade.config.names import flag
+from escalade.config.options import OPTIONS, Config
+from escalade.engines import Engine, start_engine
+from escalade.envs import ActionMap, Environment, resolve
+from escalade.envs.spaces import observation_size
+from escalade.errors import InputError
+from escalade.perturbation import NoiseTable, table_size
+from escalade.policies.networks import build, to_vector
+from escalade.policies.policy import Policy, architecture_of
+from escalade.rollout.rollouts import RolloutSetup
+from escalade.strategies import ClipUp, Strategy
+from escalade.strategies.classes import CLASSES
+from escalade.strategies.names import STRATEGIES
+from escalade.strategies.optimizers import OptimizerFactory
+
+
+@dataclass
+class Parts:
+    """What a run is made of, before it starts."""
+
+    environment: Environment
+    policy: Policy
+    start: NDArray[np.float32]
+    table: NoiseTable
+
+    def start_engine(self, config: Config) -> Engine:
+        """The engine that runs this policy's rollouts."""
+        setup = RolloutSetup(
+            self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
+        )
+        return start_engine(config.engine, setup, config.worker_count)
+
+
+def find_environment(config: Config) -> Environment:
+    """The config's environment.
+
+    Raises:
+        InputError: it is unknown, misses a package, or has spaces that cannot be used.
+    """
+    return resolve(config.env, config.env_kwargs, config.backend, config.max_episode_steps)
+
+
+def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
+    """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
+    actions = ActionMap(environment.action_space, config.action_map, config.head)
+    for name in ("action_noise", "action_map"):
+        if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
+            raise InputError(f"{flag(name)} does nothing without continuous actions: leave it out")
+    if not isinstance(network, nn.Module | None):
+        raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
+    architecture = architecture_of(asdict(config)) if network is None else {}
+    if network is None:
+        inputs = observation_size(environment.observation_space)
+        network = build(
+            inputs=inputs, outputs=actions.outputs, init=config.init, seed=config.seed, **architecture
+        )
+        if ":" in config.policy:
+            architecture = {}  # naming code is not the file's business: whoever loads it brings the module
+    return Policy(
+        network, environment.observation_space, actions, env_id=config.env, architecture=architecture
+    )
+
+
+def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
+    """Everything but the engine, whose workers need the rest."""
+    environment = find_environment(config)
+    policy = make_policy(config, environment, network)
+    start = to_vector(policy.network)
+    return Parts(environment, policy, start, NoiseTable(config.seed, table_size(len(start))))
+
+
+def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
+    """The config's strategy with its centre at ``start``, shape (dimension,).
+
+    Options that are None are left to the strategy's own defaults.
+    """
+    options: dict[str, Any] = {"population": config.population, "sigma": config.sigma}
+    takes = STRATEGIES[config.strategy].options
+    given = {
+        "lr": config.lr,
+        "optimizer": None if config.optimizer is None else _optimizer(config),
+        "weight_decay": config.weight_decay,
+        "shaping": config.shaping,
+    }
+    options |= {name: value for name, value in given.items() if name in takes and value is not None}
+    if config.strategy == "ars":
+        options["top"] = config.top_directions
+    return CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
+
+
+def _optimizer(config: Config) -> OptimizerFactory:
+    """The named optimiser; a schedule, where there is one, sets its learning rate before every step."""
+    match config.optimizer:
+        case "sgd":
+            return partial(_sgd, momentum=config.momentum)
+        case "clipup":
+            return partial(ClipUp, momentum=config.momentum)
+    return partial(torch.optim.Adam, lr=0.01, fused=True)
+
+
+def _sgd(parameters: Iterable[Tensor], momentum: float) -> torch.optim.Optimizer:
+    """SGD whose velocity is a mean of gradients, ``v = m v + (1 - m) g``, as in the paper's code.
+
+    torch does so from the second step on: without a velocity at hand, it takes the first gradient whole.
+    """
+    parameters = list(parameters)
+    optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=momentum, dampening=momentum)
+    if momentum > 0:
+        for parameter in parameters:
+            optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
+    return optimizer

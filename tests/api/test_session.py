@@ -1,0 +1,341 @@
+"""Training from end to end: every supported space, the files of a run, evaluation, and the library's face."""
+
+import csv
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from tests.commands import temporary_files
+from tests.environments import ACTIONS, OBSERVATIONS
+from tests.own_code import Dropping, Features
+from torch import nn
+
+import escalade
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.config import presets
+from escalade.config.files import new_folder, read_config
+from escalade.config.options import Config
+from escalade.perturbation import Stream
+from escalade.recorders import COLUMNS
+from escalade.rollout.episodes import Job
+from escalade.strategies.names import STRATEGIES
+
+TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
+TINY |= {"eval_episodes": 2, "verbose": False}
+SPACES = [(name, "discrete", {}) for name in OBSERVATIONS if name not in ("pixels", "text", "sequence")]
+SPACES += [("box", name, {}) for name in ACTIONS if name not in ("text", "dict", "discrete")]
+SPACES += [("dict", "box", {"action_map": how}) for how in ("rescale", "tanh")]
+SPACES += [("tuple", "half", {"action_map": "rescale"}), ("box32", "unbounded", {"action_map": "tanh"})]
+SPACES += [("box", "box", {"head": "uniform:3"}), ("box", "half", {"head": "custom:-1,0.5,2"})]
+SPACES += [("matrix", "box32", {"action_noise": 5.0})]
+
+
+@pytest.mark.parametrize(("observation", "action", "options"), SPACES, ids=str)
+def test_every_space_trains_and_its_policy_acts(observation, action, options, tmp_path):
+    kwargs = {"observation": observation, "action": action}
+    run = escalade.train(
+        "tests.environments:Tiny-v0", env_kwargs=kwargs, run_dir=str(tmp_path / "r"), **TINY, **options
+    )
+    assert run.summary["generations"] == 2
+    assert run.summary["env_steps"] >= 12
+    policy = escalade.load(tmp_path / "r")
+    env = gymnasium.make("tests.environments:Tiny-v0", disable_env_checker=True, **kwargs)
+    seen, _ = env.reset(seed=4)
+    ended = False
+    while not ended:
+        chosen = policy.act(seen)
+        assert env.action_space.contains(chosen)
+        np.testing.assert_array_equal(chosen, run.policy.act(seen))
+        seen, _, ended, _, _ = env.step(chosen)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("session") / "run"
+    return escalade.train("CartPole-v1", run_dir=str(folder), seed=5, snapshot_every=1, **TINY)
+
+
+def test_a_run_is_a_folder_a_person_can_read(run):
+    names = {path.name for path in run.folder.path.iterdir()}
+    assert names == {
+        "config.toml",
+        "progress.csv",
+        "summary.json",
+        "curve.png",
+        "policy.safetensors",
+        "best.safetensors",
+        "checkpoints",
+    }
+    summary = json.loads(run.folder.summary.read_text())
+    assert summary == run.summary
+    assert set(summary) >= {
+        *("env", "strategy", "seed", "generations", "episodes", "env_steps", "seconds", "steps_per_second"),
+        *("eval_return_mean", "eval_return_std", "eval_episodes", "target_return", "solved", "stop_reason"),
+        "params_sha256",
+    }
+    assert (summary["episodes"], summary["stop_reason"], summary["solved"]) == (12, "generations", False)
+    with run.folder.progress.open() as file:
+        rows = list(csv.reader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert [row[0] for row in rows[1:]] == ["1", "2"]
+    assert read_config(run.folder).backend in ("gymnasium", "envpool")
+
+
+def test_the_policy_gives_the_return_its_evaluation_says(run):
+    found = escalade.evaluate(run.folder.path, episodes=4, seed=9, workers=0, backend="gymnasium")
+    again = escalade.evaluate(run.folder.path, episodes=4, seed=9, workers=1, backend="gymnasium")
+    other = escalade.evaluate(run.folder.path, episodes=4, seed=10, workers=0, backend="gymnasium")
+    np.testing.assert_array_equal(found.returns, again.returns)
+    assert found.returns.tolist() != other.returns.tolist() or found.mean == 500
+    assert (found.mean, found.std) == (found.returns.mean(), found.returns.std())
+    np.testing.assert_array_equal(found.lengths, found.returns)
+
+
+def test_any_checkpoint_can_be_evaluated(run, capsys):
+    for checkpoint in ("latest", "best", "0", "1", "2"):
+        arguments = ["eval", str(run.folder.path), "--episodes", "3", "--workers", "0", "--json"]
+        assert cli.main([*arguments, "--checkpoint", checkpoint]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["episodes"], facts["checkpoint"]) == (3, checkpoint)
+        assert facts["return_min"] <= facts["return_mean"] <= facts["return_max"]
+
+
+def test_a_reached_target_is_confirmed_and_stops_the_run(tmp_path):
+    options = TINY | {"generations": None, "eval_episodes": 5}
+    run = escalade.train("CartPole-v1", target_return=5.0, run_dir=str(tmp_path / "r"), **options)
+    assert (run.summary["solved"], run.summary["stop_reason"]) == (True, "solved")
+    assert run.summary["eval_episodes"] == 100
+    assert run.summary["eval_return_mean"] >= 5.0
+    found = escalade.evaluate(tmp_path / "r", episodes=100, workers=0)
+    assert found.mean >= 5.0
+
+
+def test_budgets_stop_a_run(tmp_path):
+    options = TINY | {"generations": None}
+    run = escalade.train("CartPole-v1", env_steps=300, run_dir=str(tmp_path / "r"), **options)
+    assert run.summary["stop_reason"] == "env_steps"
+    assert run.summary["env_steps"] >= 300
+    again = escalade.resume(tmp_path / "r", env_steps=600, verbose=False)
+    assert again.summary["env_steps"] >= 600
+
+
+def test_resuming_changes_budgets_and_nothing_else(run):
+    for name, value in [("sigma", 0.3), ("seed", 9), ("env", "Acrobot-v1"), ("hidden", (3,))]:
+        with pytest.raises(InputError, match=f"--{name} cannot change"):
+            escalade.resume(run.folder.path, verbose=False, **{name: value})
+
+
+def test_a_users_module_trains_through_torch_func(tmp_path):
+    def module():
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.SiLU(), nn.Linear(6, 2))
+
+    options = TINY | {"sigma": 0.5}
+    run = escalade.train("CartPole-v1", network=module(), run_dir=str(tmp_path / "r"), **options)
+    other = escalade.train(
+        "CartPole-v1", network=module(), run_dir=str(tmp_path / "w"), **(options | {"workers": 2})
+    )
+    assert run.summary["params_sha256"] == other.summary["params_sha256"]
+    assert escalade.load(tmp_path / "r", network=module()).act(np.zeros(4)) in (0, 1)
+    assert not torch.equal(next(run.policy.network.parameters()), next(module().parameters()))
+    resumed = escalade.resume(tmp_path / "r", network=module(), generations=3, verbose=False)
+    assert resumed.summary["generations"] == 3
+
+
+def test_diverging_members_are_reported_and_do_not_poison_the_centre(tmp_path, capsys):
+    options = TINY | {"population": 20, "verbose": True}
+    run = escalade.train("tests.environments:Diverges-v0", run_dir=str(tmp_path / "r"), **options)
+    said = capsys.readouterr().out
+    assert "returned nan (episode seed" in said
+    assert all(torch.isfinite(p).all() for p in run.policy.network.parameters())
+    assert torch.isfinite(run.policy.observation_mean).all()
+
+
+def test_recorders_and_callbacks_are_told(tmp_path):
+    class Told:
+        def __init__(self):
+            self.rows, self.closed = [], 0
+
+        def generation(self, row):
+            self.rows.append(row.generation)
+
+        def note(self, text):
+            pass
+
+        def close(self):
+            self.closed += 1
+
+    told, views = Told(), []
+    run = escalade.train(
+        "CartPole-v1",
+        recorders=[told],
+        callbacks=[lambda view: views.append(view) or len(views) == 3],
+        run_dir=str(tmp_path / "r"),
+        **(TINY | {"generations": 9}),
+    )
+    assert (told.rows, told.closed) == ([1, 2, 3], 1)
+    assert run.summary["generations"] == 3
+    with pytest.raises(ValueError, match="read-only"):
+        views[0].center[0] = 1.0
+
+
+def test_a_run_folder_of_its_own_is_made_when_none_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = escalade.train("CartPole-v1", **TINY)
+    second = escalade.train("CartPole-v1", **TINY)
+    assert first.folder.path.parent.parts == ("runs", "CartPole-v1")
+    assert first.folder.path != second.folder.path
+
+
+def test_a_million_parameters_take_no_dense_population():
+    import tracemalloc
+
+    from escalade.perturbation import GaussianPopulation, NoiseTable, weighted_noise_sum
+
+    dimension, size = 500_000, 400
+    table = NoiseTable(0, 2 * dimension)
+    center, out = np.zeros(dimension, np.float32), np.empty(dimension, np.float32)
+    weighted_noise_sum(table.values, np.zeros(1, np.int64), [1.0], 10)  # imports torch
+    tracemalloc.start()
+    population = GaussianPopulation(center, 0.1, 0, 0, size, table.size)
+    for member in range(0, size, 7):
+        population.write(member, table.values, out)
+    total = weighted_noise_sum(table.values, population.offsets, np.ones(population.pairs), dimension)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.isfinite(total).all()
+    assert peak < 4 * dimension
+
+
+def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
+    options = TINY | {"policy": "tests.own_code:Features", "seed": 3}
+    whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), **options)
+    parts = escalade.train("CartPole-v1", run_dir=str(tmp_path / "p"), **options | {"generations": 1})
+    torch.manual_seed(99)  # must not matter
+    resumed = escalade.resume(tmp_path / "p", generations=2, verbose=False)
+    assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
+    seen = torch.rand(5, 4)
+    for run in (parts, resumed):
+        assert torch.equal(run.policy.network.features(seen), whole.policy.network.features(seen))
+    first, again = (escalade.evaluate(tmp_path / "w", episodes=5, workers=0).returns for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    # A module of the user's own may be made anew with other numbers in it: those it was trained with count.
+    mine = escalade.train("CartPole-v1", network=Features(4, 2), run_dir=str(tmp_path / "m"), **TINY)
+    results = [
+        escalade.evaluate(tmp_path / "m", episodes=5, workers=0, network=Features(4, 2), checkpoint=which)
+        for which in ("latest", 2)
+    ]
+    np.testing.assert_array_equal(results[0].returns, results[1].returns)
+    assert mine.summary["generations"] == 2
+
+
+def test_a_sequential_with_a_forward_of_its_own_acts_as_it_trained(tmp_path):
+    run = escalade.train("CartPole-v1", policy="tests.own_code:negated", run_dir=str(tmp_path / "r"), **TINY)
+    env = gymnasium.make("CartPole-v1")
+    returns = []
+    trained = escalade.evaluate(tmp_path / "r", episodes=3, workers=0, backend="gymnasium", seed=7)
+    job = Job(7, 0, evaluations=3, evaluation_stream=Stream.FRESH_EVALUATION)
+    for seed in job.episode_seeds(np.arange(3)):
+        seen, _ = env.reset(seed=int(seed))
+        total, ended = 0.0, False
+        while not ended:
+            seen, reward, terminated, truncated, _ = env.step(run.policy.act(seen))
+            total, ended = total + reward, terminated or truncated
+        returns.append(total)
+    np.testing.assert_array_equal(trained.returns, returns)
+
+
+def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
+    network = Dropping(4, 2)
+    run = escalade.train("CartPole-v1", network=network, run_dir=str(tmp_path / "r"), **TINY)
+    loaded = escalade.load(tmp_path / "r", network=Dropping(4, 2))
+    assert not run.policy.network.training
+    assert not loaded.network.layers.training
+    seen = torch.rand(1, 4)
+    assert torch.equal(loaded(seen), run.policy(seen))
+
+
+def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path):
+    for env in presets.names():
+        for strategy in STRATEGIES:
+            chosen = presets.options(env, "auto", strategy)
+            population = max(chosen["population"], STRATEGIES[strategy].smallest)
+            Config(**(chosen | {"strategy": strategy, "population": population}))
+    options = {"strategy": "cma-es", "generations": 1, "workers": 0, "verbose": False, "target_return": None}
+    run = escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "r"), **options)
+    assert run.summary["strategy"] == "cma-es"
+
+
+def test_a_solved_run_is_resumed_as_it_is(tmp_path):
+    options = TINY | {"target_return": 1.0, "generations": 9}
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
+    table = run.folder.progress.read_text()
+    assert run.summary["solved"]
+    assert run.summary["generations"] == 0
+    assert table.count("\n") == 2
+    again = escalade.resume(tmp_path / "r", verbose=False)
+    assert run.folder.progress.read_text() == table
+    assert {**again.summary, "seconds": 0, "steps_per_second": 0} == {
+        **run.summary,
+        "seconds": 0,
+        "steps_per_second": 0,
+    }
+
+
+def test_a_solved_run_goes_on_to_a_higher_target_as_if_it_had_been_that_at_first(tmp_path):
+    options = TINY | {"generations": 3, "seed": 4}
+    escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), target_return=1.0, **options)
+    raised = escalade.resume(tmp_path / "r", target_return=9999.0, verbose=False)
+    whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), target_return=9999.0, **options)
+    counted = ("params_sha256", "generations", "episodes", "env_steps", "best_eval_return")
+    assert [raised.summary[name] for name in counted] == [whole.summary[name] for name in counted]
+    assert read_config(raised.folder).target_return == 9999.0
+
+
+def test_two_runs_that_start_together_have_a_folder_each():
+    config = Config(env="CartPole-v1")
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: new_folder(config).path, range(24)))
+    assert len(set(folders)) == 24
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+    (run.folder.path / ".best.4242.tmp.safetensors").write_bytes(b"half")
+    escalade.resume(tmp_path / "r", generations=3, verbose=False)
+    assert temporary_files(tmp_path / "r") == []
+
+
+def test_a_film_shows_the_last_policy_where_that_is_the_best(tmp_path):
+    options = TINY | {"eval_every": 50, "generations": 12, "population": 32, "lr": 0.1, "sigma": 0.1}
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
+    assert run.summary["eval_return_mean"] > run.summary["best_eval_return"]
+    last = escalade.render(tmp_path / "r", tmp_path / "a.gif", checkpoint="latest", max_steps=30)
+    assert escalade.render(tmp_path / "r", tmp_path / "b.gif", max_steps=30) == last
+    assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
+
+
+def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys):
+    for limit in ({}, {"max_episode_steps": 9}):
+        options = TINY | {"verbose": True, "run_dir": str(tmp_path / str(len(limit)))} | limit
+        escalade.train("tests.environments:Walk-v0", **options)
+        assert ("no limit of steps" in capsys.readouterr().out) == (not limit)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"env": gymnasium.Env()}, "--env .* takes text"),
+        ({"env": "CartPole-v1", "network": lambda x: x}, "network must be an nn.Module, not a function"),
+        ({"env": "CartPole-v1", "env_kwargs": {"goal": np.zeros(2)}}, "--env-kwargs .* JSON"),
+    ],
+    ids=["env", "network", "kwargs"],
+)
+def test_things_of_another_kind_are_named(arguments, said, tmp_path):
+    with pytest.raises(InputError, match=said):
+        escalade.train(run_dir=str(tmp_path / "r"), **TINY, **arguments)
+    assert not (tmp_path / "r").exists()

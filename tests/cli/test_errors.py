@@ -1,0 +1,387 @@
+"""Wrong input: exit code 2 (1 where it is not the user's doing), and one line on standard error that
+names the input and the mend.
+
+TYPED goes through the real command, as a process of its own; BUILT needs what takes seconds to
+import, and goes through the command's main function in this process.
+"""
+
+import errno
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import gymnasium
+import pytest
+import torch
+from tests.commands import command, filling, hiding, temporary_files
+
+import escalade
+from escalade.cli import main as cli
+from escalade.media.curves import plotting_available
+from escalade.recorders import ProgressFile
+
+ENV = "CartPole-v1"
+TINY = "tests.environments:Tiny-v0"
+
+# What is typed, and fragments of the answer. RUN is a finished run; BELOW is a path below a file.
+TYPED = [
+    ("train ENV --population many", ["--population 'many'", "a whole number"]),
+    ("train ENV --weight-decay -1", ["--weight-decay -1", "at least 0"]),
+    ("train ENV --momentum 1", ["--momentum 1", "below 1"]),
+    ("train ENV --hidden 64,0", ["--hidden 64,0", "at least 1"]),
+    ("train ENV --eval-every 0", ["--eval-every 0", "at least 1"]),
+    ("train --config bytes.toml", ["bytes.toml", "is not TOML"]),
+    ("train", ["no environment given", "CartPole-v1"]),
+    ("train ENV --env-kwargs {gravity}", ["--env-kwargs", "{gravity}", "JSON object"]),
+    ("train ENV --env-kwargs [1]", ["--env-kwargs", "JSON object"]),
+    ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, gymnasium, envpool"]),
+    ("train ENV --strategy openai_es", ["--strategy 'openai_es'", "did you mean openai-es"]),
+    ("train ENV --population 0", ["--population 0", "at least 2"]),
+    ("train ENV --population 7", ["--population 7 is odd", "use 8"]),
+    ("train ENV --strategy ars --population 9", ["--population 9 is odd", "ars", "use 10"]),
+    ("train ENV --population inf", ["--population 'inf'", "a whole number"]),
+    ("train ENV --sigma 0", ["--sigma 0", "above 0"]),
+    ("train ENV --sigma -0.1", ["--sigma -0.1", "above 0"]),
+    ("train ENV --sigma nan", ["--sigma", "nan"]),
+    ("train ENV --sigma inf", ["--sigma inf", "above 0"]),
+    ("train ENV --sigma quadratic:1:2", ["--sigma", "quadratic:1:2", "exponential:START"]),
+    ("train ENV --lr -0.01", ["--lr -0.01", "above 0"]),
+    ("train ENV --strategy ars --population 8 --top-directions 5", ["--top-directions 5", "4 directions"]),
+    ("train ENV --policy lstm", ["--policy 'lstm'", "linear, mlp"]),
+    ("train ENV --hidden wide", ["--hidden 'wide'", "64,64"]),
+    ("train ENV --action-map squash", ["--action-map 'squash'", "clip, rescale, tanh"]),
+    ("train ENV --action-noise -1", ["--action-noise -1", "at least 0"]),
+    ("train ENV --generations 0", ["--generations 0", "at least 1"]),
+    ("train ENV --seconds 0", ["--seconds 0", "above 0"]),
+    ("train ENV --seconds inf", ["--seconds inf", "above 0"]),
+    ("train ENV --target-return inf", ["--target-return inf", "finite"]),
+    ("train ENV --episodes-per-member 0", ["--episodes-per-member 0", "at least 1"]),
+    ("train ENV --workers -1", ["--workers -1", "at least 0"]),
+    ("train ENV --engine slurm", ["--engine 'slurm'", "one of local"]),
+    ("train ENV --seed -1", ["--seed -1", "at least 0"]),
+    ("train ENV --preset CartPole", ["no preset 'CartPole'", "CartPole-v1", "escalade presets"]),
+    ("train --config missing.toml", ["missing.toml", "cannot be read"]),
+    ("train --config broken.toml", ["broken.toml", "is not TOML"]),
+    ("train --config unknown.toml", ["unknown.toml", "'popluation'", "did you mean population"]),
+    ("train --config typed.toml", ["typed.toml", "--sigma", "a number"]),
+    ("train --config nobody.toml", ["no environment given"]),
+    ("train ENV --popluation 8", ["unknown flag --popluation", "did you mean --population"]),
+    ("train ENV --sgma=3", ["unknown flag --sgma", "--sigma"]),
+    ("tarin ENV", ["tarin", "train"]),
+    ("resume nowhere", ["there is no run folder nowhere"]),
+    ("resume RUN_", ["there is no run folder", "did you mean"]),
+    ("render EMPTY", ["EMPTY", "is not a run folder"]),
+    ("plot EMPTY", ["EMPTY", "is not a run folder"]),
+    ("eval RUN --episodes \u00b2", ["--episodes", "a whole number"]),
+    ("eval RUN --workers -1", ["--workers -1", "at least 0"]),
+    ("bench ENV --rounds none", ["--rounds 'none'", "at least 1"]),
+    ("train ENV --json", ["unknown flag --json here"]),
+    ("train ENV --preset none --strategy cma-es --lr 0.1", ["--lr does nothing with cma-es", "openai-es"]),
+    ("train ENV --strategy ars --shaping nes", ["--shaping does nothing with ars"]),
+    ("train ENV --strategy cem --weight-decay 0.1", ["--weight-decay does nothing with cem"]),
+    ("train ENV --strategy snes --optimizer sgd", ["--optimizer does nothing with snes"]),
+    ("train ENV --top-directions 3", ["--top-directions does nothing with openai-es", "ars"]),
+    ("train ENV --momentum 0.5", ["--momentum 0.5", "--optimizer sgd"]),
+    ("train ENV --max-population 512", ["--max-population", "--min-episodes"]),
+    ("train ENV --sigma linear:0.1:0:9", ["--sigma 'linear:0.1:0:9'", "ends at 0"]),
+    ("train ENV --cutoff mean:1e308", ["--cutoff 'mean:1e308'", "mean:FACTOR"]),
+]
+
+BUILT = [
+    ("train ENV --max-episode-steps 0", ["--max-episode-steps 0", "at least 1"]),
+    ("train ENV --strategy zzz", ["--strategy 'zzz'", "openai-es, ars"]),
+    ("train ENV --shaping ranks", ["--shaping 'ranks'", "centered-ranks"]),
+    ("train ENV --optimizer adamw", ["--optimizer 'adamw'", "adam, sgd"]),
+    ("train ENV --population 2.5", ["--population '2.5'", "a whole number"]),
+    ("train ENV --population nan", ["--population 'nan'", "a whole number"]),
+    ("train ENV --population", ["--population", "expected one argument"]),
+    ("train ENV --lr cosine:0.1:0.01", ["--lr", "cosine:0.1:0.01", "cosine:START:END:GENERATIONS"]),
+    ("train ENV --momentum heavy", ["--momentum 'heavy'", "a number"]),
+    ("train ENV --strategy ars --top-directions 0", ["--top-directions 0", "at least 1"]),
+    ("train ENV --activation gelu", ["--activation 'gelu'", "tanh, relu, elu, selu"]),
+    ("train ENV --init he", ["--init 'he'", "normc, xavier, orthogonal, zeros"]),
+    ("train ENV --action-noise nan", ["--action-noise 'nan'", "a number"]),
+    ("train ENV --env-steps -5", ["--env-steps -5", "at least 1"]),
+    ("train ENV --seconds soon", ["--seconds 'soon'", "a number"]),
+    ("train ENV --target-return nan", ["--target-return 'nan'", "a number"]),
+    ("train ENV --eval-episodes 0", ["--eval-episodes 0", "at least 1"]),
+    ("train ENV --workers two", ["--workers 'two'", "a whole number"]),
+    ("train ENV --snapshot-every -1", ["--snapshot-every -1", "at least 0"]),
+    ("train ENV --seed 9223372036854775808", ["--seed 9223372036854775808", "below 2**63"]),
+    ("train --config strange.toml", ["strange.toml", "'qwertyuiop'"]),
+    ("train --config hidden.toml", ["hidden.toml", "--hidden", "64,64"]),
+    ("train --config huge.toml", ["huge.toml", "--momentum"]),
+    ("train ENV another", ["another"]),
+    ("eval", ["RUN"]),
+    ("eval EMPTY", ["EMPTY", "is not a run folder"]),
+    ("plot RUN EMPTY", ["EMPTY", "is not a run folder"]),
+    ("eval RUN --episodes 0", ["--episodes '0'", "at least 1"]),
+    ("bench ENV --turn-seconds long", ["'long'", "a number"]),
+    ("train CartPol-v1", ["'CartPol-v1'", "did you mean CartPole-v1"]),
+    ("train HalfCheeta-v5", ["'HalfCheeta-v5'", "HalfCheetah-v5"]),
+    ("train xyzzy", ["unknown environment 'xyzzy'"]),
+    ("train no_such_module:Env-v0", ["no_such_module", "cannot be imported"]),
+    ("train tests.environments:Wolk-v0", ["Wolk-v0", "did you mean Walk-v0"]),
+    ('train ENV --env-kwargs {"size":3}', ["--env-kwargs", "size", "CartPole-v1"]),
+    (
+        'train tests.environments:Particular-v0 --env-kwargs {"gravity":5}',
+        ["--env-kwargs", "gravity must be"],
+    ),
+    ('train TINY --env-kwargs {"observation":"pixels"}', ["observation space", "pixels", "vector"]),
+    ('train TINY --env-kwargs {"observation":"text"}', ["observation space Text", "use Box"]),
+    ('train TINY --env-kwargs {"observation":"sequence"}', ["observation space Sequence", "use Box"]),
+    ('train TINY --env-kwargs {"action":"text"}', ["action space Text", "use Box"]),
+    ('train TINY --env-kwargs {"action":"dict"}', ["action space Dict", "use Box"]),
+    ("train TINY --backend envpool", ["EnvPool has no Tiny-v0", "--backend gymnasium"]),
+    ("train ENV --policy no_such_module:make", ["--policy no_such_module:make", "no_such_module"]),
+    ("train ENV --policy tests.environments:nothing", ["--policy tests.environments:nothing", "nothing"]),
+    ("train ENV --policy :make", ["--policy :make", "cannot be imported"]),
+    ("train ENV --policy tests.own_code:number", ["--policy tests.own_code:number", "no function 'number'"]),
+    ("train ENV --policy tests.own_code:raises", ["tests.own_code:raises", "LookupError", "no weights"]),
+    ("train ENV --policy tests.broken.name:make", ["tests.broken.name", "NameError", "undefined_name"]),
+    ("train tests.broken.name:Foo-v0", ["tests.broken.name:Foo-v0", "cannot be imported", "NameError"]),
+    ("train :Foo-v0", [":Foo-v0", "cannot be imported"]),
+    ("train .foo:Foo-v0", [".foo:Foo-v0", "cannot be imported"]),
+    ("train ENV --action-noise 0.1", ["--action-noise does nothing", "continuous"]),
+    ("train ENV --action-map tanh", ["--action-map does nothing", "continuous"]),
+    (
+        'train ENV --backend envpool --env-kwargs {"sutton_barto_reward":true}',
+        ["EnvPool has no CartPole-v1 with these arguments", "--backend gymnasium"],
+    ),
+    ("bench ENV --workers 0", ["--workers 0", "at least 1"]),
+    ("bench ENV --turn-seconds 0", ["--turn-seconds", "above 0"]),
+    ("bench ENV --cutoff 9", ["--cutoff is not measured"]),
+    ("resume OWN", ["module of your own", "network="]),
+    ("eval OWN", ["module of your own", "network="]),
+    ("render OWN --checkpoint latest", ["module of your own", "network="]),
+    ("train ENV --policy builtins:complex", ["--policy builtins:complex", "complex", "nn.Module"]),
+    ("train ENV --head uniform:5", ["head 'uniform:5'", "Box action space", "--head plain"]),
+    ("train tests.environments:Walk-v0 --head uniform:1", ["head 'uniform:1'", "uniform:N", "custom:A,B"]),
+    ("train tests.environments:Walk-v0 --head custom:1", ["head 'custom:1'", "custom:A,B"]),
+    ("train tests.environments:Walk-v0 --head beta", ["head 'beta'", "plain, uniform:N"]),
+    (
+        'train TINY --env-kwargs {"action":"unbounded"} --head uniform:3',
+        ["head 'uniform:3'", "bounds", "custom:"],
+    ),
+    ("train ENV --run-dir RUN", ["--run-dir", "holds a run already", "escalade resume"]),
+    ("train ENV --preset none --run-dir BELOW", ["BELOW", "cannot be written", "--run-dir"]),
+    ("train ENV --preset none --run-dir FILE", ["FILE", "cannot be written", "--run-dir"]),
+    ("train ENV --preset none --run-dir /proc/run", ["/proc/run", "cannot be written", "--run-dir"]),
+    ("plot NOTHING", ["NOTHING", "progress.csv"]),
+    ("eval NOTHING", ["NOTHING", "no checkpoint"]),
+    ("resume DAMAGED", ["DAMAGED", "no checkpoint to go on from", "damaged"]),
+    ("resume RUN --sigma 0.3", ["--sigma cannot change", "--generations"]),
+    ("resume RUN --seed 4", ["--seed cannot change"]),
+    ("resume RUN --workers -2", ["--workers -2", "at least 0"]),
+    ("eval RUN --checkpoint 77", ["--checkpoint '77'", "generations 0, 1"]),
+    ("eval RUN --checkpoint newest", ["--checkpoint 'newest'", "best, latest"]),
+    ("eval RUN --checkpoint \u00b2", ["--checkpoint", "best, latest"]),
+    ("render RUN --output film.avi", ["--output film.avi", ".mp4 or .gif"]),
+    ("render RUN --output BELOW.gif", ["BELOW", "cannot be written"]),
+    ("render RUN --checkpoint 77", ["--checkpoint '77'"]),
+    ("render RUN --seed -4", ["--seed -4", "at least 0"]),
+    ("render RUN --max-steps 0", ["--max-steps '0'", "at least 1"]),
+    ("plot RUN --output curve.txt", ["--output curve.txt", ".png"]),
+    ("plot RUN --output BELOW.png", ["BELOW", "there is no folder FILE"]),
+    ("plot RUN --output no/such/folder/curve.png", ["no/such/folder"]),
+]
+
+MISSING = [
+    ("train HalfCheetah-v5", ["mujoco"], ["HalfCheetah-v5", "pip install 'escalade[mujoco]'"]),
+    ("train LunarLander-v3", ["Box2D"], ["LunarLander-v3", "pip install 'escalade[box2d]'"]),
+    ("train ENV --backend envpool", ["envpool"], ["envpool", "pip install 'escalade[envpool]'"]),
+    ("plot RUN", ["matplotlib"], ["matplotlib", "pip install 'escalade[plot]'"]),
+    ("render RUN", ["imageio"], ["imageio", "pip install 'escalade[video]'"]),
+    ("render RUN --output x.gif", ["pygame"], ["pip install 'escalade[classic]'"]),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a finished run, broken ones, and config files."""
+    place = tmp_path_factory.mktemp("errors")
+    options = {"preset": None, "population": 4, "workers": 0, "seed": 1, "verbose": False, "hidden": [4]}
+    escalade.train(ENV, generations=2, run_dir=str(place / "finished"), snapshot_every=1, **options)
+    (place / "EMPTY").mkdir()
+    (place / "NOTHING").mkdir()
+    (place / "NOTHING" / "config.toml").write_text('env = "CartPole-v1"\n')
+    (place / "NOTHING" / "progress.csv").write_text("generation\n1\n")
+    escalade.train(ENV, generations=1, run_dir=str(place / "DAMAGED"), **options)
+    network = torch.nn.Linear(4, 2)
+    own = options | {"generations": 1, "run_dir": str(place / "OWN")}
+    escalade.train(ENV, network=network, **own)
+    for checkpoint in (place / "DAMAGED" / "checkpoints").iterdir():
+        checkpoint.write_bytes(b"damaged" * 9)
+    (place / "FILE").write_text("a file")
+    configs = {
+        "broken": "env = = 3",
+        "unknown": 'env = "CartPole-v1"\npopluation = 8',
+        "strange": 'env = "CartPole-v1"\nqwertyuiop = 8',
+        "typed": 'env = "CartPole-v1"\nsigma = [1]',
+        "hidden": 'env = "CartPole-v1"\nhidden = [64, "a"]',
+        "huge": 'env = "CartPole-v1"\nmomentum = 1' + "0" * 400,
+        "nobody": "population = 8",
+    }
+    for name, text in configs.items():
+        (place / f"{name}.toml").write_text(text)
+    (place / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    return place
+
+
+@pytest.fixture
+def inside(tmp_path, monkeypatch, capfd):
+    """The command's main function, called in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = cli.main(arguments)
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    return call
+
+
+def words(typed: str) -> list[str]:
+    names = {"ENV": ENV, "TINY": TINY, "RUN": "finished", "RUN_": "finishd", "BELOW": "FILE/BELOW"}
+    names |= {"BELOW.gif": "FILE/BELOW.gif", "BELOW.png": "FILE/BELOW.png"}
+    return [names.get(word, word) for word in typed.split()]
+
+
+def wrong(result, fragments, code=2):
+    """What is wrong with a refusal; empty when it is as it should be."""
+    lines = result.stderr.splitlines()
+    faults = []
+    if result.returncode != code:
+        faults.append(f"exit code {result.returncode}")
+    if len(lines) != 1:
+        faults.append(f"{len(lines)} lines")
+    if "Traceback" in result.stderr + result.stdout:
+        faults.append("a traceback")
+    faults += [f"no {fragment!r}" for fragment in fragments if fragment not in result.stderr]
+    return f"{', '.join(faults)}: {result.stderr[-2000:]}" if faults else ""
+
+
+def all_wrong(cases, run):
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(run, cases))
+    return {
+        case[0]: fault
+        for case, result in zip(cases, results, strict=True)
+        if (fault := wrong(result, case[-1]))
+    }
+
+
+def test_wrong_input_is_answered_in_one_line(place):
+    before = sorted(place.iterdir())
+    assert len({typed for typed, _ in TYPED}) >= 45
+    assert all_wrong(TYPED, lambda case: command(*words(case[0]), cwd=place)) == {}
+    assert sorted(place.iterdir()) == before, "a refused command left something behind"
+
+
+@pytest.mark.parametrize("case", BUILT, ids=[typed for typed, _ in BUILT])
+def test_wrong_input_that_is_found_later_is_too(case, place, inside, monkeypatch):
+    monkeypatch.chdir(place)
+    before = sorted(place.iterdir())
+    assert wrong(inside(*words(case[0])), case[1]) == ""
+    assert sorted(place.iterdir()) == before, "a refused command left something behind"
+
+
+def test_missing_packages_are_named_with_the_pip_line(place, tmp_path):
+    def run(case):
+        variables = hiding(tmp_path / "-".join(case[1]), *case[1])
+        return command(*words(case[0]), cwd=place, variables=variables)
+
+    assert plotting_available()
+    assert all_wrong(MISSING, run) == {}
+
+
+def test_a_command_alone_prints_help(tmp_path):
+    result = command(cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "train" in result.stdout
+    assert "render" in result.stdout
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("when", ["step", "reset"])
+def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers, inside):
+    env, kwargs = "tests.environments:Raises-v0", f'{{"when":"{when}"}}'
+    options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
+    result = inside("train", env, "--env-kwargs", kwargs, *options)
+    said = ["Raises-v0", "RuntimeError", "the arm fell off", "generation 1", "reset(seed="]
+    assert wrong(result, said, code=1) == ""
+    assert re.search(r"\((member \d|the unperturbed policy), ", result.stderr)
+    seed = int(re.search(r"reset\(seed=(\d+)\)", result.stderr)[1])
+    env = gymnasium.make("tests.environments:Raises-v0", when=when)
+    attempt = partial(env.reset, seed=seed)
+    if when == "step":
+        assert "step 2" in result.stderr
+        attempt()
+        env.step(env.action_space.sample())
+        env.step(env.action_space.sample())
+        attempt = partial(env.step, env.action_space.sample())
+    with pytest.raises(RuntimeError, match="fell off"):
+        attempt()
+
+
+@pytest.mark.parametrize(
+    ("env", "kwargs", "fragments"),
+    [
+        ("Raises-v0", '{"when":"init"}', ["Raises-v0", "the arm is not plugged in"]),
+        ("Fragile-v0", "{}", ["Fragile-v0", "the port is taken"]),
+    ],
+)
+def test_an_environment_that_cannot_be_built_is_the_environments_failure(env, kwargs, fragments, inside):
+    options = ["--env-kwargs", kwargs, "--workers", "0", "--run-dir", "run"]
+    result = inside("train", f"tests.environments:{env}", *options)
+    assert wrong(result, fragments, code=1) == ""
+
+
+SMALL = ["--preset", "none", "--population", "4", "--workers", "0", "--generations", "400", "--hidden", "4"]
+
+
+def test_a_full_disk_is_reported_when_the_progress_cannot_be_written(inside, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "progress.csv").symlink_to("/dev/full")
+    result = inside("train", ENV, *SMALL, "--run-dir", "run")
+    assert wrong(result, ["run/progress.csv", "No space left", "make room"], code=1) == ""
+
+
+def test_a_full_disk_is_reported_when_a_later_row_cannot_be_written(inside, monkeypatch):
+    opened = ProgressFile.__init__
+
+    def swap(recorder, path):
+        opened(recorder, path)
+        recorder.close()
+        path.unlink()
+        path.symlink_to("/dev/full")
+        recorder._file = path.open("a")
+
+    monkeypatch.setattr(ProgressFile, "__init__", swap)
+    result = inside("train", ENV, *SMALL, "--run-dir", "run")
+    assert wrong(result, ["run/progress.csv", "No space left", "make room"], code=1) == ""
+
+
+@pytest.mark.parametrize("left", [1, 5, 8])
+def test_a_full_disk_is_reported_when_a_checkpoint_cannot_be_written(left, inside, tmp_path, monkeypatch):
+    calls, fsync = [], os.fsync
+
+    def fill(descriptor):
+        calls.append(descriptor)
+        if len(calls) > left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fill)
+    result = inside("train", ENV, *SMALL, "--run-dir", "run")
+    assert wrong(result, ["run/", "No space left", "make room"], code=1) == ""
+    assert temporary_files(tmp_path / "run") == []
+
+
+def test_a_full_disk_is_reported_by_the_real_command(tmp_path):
+    variables = filling(tmp_path / "full", 4)
+    result = command("train", ENV, *SMALL, "--run-dir", "run", cwd=tmp_path, variables=variables)
+    assert wrong(result, ["run/", "No space left", "make room"], code=1) == ""
+    assert temporary_files(tmp_path / "run") == []

@@ -1,0 +1,196 @@
+"""One dataclass is the flags, the TOML file and what a checkpoint records: all three agree."""
+
+import dataclasses
+import json
+import tomllib
+
+import pytest
+
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.config import presets
+from escalade.config.conversion import convert, from_values, read_toml, to_toml
+from escalade.config.names import flag
+from escalade.config.options import OPTIONS, Config
+
+FULL = {
+    "env": "CartPole-v1",
+    "env_kwargs": {
+        "gravity": -5.0,
+        "deep": {"list": [1, 2.5, "x"], "flag": True},
+        "päth": 'a"b\\c\n\t\x7f😀',
+    },
+    "backend": "gymnasium",
+    "max_episode_steps": 70,
+    "cutoff": "mean:2",
+    "seed": 2**62,
+    "strategy": "pgpe",
+    "population": 10,
+    "min_episodes": 12,
+    "min_env_steps": 500,
+    "max_population": 40,
+    "sigma": 0.7,
+    "lr": 0.1 + 0.2,
+    "optimizer": "sgd",
+    "momentum": 0.5,
+    "weight_decay": 1e-7,
+    "shaping": "nes",
+    "top_directions": None,  # of another strategy than all the rest
+    "policy": "some.module:make",
+    "hidden": (3, 4, 5),
+    "activation": "selu",
+    "init": "orthogonal",
+    "bias": False,
+    "head": "uniform:5",
+    "action_map": "tanh",
+    "action_noise": 0.25,
+    "normalize_observations": False,
+    "episodes_per_member": 2,
+    "eval_episodes": 3,
+    "eval_every": 4,
+    "generations": 9,
+    "env_steps": 10**12,
+    "seconds": 3.5,
+    "target_return": -100.0,
+    "workers": 3,
+    "engine": "local",
+    "snapshot_every": 7,
+    "run_dir": "runs/my run",
+}
+
+
+ARS = {"env": "X-v0", "strategy": "ars", "top_directions": 3, "sigma": "exponential:0.1:0.99"}
+
+
+def known(values):
+    return {name: value for name, value in values.items() if name in OPTIONS}
+
+
+def test_the_example_has_every_option_at_another_value():
+    defaults = vars(Config(env="Other-v0"))
+    assert set(defaults) == set(FULL)
+    assert [name for name in defaults if defaults[name] == FULL[name]] == ["top_directions", "engine"]
+
+
+@pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])
+def test_toml_gives_back_every_option(values, tmp_path):
+    config = Config(**known(values))
+    (tmp_path / "c.toml").write_text(to_toml(config), encoding="utf-8")
+    assert Config(**read_toml(tmp_path / "c.toml")) == config
+
+
+@pytest.mark.parametrize(
+    "kwargs", [{"a": None}, {"a": [1, {"b": None}]}, {"a": "null"}, {"a b": {}}, {"a": 1e400}]
+)
+def test_arguments_that_toml_lacks_survive_it(kwargs, tmp_path):
+    config = Config(env="CartPole-v1", env_kwargs=kwargs)
+    (tmp_path / "c.toml").write_text(to_toml(config), encoding="utf-8")
+    assert Config(**read_toml(tmp_path / "c.toml")).env_kwargs == kwargs
+
+
+def test_json_gives_back_every_option():
+    config = Config(**known(FULL))
+    saved = {name: value for name, value in dataclasses.asdict(config).items() if value is not None}
+    assert Config(**from_values(json.loads(json.dumps(saved)))) == config
+
+
+def test_every_option_is_a_flag_with_help():
+    parser = cli._parser()
+    text = (
+        next(a for a in parser._actions if hasattr(a, "choices") and a.choices).choices["train"].format_help()
+    )
+    for name, option in OPTIONS.items():
+        assert option.metadata["help"]
+        assert name == "env" or flag(name) in text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("population", "1e3", 1000),
+        ("seed", "9007199254740993", 9007199254740993),
+        ("lr", "0.5", 0.5),
+        ("lr", "linear:1:0:5", "linear:1:0:5"),
+        ("hidden", "64,32", (64, 32)),
+        ("hidden", "", ()),
+        ("hidden", "7", (7,)),
+        ("env_kwargs", '{"a": [1]}', {"a": [1]}),
+        ("workers", "none", None),
+        ("generations", "None", None),
+        ("target_return", "-110", -110.0),
+        ("bias", "no", False),
+    ],
+)
+def test_flags_are_converted(name, text, value):
+    converted = convert(name, text, text=True)
+    assert converted == value
+    assert type(converted) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("population", 2.5),
+        ("population", True),
+        ("population", float("inf")),
+        ("population", "8"),
+        ("sigma", [1]),
+        ("momentum", "0.9"),
+        ("momentum", float("nan")),
+        ("momentum", 10**400),
+        ("bias", 1),
+        ("bias", "true"),
+        ("hidden", [1, "x"]),
+        ("hidden", 5),
+        ("env", 3),
+        ("env_kwargs", [1]),
+        ("backend", "isaac"),
+    ],
+)
+def test_values_of_other_types_are_refused_by_name(name, value):
+    with pytest.raises(InputError, match=f"^place: {flag(name)} .* it takes "):
+        from_values({name: value}, "place")
+
+
+def test_an_unknown_option_is_named_with_its_nearest():
+    with pytest.raises(InputError, match=r"unknown option 'popultion'; did you mean population"):
+        from_values({"popultion": 3})
+
+
+def configured(tmp_path, *flags, file=""):
+    (tmp_path / "c.toml").write_text(file)
+    return cli._config(cli._parser().parse_args(["train", "--config", str(tmp_path / "c.toml"), *flags]))
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
+    preset = presets.options("CartPole-v1", "auto")
+    assert preset["population"] != Config(env="x").population
+    text = 'env = "CartPole-v1"\n'
+    assert configured(tmp_path, file=text).population == preset["population"]
+    assert configured(tmp_path, file=text).lr == preset["lr"]
+    assert configured(tmp_path, "--preset", "none", file=text) == Config(env="CartPole-v1")
+    text += "population = 22\nsigma = 0.3\nbias = false\n"
+    config = configured(tmp_path, "--sigma", "0.7", file=text)
+    assert (config.population, config.sigma, config.bias) == (22, 0.7, False)
+    assert configured(tmp_path, "--bias", "--population", "24", file=text).bias is True
+    assert configured(tmp_path, "Acrobot-v1", "--preset", "none", file=text).env == "Acrobot-v1"
+    assert configured(tmp_path, "Acrobot-v1", "--preset", "CartPole-v1").env == "Acrobot-v1"
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_presets_are_complete(name):
+    preset = presets.read(name)
+    config = Config(**preset.options)
+    assert config.env == name
+    assert config.target_return is not None
+    assert config.run_dir is None
+    assert config.workers is None
+    assert config.seed == 0
+    assert set(preset.result) >= {"solved", "seeds", "env_steps", "seconds"}
+    assert tomllib.loads(to_toml(config))["env"] == name
+
+
+def test_unknown_presets_are_named_with_their_nearest():
+    with pytest.raises(InputError, match="no preset 'CartPole-v2'; did you mean CartPole-v1"):
+        presets.options("x", "CartPole-v2")
+    assert presets.options("Nothing-v0", "auto") == presets.options("CartPole-v1", None) == {}

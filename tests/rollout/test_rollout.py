@@ -1,0 +1,238 @@
+"""An episode is a function of its member, the normaliser, its seed and its environment alone: not of
+its slot, the episodes beside it, their order, or when they were handed out.
+"""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from escalade.envs import ActionMap, resolve
+from escalade.errors import EnvironmentFailure
+from escalade.perturbation import GaussianPopulation, NoiseTable
+from escalade.policies.networks import build, shape, to_vector
+from escalade.policies.normalizer import Normalization
+from escalade.rollout import rollouts
+from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.rollouts import RolloutSetup
+
+TABLE = NoiseTable(3, 2**14)
+MEMBERS, EVALUATIONS = 12, 3
+
+
+class Feed:
+    """Hands out items in a given order, at most so many at a time, and now and then none."""
+
+    def __init__(self, items, most=1000, chance=None):
+        self.items, self.most, self.chance, self.results = list(items), most, chance, {}
+
+    def take(self, most, wait):
+        if self.chance is not None and not wait and self.chance.random() < 0.5:
+            return []
+        most = min(most, self.most)
+        given, self.items = self.items[:most], self.items[most:]
+        return given
+
+    def put(self, item, result):
+        assert item not in self.results
+        self.results[item] = result
+
+
+class Batched(nn.Module):
+    """Goes through torch.func, and has what could leak from one member to another."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.first, self.norm = nn.Linear(inputs, 8), nn.LayerNorm(8)
+        self.batch, self.last = nn.BatchNorm1d(8), nn.Linear(8, outputs)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.batch(self.norm(self.first(x)))))
+
+
+def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, slots=None, **kwargs):
+    """Rollouts of a small population, and its job."""
+    environment = resolve(env, kwargs, backend, 30)
+    inputs, actions = environment.observation_space.shape[0], ActionMap(environment.action_space)
+    torch.manual_seed(0)
+    module = (
+        network(inputs, actions.outputs) if network else build("mlp", inputs, actions.outputs, hidden=[8])
+    )
+    center = to_vector(module)
+    population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
+    moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
+    job = Job(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
+    setup = RolloutSetup(environment, shape(module), actions, TABLE, noise)
+    with pytest.MonkeyPatch.context() as patch:
+        if slots:
+            patch.setattr(rollouts, "_MOST_ROWS", dict.fromkeys(("envpool", "gymnasium"), slots))
+        return setup(), job
+
+
+def run(rollouts, job, feed):
+    rollouts.begin(job)
+    rollouts.run(feed)
+    return feed.results
+
+
+CASES = {
+    "walk": {"env": "tests.environments:Walk-v0"},
+    "truncated": {"env": "tests.environments:Walk-v0", "end": "truncated"},
+    "noise": {"env": "tests.environments:Walk-v0", "noise": 0.3},
+    "plain": {"env": "tests.environments:Walk-v0", "normalized": False},
+    "torch": {"env": "tests.environments:Walk-v0", "network": Batched},
+    "cartpole": {"env": "CartPole-v1"},
+    "lander": {"env": "LunarLander-v3"},
+    "cheetah": {"env": "HalfCheetah-v5"},
+    "cartpole-pool": {"env": "CartPole-v1", "backend": "envpool"},
+    "lander-pool": {"env": "LunarLander-v3", "backend": "envpool"},
+    "cheetah-pool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_episode_is_the_same_in_any_company(case):
+    rollouts, job = setting(**CASES[case])
+    together = run(rollouts, job, Feed(range(job.items)))
+    assert sorted(together) == list(range(2 * MEMBERS + EVALUATIONS))
+    assert len({float(result[0]) for result in together.values()}) >= 6  # they are not all the same
+    chance = np.random.default_rng(5)
+    few, _ = setting(**CASES[case], slots=5)
+    for attempt in range(4):
+        items = chance.permutation(job.items)[: chance.integers(1, job.items)].tolist()
+        runner = (rollouts, few)[attempt % 2]
+        for item, result in run(runner, job, Feed(items, int(chance.integers(1, 9)), chance)).items():
+            np.testing.assert_array_equal(result, together[item], err_msg=f"item {item}")
+    alone = run(few, job, Feed([7]))[7]
+    np.testing.assert_array_equal(alone, together[7])
+    rollouts.close()
+    few.close()
+
+
+SIZES = {slots: setting("tests.environments:Walk-v0", noise=0.1, slots=slots)[0] for slots in (1, 2, 5, 30)}
+JOB = setting("tests.environments:Walk-v0")[1]
+TOGETHER = run(SIZES[30], JOB, Feed(range(JOB.items)))
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.lists(st.integers(0, JOB.items - 1), unique=True, min_size=1),
+    st.integers(1, 10),
+    st.sampled_from(list(SIZES)),
+    st.integers(0, 9),
+)
+def test_order_handing_out_and_slots_do_not_matter(items, most, slots, luck):
+    results = run(SIZES[slots], JOB, Feed(items, most, np.random.default_rng(luck)))
+    assert sorted(results) == sorted(items)
+    for item, result in results.items():
+        np.testing.assert_array_equal(result, TOGETHER[item])
+
+
+def test_mirrored_members_share_their_seeds_and_others_do_not():
+    _, job = setting("tests.environments:Walk-v0")
+    given = job.episode_seeds(np.arange(job.items))
+    members = given[: 2 * MEMBERS].reshape(MEMBERS, 2)
+    np.testing.assert_array_equal(members[0::2], members[1::2])
+    assert len(set(given.tolist())) == MEMBERS + EVALUATIONS
+
+
+def test_evaluations_run_the_centre_without_action_noise():
+    quiet, job = setting("tests.environments:Walk-v0")
+    noisy, _ = setting("tests.environments:Walk-v0", noise=0.5)
+    first, second = run(quiet, job, Feed(range(job.items))), run(noisy, job, Feed(range(job.items)))
+    same = [np.array_equal(first[item], second[item]) for item in range(job.items)]
+    assert same[2 * MEMBERS :] == [True] * EVALUATIONS
+    # Some members' first actions are cut to the same bound with and without noise.
+    assert sum(same[: 2 * MEMBERS]) < MEMBERS
+
+
+def test_results_unpack_to_returns_lengths_and_moments():
+    rollouts, job = setting("tests.environments:Walk-v0", normalized=True)
+    results = run(rollouts, job, Feed(range(job.items)))
+    episodes = Episodes.of([results[item] for item in range(job.items)])
+    assert episodes.moments.shape == (job.items, 2, 2)
+    assert episodes.lengths.min() >= 1
+    assert episodes.lengths.max() <= 12
+    assert (episodes.moments[:, 1] >= 0).all()
+    part = episodes[2:5]
+    np.testing.assert_array_equal(part.returns, episodes.returns[2:5])
+
+
+def test_the_moments_are_those_of_what_the_policy_saw():
+    import gymnasium
+
+    rollouts, job = setting("CartPole-v1")
+    item = 2 * MEMBERS  # an evaluation, whose parameters are the centre's
+    result = run(rollouts, job, Feed([item]))[item]
+    env = gymnasium.make("CartPole-v1", max_episode_steps=30)
+    observation, _ = env.reset(seed=int(job.episode_seeds(np.array([item]))[0]))
+    seen, ended, actions = [], False, ActionMap(env.action_space).compile()
+    forward = rollouts.forward
+    while not ended:
+        seen.append(np.asarray(observation, np.float64))
+        forward.load(0, job.center)
+        raw = forward(job.normalization.apply(observation[None]))
+        observation, _, terminated, truncated, _ = env.step(int(actions(raw)[0]))
+        ended = terminated or truncated
+    centered = np.array(seen) - job.normalization.mean
+    assert result[:2].tolist() == [len(seen), len(seen)]
+    np.testing.assert_allclose(result[2:6], centered.sum(0), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result[6:], (centered**2).sum(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+def test_a_generation_that_fits_runs_in_one_wave(backend):
+    rollouts, job = setting("CartPole-v1", backend)
+    assert job.items <= rollouts.slots
+    calls = []
+    forward = rollouts.forward
+
+    class Counted:
+        load = forward.load
+
+        def __call__(self, observations):
+            calls.append(len(observations))
+            return forward(observations)
+
+        def keep(self, rows):
+            forward.keep(rows)
+
+    rollouts.forward = Counted()
+    results = run(rollouts, job, Feed(range(job.items)))
+    lengths = [int(result[1]) for result in results.values()]
+    assert len(calls) == max(lengths)
+    assert calls[0] == job.items
+    # Ended episodes are packed away: the batch is never much larger than what still runs.
+    assert sum(calls) <= 1.5 * sum(lengths) + job.items
+
+
+@pytest.mark.parametrize("when", ["step", "reset"])
+def test_a_failure_names_member_generation_step_and_seed(when):
+    rollouts, job = setting("tests.environments:Raises-v0", when=when, every=3)
+    given = job.episode_seeds(np.arange(job.items))
+    bad = [item for item in range(job.items) if given[item] % 3 == 0]
+    good = [item for item in range(job.items) if given[item] % 3]
+    assert bad
+    assert good
+    run(rollouts, job, Feed(good))
+    for item in (bad[0], bad[-1]):
+        with pytest.raises(EnvironmentFailure) as failure:
+            run(rollouts, job, Feed([*good[:3], item]))
+        said = str(failure.value)
+        assert f"member {item // 2}" in said or item >= 2 * MEMBERS
+        assert f"reset(seed={given[item]})" in said
+        assert "generation 5" in said  # counted as in progress.csv
+        assert "the arm fell off" in said
+
+
+def test_a_cap_cuts_members_and_not_evaluations():
+    from dataclasses import replace
+
+    rollouts, job = setting("tests.environments:Walk-v0")
+    free = run(rollouts, job, Feed(range(job.items)))
+    capped = run(rollouts, replace(job, cap=4), Feed(range(job.items)))
+    for item in range(job.items):
+        expected = free[item][1] if item >= 2 * MEMBERS else min(free[item][1], 4)
+        assert capped[item][1] == expected

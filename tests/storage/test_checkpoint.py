@@ -1,0 +1,190 @@
+"""Files that survive: round trips, damage of every kind, failures in the middle of a write."""
+
+import errno
+import os
+import random
+
+import numpy as np
+import pytest
+
+from escalade import InputError, StorageFailure
+from escalade.storage import files
+from escalade.storage.checkpoints import Checkpoints
+from escalade.storage.files import remove_strays, write_bytes
+from escalade.storage.tensors import Damaged, read, write
+
+TENSORS = {
+    "center": np.linspace(-1, 1, 37, dtype=np.float32),
+    "moments": np.arange(12, dtype=np.float64).reshape(3, 4).T,
+    "count": np.array([7.0]),
+    "number": np.array(3, dtype=np.int64),
+}
+STATE = {"progress": {"generation": 3, "best": None, "solved": False}, "name": "né\u2028", "x": 0.1 + 0.2}
+
+
+def same(first, second):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        assert value.dtype == second[name].dtype
+        np.testing.assert_array_equal(value, second[name])
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    write(tmp_path / "file", TENSORS, STATE)
+    tensors, state = read(tmp_path / "file")
+    same(TENSORS, tensors)
+    assert state == STATE
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"no file .*missing"):
+        read(tmp_path / "missing")
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    path, chance = tmp_path / "file", random.Random(1)
+    write(path, TENSORS, STATE)
+    whole = path.read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    everywhere = [*range(64), *chance.sample(range(64, 8 * header), 700)]
+    everywhere += chance.sample(range(8 * header, 8 * len(whole)), 300)
+    noticed = 0
+    for position in everywhere:
+        data = bytearray(whole)
+        data[position // 8] ^= 1 << position % 8
+        path.write_bytes(bytes(data))
+        try:
+            tensors, state = read(path)
+        except Damaged:
+            noticed += 1
+        else:  # only where the flip means nothing, such as in the padding
+            same(TENSORS, tensors)
+            assert state == STATE
+    assert noticed >= len(everywhere) - 5
+
+
+def test_every_truncation_and_addition_is_noticed(tmp_path):
+    path = tmp_path / "file"
+    write(path, TENSORS, STATE)
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), 7), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(Damaged, match="damaged"):
+            read(path)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(Damaged, match="damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"\xff" * 100, b'{"a": 1}', os.urandom(500)])
+def test_a_file_of_another_kind_is_noticed(content, tmp_path):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(Damaged, match="damaged"):
+        read(tmp_path / "file")
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_failed_write_leaves_the_old_file(failing, tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_bytes(path, b"old")
+
+    def fail(*arguments, **keywords):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if failing == "fsync":
+        monkeypatch.setattr(os, "fsync", fail)
+    else:
+        monkeypatch.setattr(type(path), "replace", fail)
+    with pytest.raises(StorageFailure, match=r"No space left.*make room"):
+        write_bytes(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_bytes(path, b"old")
+
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_files_are_synced_before_they_are_renamed(tmp_path, monkeypatch):
+    events, fsync, replace = [], os.fsync, type(tmp_path).replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (events.append("sync"), fsync(fd)))
+    monkeypatch.setattr(type(tmp_path), "replace", lambda *a: (events.append("rename"), replace(*a))[1])
+    write_bytes(tmp_path / "file", b"data")
+    assert events == ["sync", "rename", "sync"]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, StorageFailure),
+        (errno.EIO, StorageFailure),
+        (errno.EDQUOT, StorageFailure),
+        (errno.EACCES, InputError),
+        (errno.EROFS, InputError),
+        (errno.ENOTDIR, InputError),
+        (errno.ENOENT, InputError),
+    ],
+)
+def test_what_the_disk_says_is_told_apart(number, kind, tmp_path):
+    with pytest.raises(kind, match=os.strerror(number)), files.storage(tmp_path / "file"):
+        raise OSError(number, os.strerror(number))
+
+
+def test_the_last_two_checkpoints_and_snapshots_are_kept(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    for generation in range(0, 13, 2):
+        checkpoints.save(generation, TENSORS, STATE | {"at": generation}, snapshot_every=6)
+    assert checkpoints.generations() == [0, 6, 10, 12]
+    tensors, state, problems = checkpoints.load_latest()
+    assert (state["at"], problems) == (12, [])
+    same(TENSORS, tensors)
+
+
+def test_without_snapshots_only_two_are_kept(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    for generation in range(5):
+        checkpoints.save(generation, TENSORS, STATE)
+    assert checkpoints.generations() == [3, 4]
+
+
+def test_the_newest_whole_checkpoint_is_loaded(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    for generation in (1, 2, 3):
+        checkpoints.save(generation, TENSORS, {"at": generation}, snapshot_every=1)
+    checkpoints.path(3).write_bytes(b"")
+    data = bytearray(checkpoints.path(2).read_bytes())
+    data[-1] ^= 1
+    checkpoints.path(2).write_bytes(bytes(data))
+    _, state, problems = checkpoints.load_latest()
+    assert state["at"] == 1
+    assert [("000003" in problems[0]), ("000002" in problems[1])] == [True, True]
+    checkpoints.path(1).unlink()
+    with pytest.raises(InputError, match=r"no checkpoint to go on from .*000003.* is damaged"):
+        checkpoints.load_latest()
+
+
+def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    for generation in (1, 2, 3):
+        checkpoints.save(generation, TENSORS, STATE, snapshot_every=1)
+    (tmp_path / ".generation-000004.safetensors.99.tmp").write_bytes(b"half")
+    (tmp_path / "notes.txt").write_text("the user's")
+    checkpoints.drop_after(2)
+    remove_strays(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [
+        "generation-000001.safetensors",
+        "generation-000002.safetensors",
+        "notes.txt",
+    ]

@@ -1,0 +1,38 @@
+"""From options to parts: what a strategy is given."""
+
+import numpy as np
+import pytest
+import torch
+
+from escalade.config.options import Config
+from escalade.perturbation import NoiseTable
+from escalade.training.parts import make_strategy
+
+TABLE = NoiseTable(1, 4096)
+
+
+def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
+    config = Config(env="X-v0", optimizer="sgd", momentum=0.9, lr=0.5, population=8)
+    strategy = make_strategy(config, np.zeros(3, np.float32), TABLE)
+    gradients = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, 4.0], [-1.0, 0.0, 2.0]])
+    velocity, expected = torch.zeros(3), torch.zeros(3)
+    for gradient in gradients:
+        strategy.center.grad = gradient.clone()
+        strategy.optimizer.param_groups[0]["lr"] = strategy.lr
+        strategy.optimizer.step()
+        velocity = 0.9 * velocity + 0.1 * gradient
+        expected -= 0.5 * velocity
+        torch.testing.assert_close(strategy.center, expected)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "shaping"),
+    [("openai-es", "centered_ranks"), ("pgpe", "centered_ranks"), ("snes", "nes_utilities")],
+)
+def test_shaping_is_the_strategys_own_until_it_is_chosen(strategy, shaping):
+    def made(**options):
+        config = Config(env="X-v0", strategy=strategy, population=8, **options)
+        return make_strategy(config, np.zeros(3, np.float32), TABLE)
+
+    assert made().shaping.__name__ == shaping
+    assert made(shaping="sign").shaping.__name__ == "sign"

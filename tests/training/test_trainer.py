@@ -1,0 +1,236 @@
+"""The generation loop: what it records, what it says, what it saves and when it stops."""
+
+import math
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade.config.files import new_folder
+from escalade.config.options import Config
+from escalade.policies.networks import to_vector
+from escalade.recorders import read_progress
+from escalade.storage.tensors import read
+from escalade.training.parts import make_parts
+from escalade.training.trainer import Trainer
+
+TINY = {"env": "tests.environments:Walk-v0", "population": 8, "hidden": (4,), "workers": 0, "seed": 2}
+TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
+
+
+class Told:
+    def __init__(self):
+        self.rows, self.notes = [], []
+
+    def generation(self, row):
+        self.rows.append(row)
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def make(tmp_path):
+    made = []
+
+    def trainer(**options):
+        config = Config(**(TINY | options), run_dir=str(tmp_path / f"run{len(made)}"))
+        parts, told = make_parts(config), Told()
+        engine = parts.start_engine(config)
+        made.append(engine)
+        return Trainer(config, parts, engine, new_folder(config), [told]), told
+
+    yield trainer
+    for engine in made:
+        engine.close()
+
+
+def test_rows_count_generations_episodes_and_steps(make):
+    trainer, told = make(generations=5, episodes_per_member=2)
+    summary = trainer.run()
+    assert [row.generation for row in told.rows] == [1, 2, 3, 4, 5]
+    assert [row.episodes for row in told.rows] == [16, 32, 48, 64, 80]
+    steps = np.diff([0, *(row.env_steps for row in told.rows)])
+    np.testing.assert_allclose([row.episode_length_mean * 16 for row in told.rows], steps)
+    assert [row.eval_return_mean is not None for row in told.rows] == [True, False, True, False, True]
+    assert all((row.unperturbed_rank is None) == (row.eval_return_mean is None) for row in told.rows)
+    assert all(1 <= row.unperturbed_rank <= 9 for row in told.rows[::2])
+    for row in told.rows:
+        assert row.return_min <= row.return_mean <= row.return_max
+        assert row.update_ratio > 0
+    assert summary["env_steps"] == told.rows[-1].env_steps
+    assert summary["episodes"] == 80
+
+
+def test_schedules_move_with_the_generations(make):
+    trainer, told = make(generations=3, sigma="exponential:0.1:0.5", lr="linear:0.4:0:4")
+    trainer.run()
+    np.testing.assert_allclose([row.sigma for row in told.rows], [0.1, 0.05, 0.025])
+    np.testing.assert_allclose([row.lr for row in told.rows], [0.4, 0.3, 0.2])
+
+
+def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
+    trainer, told = make(generations=3)
+    trainer.run()
+    assert trainer.normalizer.count == told.rows[-1].env_steps
+    plain, _ = make(generations=3, normalize_observations=False)
+    plain.run()
+    assert plain.normalizer.count == 0
+    assert plain.normalization is None
+
+
+def test_evaluations_do_not_move_the_centre(make):
+    often, _ = make(generations=4, eval_every=1, eval_episodes=9)
+    seldom, _ = make(generations=4, eval_every=100, eval_episodes=1)
+    assert often.run()["params_sha256"] == seldom.run()["params_sha256"]
+
+
+def test_state_and_load_are_inverse(make):
+    trainer, _ = make(generations=3)
+    trainer.run()
+    tensors, state = trainer.state()
+    other, _ = make(generations=3)
+    assert other.params_sha256() != trainer.params_sha256()
+    other.load(tensors, state)
+    assert other.params_sha256() == trainer.params_sha256()
+    assert other.progress == trainer.progress
+    again, state_again = other.state()
+    assert again.keys() == tensors.keys()
+    for name, value in tensors.items():
+        np.testing.assert_array_equal(again[name], value)
+    assert state_again["progress"] == state["progress"]
+
+
+def test_a_checkpoint_of_other_observations_is_refused(make):
+    trainer, _ = make(generations=1)
+    trainer.run()
+    tensors, state = trainer.state()
+    tensors["normalizer.mean"] = np.zeros(7)
+    with pytest.raises(escalade.InputError, match="another size"):
+        make(generations=1)[0].load(tensors, state)
+
+
+def test_files_hold_the_final_centre(make):
+    trainer, _ = make(generations=3)
+    summary = trainer.run()
+    tensors, state = read(trainer.folder.checkpoints.path(3))
+    np.testing.assert_array_equal(tensors["strategy.center"], trainer.center)
+    np.testing.assert_array_equal(to_vector(escalade.load(trainer.folder.policy).network), trainer.center)
+    assert state["config"]["population"] == 8
+    assert summary["params_sha256"] == trainer.params_sha256()
+
+
+def test_all_equal_fitness_is_explained_and_moves_nothing(make):
+    # One step of a constant reward: nobody is better than anybody.
+    options = {"env": "CartPole-v1", "max_episode_steps": 1, "generations": 3, "eval_every": 1}
+    trainer, told = make(**options)
+    before = trainer.center
+    trainer.run()
+    np.testing.assert_array_equal(trainer.center, before)
+    assert all(row.update_ratio == 0 for row in told.rows)
+    notes = [note for note in told.notes if "same fitness" in note]
+    assert len(notes) == 1
+    assert "--sigma" in notes[0]
+
+
+def test_an_uninformative_gradient_is_explained_but_not_over_and_over(make):
+    trainer, told = make(generations=1)
+    for _ in range(100):
+        trainer._explain_rank(np.arange(8.0), 8.0)
+    assert len(told.notes) == 3
+    assert "rank 1 of 9" in told.notes[0]
+    assert "(100 times so far)" in told.notes[-1]
+    for evaluation in (6.5, 7.0):  # beaten or equalled by a member
+        trainer._explain_rank(np.arange(8.0), evaluation)
+    assert len(told.notes) == 3
+    trainer._explain_rank(np.full(8, 3.0), 3.0)
+    assert "all members have the same fitness" in told.notes[-1]
+
+
+def test_nonfinite_returns_are_reported_with_member_and_seed(make):
+    trainer, told = make(env="tests.environments:Diverges-v0", population=20, generations=4)
+    trainer.run()
+    note = next(note for note in told.notes if "returned nan" in note)
+    assert "member" in note
+    assert int(note.split("episode seed ")[1].split(")")[0]) % 5 == 0
+    assert np.isfinite(trainer.center).all()
+    assert np.isfinite(trainer.normalizer.squares).all()
+    assert all(math.isfinite(row.return_mean) for row in told.rows)
+
+
+def test_luck_is_not_taken_for_success(make, monkeypatch):
+    trainer, told = make(env="CartPole-v1", target_return=9.0, generations=2, eval_every=1)
+    answers = iter([100.0, 1.0, 100.0, 1.0, 2.0])
+    remember = Trainer._remember
+
+    def lucky(self, evaluated):
+        remember(self, evaluated)
+        return next(answers)
+
+    monkeypatch.setattr(Trainer, "_remember", lucky)
+    summary = trainer.run()
+    assert not summary["solved"]
+    assert [note for note in told.notes if "was luck: 100 fresh episodes give 1.0" in note]
+
+
+def test_the_best_evaluation_is_kept(make):
+    trainer, told = make(generations=6, eval_every=1)
+    summary = trainer.run()
+    means = [row.eval_return_mean for row in told.rows]
+    assert summary["best_eval_return"] == max(means)
+    assert summary["best_generation"] == means.index(max(means))
+    assert trainer.folder.best.is_file()
+
+
+def test_an_interrupt_between_generations_saves_the_whole_ones(make):
+    trainer, told = make(generations=50)
+    told_generation = told.generation
+
+    def interrupt(row):
+        told_generation(row)
+        if row.generation == 4:
+            trainer.interrupts.requested = True
+
+    told.generation = interrupt
+    summary = trainer.run()
+    assert (summary["stop_reason"], summary["generations"]) == ("interrupted", 4)
+    assert trainer.folder.checkpoints.generations()[-1] == 4
+
+
+def test_tables_and_summaries_agree(tmp_path):
+    options = {key: value for key, value in TINY.items() if key != "env"}
+    run = escalade.train(
+        TINY["env"], preset=None, verbose=False, generations=3, run_dir=str(tmp_path / "r"), **options
+    )
+    columns = read_progress(run.folder.progress)
+    assert columns["env_steps"][-1] == run.summary["env_steps"]
+    assert columns["episodes"][-1] == run.summary["episodes"]
+    assert columns["generation"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("grown", [{}, {"min_episodes": 80}], ids=["plain", "grown"])
+def test_the_seed_of_a_nonfinite_return_is_that_of_the_episode(make, grown):
+    trainer, told = make(
+        env="tests.environments:Diverges-v0", population=10, episodes_per_member=3, generations=12, **grown
+    )
+    trainer.run()
+    named = [int(note.split("episode seed ")[1].split(")")[0]) for note in told.notes if "nan" in note]
+    assert named
+    assert all(seed % 5 == 0 for seed in named)
+
+
+def test_returns_that_are_nan_for_all_end_the_run(make):
+    trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1})
+    with pytest.raises(escalade.EnvironmentFailure, match=r"nan .* in all 8 episodes of generation 1"):
+        trainer.run()
+
+
+def test_an_evaluation_of_nan_is_never_the_best(make, monkeypatch):
+    trainer, _ = make(generations=3, eval_every=1)
+    answers = iter([math.nan, 1.0, math.nan, 5.0])
+    monkeypatch.setattr(Trainer, "_remember", lambda self, evaluated: next(answers))
+    summary = trainer.run()
+    assert (summary["best_eval_return"], summary["best_generation"]) == (1.0, 1)
