@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := runs/first
 
-.PHONY: train test docs setup format clean
+.PHONY: train test lint types tests docs setup format clean
 
 train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	rm -rf $(RUN)
@@ -13,10 +13,17 @@ train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	$(BIN)/escalade render $(RUN)
 	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
 
-test: $(VENV)/ready docs  ## format, lint, types, tests, docs
+test: lint types docs tests  ## all that continuous integration runs
+
+lint: $(VENV)/ready  ## format, lint, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/ready
 	$(BIN)/mypy
+
+tests: $(VENV)/ready
 	$(BIN)/pytest -n 2
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
