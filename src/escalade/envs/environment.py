@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -19,6 +18,7 @@ from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space, is_vector
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
+from escalade.support.shared import without_warnings
 
 Backend = Literal["auto", "gymnasium", "envpool"]
 
@@ -172,8 +172,7 @@ def _find(env_id: str) -> EnvSpec:
     if colon:
         import_named(module, f"environment {env_id}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "a newer version exists": the user chose this one
+        with without_warnings():  # "a newer version exists": the user chose this one
             return gymnasium.spec(name)
     except error.Error:
         raise InputError(f"unknown environment {env_id!r}{nearest(name, gymnasium.registry)}") from None
