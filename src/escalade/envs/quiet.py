@@ -47,7 +47,7 @@ def _mujoco_quiet() -> Iterator[None]:
 
 
 mujoco_quiet = Shared(_mujoco_quiet)
-"""Keeps MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``; any number of threads may be inside.
+"""Keeps MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``.
 
 With a handler of ours in place it writes neither; what is simulated later may warn again.
 """
