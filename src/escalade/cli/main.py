@@ -24,7 +24,7 @@ from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from escalade.api.session import Run
+    from escalade.api.train import Run
 
 _INTERRUPTED = 130
 _OTHER_FLAGS = {"--config", "--preset", "--episodes", "--checkpoint", "--json", "--output", "--rounds"}
@@ -177,7 +177,7 @@ def _config(parsed: argparse.Namespace) -> Config:
 def _train(parsed: argparse.Namespace) -> int:
     config = _config(parsed)
     warm_up_for(config)
-    from escalade.api.session import train_config
+    from escalade.api.train import train_config
 
     return _report(train_config(config))
 
@@ -188,7 +188,7 @@ def _resume(parsed: argparse.Namespace) -> int:
     config = read_config(RunFolder.open(parsed.run))
     changes = _given(parsed)
     warm_up_for(config)
-    from escalade.api.session import resume
+    from escalade.api.train import resume
 
     return _report(resume(parsed.run, **changes))
 
@@ -222,7 +222,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     given = _given(parsed)
     config.replace(**given)  # checks the values
     warm_up_for(config)
-    from escalade.api.session import evaluate
+    from escalade.api.evaluate import evaluate
 
     result = evaluate(parsed.run, episodes=episodes or 100, checkpoint=parsed.checkpoint, **given)
     facts = {
@@ -252,7 +252,7 @@ def _render(parsed: argparse.Namespace) -> int:
     most = _whole("--max-steps", parsed.max_steps, 1)
     given = _given(parsed)
     read_config(folder).replace(**given)  # checks the values
-    from escalade.api.session import render
+    from escalade.api.evaluate import render
 
     total, steps = render(parsed.run, output, checkpoint=parsed.checkpoint, max_steps=most, **given)
     print(f"{output}: {steps} steps, return {total:.1f}")

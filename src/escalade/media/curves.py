@@ -37,13 +37,15 @@ def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None, t
     if not output.parent.is_dir():
         raise InputError(f"--output {output}: there is no folder {output.parent}")
     progress = [(run, read_progress(run / "progress.csv")) for run in runs]
+    counted = all(not math.isnan(step) for _, columns in progress for step in columns["env_steps"])
+    along, unit = ("env_steps", "training steps") if counted else ("episodes", "evaluations of members")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     for number, (run, columns) in enumerate(progress):
         colour = _COLOURS[number % len(_COLOURS)]
-        steps, label = columns["env_steps"], run.resolve().name if len(runs) > 1 else ""
+        steps, label = columns[along], run.resolve().name if len(runs) > 1 else ""
         axes.fill_between(
             steps, columns["return_min"], columns["return_max"], color=colour, alpha=0.13, linewidth=0
         )
@@ -67,7 +69,7 @@ def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None, t
             )
     if target is not None:
         axes.axhline(target, color="#66717e", linestyle="--", linewidth=1, label=f"target {target:g}")
-    axes.set_xlabel("training steps")
+    axes.set_xlabel(unit)
     axes.set_ylabel("return")
     axes.set_title(title)
     axes.grid(alpha=0.25)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from escalade.storage.files import remove_strays, storage, write_bytes
 class RunFolder:
     """Where everything of a run is: the one place that knows the names of its files."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
         self.config = self.path / "config.toml"
         self.progress = self.path / "progress.csv"
@@ -27,7 +28,7 @@ class RunFolder:
         self.checkpoints = Checkpoints(self.path / "checkpoints")
 
     @classmethod
-    def create(cls, path: str | Path | None, subject: str, label: str) -> RunFolder:
+    def create(cls, path: str | PathLike[str] | None, subject: str, label: str) -> RunFolder:
         """A new folder for a run: ``path``, or where that is None ``runs/SUBJECT/LABEL-TIME``.
 
         Raises:
@@ -45,7 +46,7 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: str | Path) -> RunFolder:
+    def open(cls, path: str | PathLike[str]) -> RunFolder:
         """The folder of an earlier run.
 
         Raises:
