@@ -235,9 +235,8 @@ def test_pgpe(dimension, population, ties, optimizer, weight_decay):
 
 def test_pgpe_sets_clipup_by_the_papers_rule():
     es = PGPE(np.zeros(16), 4, 0.3, table=TABLE)
-    group = es.optimizer.param_groups[0]
     max_speed = 0.3 * math.sqrt(16) / 15
-    assert group["lr"] == pytest.approx(max_speed / 2)
+    assert es.lr == pytest.approx(max_speed / 2)
     es.tell([0.0, 1.0, 2.0, 3.0])
     assert float(es.center.norm()) == pytest.approx(max_speed / 2, rel=1e-5)
     for _ in range(5):

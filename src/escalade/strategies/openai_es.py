@@ -4,19 +4,15 @@ to Reinforcement Learning", arXiv 1703.03864.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
-from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
+from escalade.strategies.optimizers import OptimizerFactory, make_optimizer, not_negative
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
 from escalade.strategies.shaping import shaping_named
-
-_ADAM = partial(torch.optim.Adam, lr=0.01, fused=True)  # one pass, and no temporaries
 
 
 class OpenAIES(GaussianStrategy):
@@ -27,7 +23,8 @@ class OpenAIES(GaussianStrategy):
     ``-gradient + weight_decay * centre`` is given to the optimiser.
 
     ``sigma`` and ``lr`` are numbers, schedules (generation to value) or text that
-    :func:`escalade.strategies.schedules.parse` reads. Without ``lr``, the optimiser keeps its own.
+    :func:`escalade.strategies.schedules.parse` reads. ``optimizer`` is ``adam``, ``sgd``, ``clipup``, or
+    what makes a ``torch.optim`` optimiser of the parameters. Without ``lr``, it keeps its own.
 
     Example:
         >>> es = OpenAIES(torch.zeros(3), population=50, sigma=0.1, lr=0.02)
@@ -44,7 +41,7 @@ class OpenAIES(GaussianStrategy):
         population: int = 64,
         sigma: float | str | Schedule = 0.1,
         *,
-        optimizer: OptimizerFactory = _ADAM,
+        optimizer: str | OptimizerFactory = "adam",
         lr: float | str | Schedule | None = None,
         weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
@@ -55,7 +52,7 @@ class OpenAIES(GaussianStrategy):
         self._lr = None if lr is None else parse(lr, "lr")
         self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.shaping = shaping_named(shaping)
-        self.optimizer = optimizer([self.center])
+        self.optimizer = make_optimizer(optimizer, self.center)
 
     @property
     def sigma(self) -> float:
@@ -63,9 +60,7 @@ class OpenAIES(GaussianStrategy):
 
     @property
     def lr(self) -> float:
-        if self._lr is not None:
-            return self._lr(self.generation)
-        return float(self.optimizer.param_groups[0]["lr"])
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         if (fitness == fitness[0]).all():
@@ -73,14 +68,11 @@ class OpenAIES(GaussianStrategy):
         utilities = self.shaping(fitness)
         # In place, because a policy may be large: what the optimiser descends, -gradient + decay.
         descent = self.noise_sum(differences(utilities)).mul_(-1 / (self.population_size * self.sigma))
-        self.center.grad = descent.add_(self.center, alpha=self.weight_decay)
-        self.optimizer.param_groups[0]["lr"] = self.lr
-        self.optimizer.step()
-        self.center.grad = None
+        self.optimizer.step(descent.add_(self.center, alpha=self.weight_decay), self.lr)
 
     def state_dict(self) -> State:
-        return super().state_dict() | save_moments(self.optimizer)
+        return super().state_dict() | self.optimizer.state_dict()
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        load_moments(self.optimizer, state)
+        self.optimizer.load_state_dict(state)

@@ -15,8 +15,12 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Fitness, State
-from escalade.strategies.clipup import ClipUp
-from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
+from escalade.strategies.optimizers import (
+    ClippedMomentum,
+    OptimizerFactory,
+    make_optimizer,
+    not_negative,
+)
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import shaping_named
 
@@ -44,7 +48,7 @@ class PGPE(AdaptiveStrategy):
         population: int = 64,
         sigma: float | str | ArrayLike | Tensor = 0.1,
         *,
-        optimizer: OptimizerFactory | None = None,
+        optimizer: str | OptimizerFactory | None = None,
         lr: float | str | Schedule | None = None,
         sigma_lr: float | str | Schedule = 0.1,
         max_change: float = 0.2,
@@ -61,14 +65,11 @@ class PGPE(AdaptiveStrategy):
         self._lr = None if lr is None else parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr")
         radius = math.sqrt(float(self.deviations.double().square().sum()))
-        make = optimizer or partial(ClipUp, lr=radius / 30)
-        self.optimizer = make([self.center])
+        self.optimizer = make_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), self.center)
 
     @property
     def lr(self) -> float:
-        if self._lr is not None:
-            return self._lr(self.generation)
-        return float(self.optimizer.param_groups[0]["lr"])
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         if (fitness == fitness[0]).all():
@@ -78,15 +79,13 @@ class PGPE(AdaptiveStrategy):
         # Over all members of both ends, hence halved; in units of the noise s = d / sigma.
         first, second = self.moments((utilities - utilities.mean()) / (2 * directions))
         gradient = first * self.deviations
-        self.center.grad = -gradient + self.weight_decay * self.center
-        self.optimizer.param_groups[0]["lr"] = self.lr
-        self.optimizer.step()
+        self.optimizer.step(-gradient + self.weight_decay * self.center, self.lr)
         change = self._sigma_lr(self.generation) * second
         self.deviations = self.deviations * (1 + torch.clamp(change, -self.max_change, self.max_change))
 
     def state_dict(self) -> State:
-        return super().state_dict() | save_moments(self.optimizer)
+        return super().state_dict() | self.optimizer.state_dict()
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        load_moments(self.optimizer, state)
+        self.optimizer.load_state_dict(state)

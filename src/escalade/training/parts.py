@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from escalade.config.names import flag
 from escalade.config.options import OPTIONS, Config
@@ -22,10 +19,10 @@ from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.rollouts import RolloutSetup
-from escalade.strategies import ClipUp, Strategy
+from escalade.strategies import Strategy
 from escalade.strategies.classes import CLASSES
 from escalade.strategies.names import STRATEGIES
-from escalade.strategies.optimizers import OptimizerFactory
+from escalade.strategies.optimizers import optimizer_named
 
 
 @dataclass
@@ -92,7 +89,7 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     takes = STRATEGIES[config.strategy].options
     given = {
         "lr": config.lr,
-        "optimizer": None if config.optimizer is None else _optimizer(config),
+        "optimizer": None if config.optimizer is None else optimizer_named(config.optimizer, config.momentum),
         "weight_decay": config.weight_decay,
         "shaping": config.shaping,
     }
@@ -100,26 +97,3 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     if config.strategy == "ars":
         options["top"] = config.top_directions
     return CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
-
-
-def _optimizer(config: Config) -> OptimizerFactory:
-    """The named optimiser; a schedule, where there is one, sets its learning rate before every step."""
-    match config.optimizer:
-        case "sgd":
-            return partial(_sgd, momentum=config.momentum)
-        case "clipup":
-            return partial(ClipUp, momentum=config.momentum)
-    return partial(torch.optim.Adam, lr=0.01, fused=True)
-
-
-def _sgd(parameters: Iterable[Tensor], momentum: float) -> torch.optim.Optimizer:
-    """SGD whose velocity is a mean of gradients, ``v = m v + (1 - m) g``, as in the paper's code.
-
-    torch does so from the second step on: without a velocity at hand, it takes the first gradient whole.
-    """
-    parameters = list(parameters)
-    optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=momentum, dampening=momentum)
-    if momentum > 0:
-        for parameter in parameters:
-            optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
-    return optimizer
