@@ -22,7 +22,7 @@ from escalade.config.options import Config
 from escalade.perturbation import Stream
 from escalade.recorders import COLUMNS
 from escalade.rollout.episodes import Job
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
 TINY |= {"eval_episodes": 2, "verbose": False}

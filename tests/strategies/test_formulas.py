@@ -152,7 +152,9 @@ def test_openai_es_with_schedules():
 @pytest.mark.parametrize("dimension", [1, 8, 33])
 @pytest.mark.parametrize(("population", "top"), [(2, None), (10, None), (32, 5), (10, 1)])
 def test_ars(dimension, population, top):
-    es = ARS(first_center(dimension), population, 0.05, lr="linear:0.1:0.02:4", top=top, table=TABLE)
+    es = ARS(
+        first_center(dimension), population, 0.05, lr="linear:0.1:0.02:4", top_directions=top, table=TABLE
+    )
     center = es.center.numpy().astype(np.float64)
     for generation, fitness in enumerate(fitnesses(population, False)):
         lr = 0.1 - 0.02 * min(generation, 4)
@@ -165,7 +167,7 @@ def test_ars(dimension, population, top):
 
 
 def test_ars_keeps_every_direction_that_ties_with_the_last_one():
-    es = ARS(first_center(4), 6, 0.05, lr=0.1, top=2, table=TABLE)
+    es = ARS(first_center(4), 6, 0.05, lr=0.1, top_directions=2, table=TABLE)
     before, delta = es.center.numpy().astype(np.float64), noise(es, 0.05)[0::2]
     fitness = [9.0, 1.0, 5.0, 2.0, 3.0, 5.0]  # the second and third direction tie at 5
     step = (8 * delta[0] + 3 * delta[1] - 2 * delta[2]) * 0.1 / (3 * np.std([9, 1, 5, 2, 3, 5]))

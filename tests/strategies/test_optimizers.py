@@ -82,6 +82,15 @@ def test_a_state_with_momentum_is_refused_by_an_optimiser_without():
         plain.load_state_dict(state)
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_a_saved_memory_of_another_size_is_refused(name):
+    es = OpenAIES(np.zeros(5), 8, optimizer=name, table=TABLE)
+    state = es.state_dict()
+    for key in [key for key in state if key.startswith("optimizer.")]:
+        with pytest.raises(InputError, match="has 3 numbers"):
+            es.load_state_dict(state | {key: torch.zeros(3)})
+
+
 @pytest.mark.parametrize("optimizer", ["adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])])
 def test_what_makes_no_optimiser_is_refused(optimizer):
     with pytest.raises(InputError, match="optimizer"):

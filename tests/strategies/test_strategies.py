@@ -28,7 +28,7 @@ MAKERS = {
     "OpenAIES": OpenAIES,
     "OpenAIES momentum": partial(OpenAIES, optimizer=SGD, lr="cosine:0.1:0.01:8", weight_decay=0.01),
     "OpenAIES clipup": partial(OpenAIES, optimizer=partial(ClipUp, lr=0.1)),
-    "ARS": partial(ARS, top=3),
+    "ARS": partial(ARS, top_directions=3),
     "SimpleGaussian": SimpleGaussian,
     "CEM": partial(CEM, elite=0.3, noise="linear:0.001:0:8"),
     "SNES": SNES,
@@ -237,7 +237,7 @@ def test_permuting_members_with_their_fitness_changes_nothing(data):
     with (
         mock.patch("escalade.perturbation.population.offsets", shuffled),
         mock.patch("escalade.strategies.cma.offsets", shuffled),
-        mock.patch("escalade.strategies.base.offsets", shuffled),
+        mock.patch("escalade.strategies.gaussian.offsets", shuffled),
     ):
         permuted.tell(fitness.reshape(pairs, -1)[list(order)].reshape(-1))
     torch.testing.assert_close(permuted.center, straight.center, rtol=1e-5, atol=1e-6)
@@ -370,7 +370,7 @@ def test_deviations_may_be_a_vector_or_text(make):
         (partial(PGPE, weight_decay=-1.0), "weight_decay -1.0"),
         (partial(PGPE, max_change=1.0), "max_change 1.0"),
         (partial(PGPE, sigma_lr=-0.1), "sigma_lr -0.1"),
-        (partial(ARS, top=6), "top 6"),
+        (partial(ARS, top_directions=6), "top_directions 6"),
         (partial(SNES, direction="up"), "direction 'up'"),
     ],
 )

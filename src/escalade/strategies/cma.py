@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import os
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation
+from escalade.perturbation import DensePopulation, NoiseTable
 from escalade.perturbation.population import offsets
-from escalade.strategies.adaptive import share_ties
-from escalade.strategies.base import Fitness, State, Strategy
+from escalade.strategies.base import Direction, Fitness, State, Strategy
+from escalade.strategies.ranking import share_ties
 from escalade.strategies.schedules import parse
 
 Matrix = NDArray[np.float64]
@@ -34,10 +33,16 @@ class CMAES(Strategy):
     generation. For more than a few hundred parameters there is
     :class:`~escalade.strategies.sep_cma.SepCMAES`.
 
-    ``sigma`` is the first step size; ``population`` None means ``4 + 3 * ln(dimension)``.
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
 
     Raises:
-        InputError: the population is below 4, or the matrices would not fit in this host's memory.
+        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
     def __init__(
@@ -45,11 +50,14 @@ class CMAES(Strategy):
         x0: ArrayLike | Tensor,
         population: int | None = None,
         sigma: float | str = 0.5,
-        **keywords: Any,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
         n = torch.as_tensor(x0).numel()
         population = default_population(n) if population is None else population
-        super().__init__(x0, population, **keywords)
+        super().__init__(x0, population, seed=seed, direction=direction, table=table)
         _refuse_if_too_large(n)
         self._set_constants(n, check_population(population))
         self.step_size = first_step_size(sigma)
@@ -98,8 +106,6 @@ class CMAES(Strategy):
         return DensePopulation((self.center.numpy() + self.step_size * steps).astype(np.float32))
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return
         n, m = self.dimension, self.mu_eff
         basis, lengths = self._axes
         z = self._normals()

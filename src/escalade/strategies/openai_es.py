@@ -4,12 +4,12 @@ to Reinforcement Learning", arXiv 1703.03864.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
+from escalade.perturbation import NoiseTable
+from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer, not_negative
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
 from escalade.strategies.shaping import shaping_named
@@ -22,11 +22,25 @@ class OpenAIES(GaussianStrategy):
     ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 2, mirrored sampling of section 2.1), and
     ``-gradient + weight_decay * centre`` is given to the optimiser.
 
-    ``sigma`` and ``lr`` are numbers, schedules (generation to value) or text that
-    :func:`escalade.strategies.schedules.parse` reads. ``optimizer`` is ``adam``, ``sgd``, ``clipup``, or
-    what makes a ``torch.optim`` optimiser of the parameters. Without ``lr``, it keeps its own.
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even: two for each direction.
+        sigma: standard deviation of the noise: a number, a schedule (generation to value), or text that
+            :func:`escalade.strategies.schedules.parse` reads.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
+            parameters.
+        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
+        weight_decay: pull towards zero, not negative.
+        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
 
     Example:
+        >>> import torch
         >>> es = OpenAIES(torch.zeros(3), population=50, sigma=0.1, lr=0.02)
         >>> target = torch.tensor([0.5, 0.1, -0.3])
         >>> for _ in range(200):
@@ -45,9 +59,11 @@ class OpenAIES(GaussianStrategy):
         lr: float | str | Schedule | None = None,
         weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
-        **keywords: Any,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, **keywords)
+        super().__init__(x0, population, seed=seed, direction=direction, table=table)
         self._sigma = parse_sigma(sigma, "sigma")
         self._lr = None if lr is None else parse(lr, "lr")
         self.weight_decay = not_negative(weight_decay, "weight_decay")
@@ -63,8 +79,6 @@ class OpenAIES(GaussianStrategy):
         return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return  # nothing was learned: not even momentum or weight decay moves the centre
         utilities = self.shaping(fitness)
         # In place, because a policy may be large: what the optimiser descends, -gradient + decay.
         descent = self.noise_sum(differences(utilities)).mul_(-1 / (self.population_size * self.sigma))

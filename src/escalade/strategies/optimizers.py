@@ -56,7 +56,12 @@ class CenterOptimizer(ABC):
         """
         saved = saved_memory(state, self.memory)
         for name, value in self.memory.items():
-            value.copy_(torch.as_tensor(saved.get(name, 0.0)))
+            found = torch.as_tensor(saved[name]) if saved else torch.zeros_like(value)
+            if found.numel() != value.numel():
+                raise InputError(
+                    f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
+                )
+            value.copy_(found.reshape(value.shape))  # a file may hold a single number as a vector of one
 
 
 def saved_memory(

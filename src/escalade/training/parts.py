@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,8 @@ from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
-from escalade.strategies.classes import CLASSES
-from escalade.strategies.names import STRATEGIES
 from escalade.strategies.optimizers import optimizer_named
+from escalade.strategies.registry import STRATEGIES
 
 
 @dataclass
@@ -85,15 +83,9 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
 
     Options that are None are left to the strategy's own defaults.
     """
-    options: dict[str, Any] = {"population": config.population, "sigma": config.sigma}
-    takes = STRATEGIES[config.strategy].options
-    given = {
-        "lr": config.lr,
-        "optimizer": None if config.optimizer is None else optimizer_named(config.optimizer, config.momentum),
-        "weight_decay": config.weight_decay,
-        "shaping": config.shaping,
-    }
-    options |= {name: value for name, value in given.items() if name in takes and value is not None}
-    if config.strategy == "ars":
-        options["top"] = config.top_directions
-    return CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
+    entry = STRATEGIES[config.strategy]
+    options = {name: getattr(config, name) for name in ("population", "sigma", *sorted(entry.options))}
+    if options.get("optimizer") is not None:
+        options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
+    given = {name: value for name, value in options.items() if value is not None}
+    return entry.load()(start, seed=config.seed, table=table, **given)
