@@ -76,7 +76,7 @@ class PaperClipUp:
 
 
 def first_center(dimension):
-    return np.random.default_rng(dimension).normal(0, 0.1, dimension)
+    return np.random.default_rng(dimension).normal(0, 0.1, dimension).astype(np.float32)
 
 
 def fitnesses(population, ties):
@@ -301,7 +301,7 @@ def test_sep_cma_es(dimension, population, ties):
             y = np.sqrt(variances) * z
             center = before + sigma * (weights @ y)
             p_s = (1 - c_s) * p_s + math.sqrt(c_s * (2 - c_s) * m) * (weights @ z)
-            settled = math.sqrt(1 - (1 - c_s) ** (2 * (generation + 2)))
+            settled = math.sqrt(1 - (1 - c_s) ** (2 * (generation + 1)))
             h = float(np.linalg.norm(p_s) / settled < (1.4 + 2 / (n + 1)) * chi)
             p_c = (1 - c_c) * p_c + h * math.sqrt(c_c * (2 - c_c) * m) * (weights @ y)
             variances = (1 - rate) * variances + rate * (p_c**2 / m + (1 - 1 / m) * (weights @ y**2))

@@ -43,7 +43,7 @@ RANKED = [make for name, make in MAKERS.items() if name != "ARS"]
 
 
 def built(make, dimension=6, population=10, **keywords):
-    x0 = np.linspace(-1, 1, dimension)
+    x0 = np.linspace(-1, 1, dimension, dtype=np.float32)
     return make(x0, population, sigma=0.2, **({"seed": 7, "table": TABLE} | keywords))
 
 
@@ -263,7 +263,11 @@ def test_mirrored_strategies_sample_with_zero_mean(seed, dimension):
     for make in (OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]):
         around_zero = make(np.zeros(dimension), 8, sigma=0.3, seed=seed, table=TABLE).ask()
         assert bool((around_zero.double().sum(dim=0) == 0).all())
-        members = make(np.linspace(-3, 3, dimension), 8, sigma=0.3, seed=seed, table=TABLE).ask().numpy()
+        members = (
+            make(np.linspace(-3, 3, dimension, dtype=np.float32), 8, sigma=0.3, seed=seed, table=TABLE)
+            .ask()
+            .numpy()
+        )
         middle = (members[0::2].astype(np.float64) + members[1::2]) / 2
         one_ulp = np.spacing(np.maximum(abs(members[0::2]), abs(members[1::2])))
         assert (abs(middle - np.linspace(-3, 3, dimension, dtype=np.float32)) <= one_ulp).all()

@@ -16,7 +16,7 @@ from escalade.strategies.gaussian import GaussianStrategy, differences
 
 
 class AdaptiveStrategy(GaussianStrategy):
-    """A Gaussian strategy that learns ``deviations``, one per parameter, float32 (dimension,).
+    """A Gaussian strategy that learns ``deviations``, one per parameter, shape (dimension,).
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -42,20 +42,21 @@ class AdaptiveStrategy(GaussianStrategy):
     ) -> None:
         super().__init__(x0, population, seed=seed, direction=direction, table=table)
         # Always replaced, never written to: populations already handed out share its memory.
-        self.deviations: Tensor = first_deviations(sigma, self.dimension)
+        self.deviations: Tensor = first_deviations(sigma, self.center)
 
     @property
     def sigma(self) -> float:
         return float(self.deviations.mean())
 
     @property
-    def scale(self) -> NDArray[np.float32]:
+    def scale(self) -> NDArray[np.floating]:
         return np.asarray(self.deviations.numpy())
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
         """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
         origin = None if shift is None else shift.numpy()
-        total = weighted_square_sum(self.table.values, self.starts, weights, self.dimension, origin)
+        dtype = self.center.numpy().dtype
+        total = weighted_square_sum(self.table.values, self.starts, weights, self.dimension, origin, dtype)
         return torch.from_numpy(total)
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
@@ -76,8 +77,8 @@ class AdaptiveStrategy(GaussianStrategy):
         self.deviations = saved.clone()
 
 
-def first_deviations(sigma: Any, dimension: int) -> Tensor:
-    """``sigma`` as a vector of shape (dimension,).
+def first_deviations(sigma: Any, center: Tensor) -> Tensor:
+    """``sigma`` as a vector of the shape and type of ``center``.
 
     Raises:
         InputError: it is a schedule, has another shape, or is not positive and finite.
@@ -85,11 +86,12 @@ def first_deviations(sigma: Any, dimension: int) -> Tensor:
     if callable(sigma) and not isinstance(sigma, Tensor):
         raise InputError("sigma is adapted by this strategy: give its first value, not a schedule")
     try:
-        values = torch.as_tensor(float(sigma) if isinstance(sigma, str) else sigma, dtype=torch.float32)
-        vector = values.detach().expand(dimension).clone()
+        values = torch.as_tensor(float(sigma) if isinstance(sigma, str) else sigma, dtype=center.dtype)
+        vector = values.detach().expand(center.numel()).clone()
     except (RuntimeError, TypeError, ValueError):
         raise InputError(
-            f"sigma {sigma!r} must be a number or {dimension} of them: this strategy adapts it from there"
+            f"sigma {sigma!r} must be a number or {center.numel()} of them: "
+            "this strategy adapts it from there"
         ) from None
     if not bool((torch.isfinite(vector) & (vector > 0)).all()):
         raise InputError(f"sigma {sigma!r} must be positive and finite")

@@ -44,7 +44,8 @@ class Strategy(ABC):
     A generation is a pure function of (state, seed): nothing random is kept between calls.
 
     Args:
-        x0: the first centre, shape (dimension,), a tensor or anything numpy can read.
+        x0: the first centre, shape (dimension,), a tensor or anything torch can read. Where it is
+            float64, members and centre are float64; otherwise float32.
         population: members a generation.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
@@ -75,7 +76,7 @@ class Strategy(ABC):
         direction: Direction = "maximize",
         table: NoiseTable | None = None,
     ) -> None:
-        start = torch.as_tensor(x0, dtype=torch.float32).detach().clone()
+        start = first_center(x0)
         if start.ndim != 1 or start.numel() == 0:
             raise InputError(
                 f"x0 must be a vector with at least one number, not of shape {tuple(start.shape)}"
@@ -182,7 +183,7 @@ class Strategy(ABC):
         member, best = int(fitness.argmax()), sign * float(fitness.max())
         self._history.append((best, sign * float(fitness.mean())))
         if self._best is None or sign * best > sign * self._best[1]:
-            vector = np.empty(self.dimension, dtype=np.float32)
+            vector = np.empty(self.dimension, dtype=self.center.numpy().dtype)
             self.sample().write(member, self.table.values, vector)
             self._best = torch.from_numpy(vector), best
 
@@ -218,3 +219,16 @@ class Strategy(ABC):
         history, best = state.get("history"), state.get("best")
         self._history = [tuple(row) for row in history.tolist()] if isinstance(history, Tensor) else []
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
+
+
+def first_center(x0: ArrayLike | Tensor) -> Tensor:
+    """A copy of ``x0`` on the CPU: float64 where it is float64, otherwise float32.
+
+    Raises:
+        InputError: it does not hold numbers.
+    """
+    try:
+        given = torch.as_tensor(x0).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError("x0 must be a vector of numbers") from None
+    return given.to("cpu", torch.float64 if given.dtype == torch.float64 else torch.float32, copy=True)

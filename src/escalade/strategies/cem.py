@@ -24,6 +24,9 @@ class CEM(AdaptiveStrategy):
         ``centre += lr * (mean(x_i) - centre)``
         ``sigma += sigma_lr * (sqrt(std(x_i)**2 + noise) - sigma)``
 
+    For k elite members the standard deviation divides by k - 1, where the tutorial divides by k: dividing by
+    k would shrink the search by ``sqrt(1 - 1/k)`` a generation by itself.
+
     Args:
         x0: the first centre, shape (dimension,).
         population: members a generation.
@@ -70,7 +73,6 @@ class CEM(AdaptiveStrategy):
     def update(self, fitness: Fitness) -> None:
         weights = elite_weights(fitness, self.elites)
         mean = self.noise_sum(weights)
-        # Unbiased: dividing by k would shrink the search by sqrt(1 - 1/k) a generation by itself.
         variance = self.square_sum(weights, mean) * (self.elites / (self.elites - 1))
         variance = self.deviations.square() * variance
         if self._noise is not None:

@@ -47,7 +47,7 @@ class GaussianStrategy(Strategy):
             )
 
     @property
-    def scale(self) -> float | NDArray[np.float32]:
+    def scale(self) -> float | NDArray[np.floating]:
         """Standard deviation of the members: a number, or one per parameter."""
         return self.sigma
 
@@ -70,7 +70,8 @@ class GaussianStrategy(Strategy):
 
     def noise_sum(self, weights: Fitness) -> Tensor:
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
-        total = weighted_noise_sum(self.table.values, self.starts, weights, self.dimension)
+        dtype = self.center.numpy().dtype
+        total = weighted_noise_sum(self.table.values, self.starts, weights, self.dimension, dtype)
         return torch.from_numpy(total)
 
 
