@@ -17,7 +17,7 @@ from torch.func import functional_call, vmap
 import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
 from escalade.strategies import PGPE, SNES, OpenAIES
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 
 QUICK = {"population": 8, "generations": 3, "sigma": 0.1, "lr": 0.05}
 

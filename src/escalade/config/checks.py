@@ -10,7 +10,7 @@ from escalade.config.names import flag
 from escalade.errors import InputError, nearest
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.strategies.shaping import SHAPINGS
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _check_strategy(config: Config) -> None:
             raise InputError(f"{flag(name)} does nothing with {config.strategy}: leave it out (for {takers})")
     if config.momentum != _default(config, "momentum") and config.optimizer not in ("sgd", "clipup"):
         raise InputError(f"--momentum {config.momentum} needs --optimizer sgd or clipup")
-    if named.pairs and config.population % 2:
+    if named.antithetic and config.population % 2:
         raise InputError(
             f"--population {config.population} is odd, but {config.strategy} needs mirrored pairs: "
             f"use {config.population + 1}"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from escalade.config.checks import check
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
 
 
