@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium import spaces
 
 OBSERVATIONS = {
@@ -182,5 +183,25 @@ class Particular(Walk):
             raise ValueError("gravity must be -1")
 
 
-for _class in (Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular):
+class Pays(Walk):
+    """Pays its rewards in another form: ``float32``, ``int``, ``array`` of size 1, ``tensor``, ``two``, ``none``."""
+
+    def __init__(self, form: str = "array") -> None:
+        super().__init__("truncated", 8)
+        self.form = form
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict]:
+        observation, reward, *rest = super().step(action)
+        paid = {
+            "float32": np.float32,
+            "int": round,
+            "array": lambda number: np.array([[number]]),
+            "tensor": torch.tensor,
+            "two": lambda number: np.array([number, number]),
+            "none": lambda number: None,
+        }
+        return (observation, paid[self.form](reward), *rest)
+
+
+for _class in (Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

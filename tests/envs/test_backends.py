@@ -135,3 +135,22 @@ def test_spaces_and_limits_are_read_from_the_environment():
     assert environment.threshold == 475.0
     assert environment.action_space == spaces.Discrete(2)
     assert resolve("CartPole-v1", max_episode_steps=7).max_episode_steps == 7
+
+
+@pytest.mark.parametrize("form", ["float32", "int", "array", "tensor"])
+def test_a_reward_is_whatever_holds_one_number(form):
+    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}), 1)
+    plain = vectorize(resolve("tests.environments:Walk-v0", {"end": "truncated", "length": 8}), 1)
+    for each in (vector, plain):
+        each.reset(seeded([0]), seeded([5]))
+    action = np.full((1, 1), 0.5, np.float32)
+    paid, expected = (each.step(seeded([0]), action)[1] for each in (vector, plain))
+    np.testing.assert_allclose(paid, expected.round() if form == "int" else expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["two", "none"])
+def test_a_reward_that_is_no_number_is_named(form):
+    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}), 1)
+    vector.reset(seeded([0]), seeded([5]))
+    with pytest.raises(SlotError, match="reward must be one number"):
+        vector.step(seeded([0]), np.zeros((1, 1), np.float32))

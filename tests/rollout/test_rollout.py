@@ -12,7 +12,7 @@ from torch import nn
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import GaussianPopulation, NoiseTable
-from escalade.policies.networks import build, shape, to_vector
+from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization
 from escalade.rollout import rollouts
 from escalade.rollout.episodes import Episodes, Job
@@ -64,7 +64,7 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
     population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
     moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
     job = Job(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
-    setup = RolloutSetup(environment, shape(module), actions, TABLE, noise)
+    setup = RolloutSetup(environment, batched_network(module), actions, TABLE, noise)
     with pytest.MonkeyPatch.context() as patch:
         if slots:
             patch.setattr(rollouts, "_MOST_ROWS", dict.fromkeys(("envpool", "gymnasium"), slots))

@@ -62,7 +62,7 @@ class GymnasiumVector:
             for row, slot in enumerate(slots.tolist()):
                 observation, reward, terminated, truncated, _ = envs[slot].step(chosen[row])
                 observations[row] = observation if plain else flatten(self._space, observation)
-                rewards[row] = reward
+                rewards[row] = reward if isinstance(reward, float) else _one_number(reward)
                 ended[row] = terminated or truncated
         except Exception as problem:
             raise SlotError(row, problem) from problem
@@ -72,3 +72,11 @@ class GymnasiumVector:
         for env in self._envs:
             env.close()
         self._envs.clear()
+
+
+def _one_number(reward: Any) -> float:
+    """A reward that is no plain float: whatever holds one number, an array of size 1 among them."""
+    try:
+        return float(reward.item() if hasattr(reward, "item") else reward)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"its reward must be one number, not {str(reward)[:60]}") from None
