@@ -184,7 +184,7 @@ class Particular(Walk):
 
 
 class Pays(Walk):
-    """Pays its rewards in another form: ``float32``, ``int``, ``array`` of size 1, ``tensor``, ``two``, ``none``."""
+    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, or none."""
 
     def __init__(self, form: str = "array") -> None:
         super().__init__("truncated", 8)
