@@ -203,5 +203,27 @@ class Pays(Walk):
         return (observation, paid[self.form](reward), *rest)
 
 
-for _class in (Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
+class Remembers(Walk):
+    """Carries something over: an object's later episodes begin elsewhere."""
+
+    episodes = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.episodes += 1
+        self.state[0] += 1e-12 * (self.episodes > 3)
+        return self.state.copy(), {}
+
+
+class Unseeded(Walk):
+    """Draws from a generator that no seed reaches."""
+
+    chance = np.random.default_rng(0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.state[0] += self.chance.normal()
+        return super().step(action)
+
+
+for _class in (Remembers, Unseeded, Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

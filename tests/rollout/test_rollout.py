@@ -2,6 +2,8 @@
 its slot, the episodes beside it, their order, or when they were handed out.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -67,7 +69,8 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
     setup = RolloutSetup(environment, batched_network(module), actions, TABLE, noise)
     with pytest.MonkeyPatch.context() as patch:
         if slots:
-            patch.setattr(rollouts, "_MOST_ROWS", dict.fromkeys(("envpool", "gymnasium"), slots))
+            few = {name: replace(entry, most_rows=slots) for name, entry in rollouts.BACKENDS.items()}
+            patch.setattr(rollouts, "BACKENDS", few)
         return setup(), job
 
 
@@ -86,6 +89,7 @@ CASES = {
     "cartpole": {"env": "CartPole-v1"},
     "lander": {"env": "LunarLander-v3"},
     "cheetah": {"env": "HalfCheetah-v5"},
+    "walker": {"env": "BipedalWalker-v3"},
     "cartpole-pool": {"env": "CartPole-v1", "backend": "envpool"},
     "lander-pool": {"env": "LunarLander-v3", "backend": "envpool"},
     "cheetah-pool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
@@ -228,8 +232,6 @@ def test_a_failure_names_member_generation_step_and_seed(when):
 
 
 def test_a_cap_cuts_members_and_not_evaluations():
-    from dataclasses import replace
-
     rollouts, job = setting("tests.environments:Walk-v0")
     free = run(rollouts, job, Feed(range(job.items)))
     capped = run(rollouts, replace(job, cap=4), Feed(range(job.items)))
