@@ -158,11 +158,11 @@ class Blocks(Walk):
 
 
 class Diverges(Walk):
-    """Every fifth seed gives a return of NaN and observations to match."""
+    """Every fifth seed gives a return of NaN, or another ``value``, and observations to match."""
 
-    def __init__(self, every: int = 5) -> None:
+    def __init__(self, every: int = 5, value: float = np.nan) -> None:
         super().__init__()
-        self.every = every
+        self.every, self.value = every, value
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         given = super().reset(seed=seed)
@@ -171,7 +171,7 @@ class Diverges(Walk):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         observation, reward, *rest = super().step(action)
-        return (observation * np.nan, np.nan, *rest) if self.bad else (observation, reward, *rest)
+        return (observation * 0 + self.value, self.value, *rest) if self.bad else (observation, reward, *rest)
 
 
 class Particular(Walk):
@@ -203,6 +203,21 @@ class Pays(Walk):
         return (observation, paid[self.form](reward), *rest)
 
 
+class Clock(Walk):
+    """Observations around 1.7e9 with a deviation of 1, as seconds since 1970 are."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        return self.seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        _, *rest = super().step(action)
+        return self.seen(), *rest
+
+    def seen(self) -> Any:
+        return 1.7e9 + self.np_random.normal(size=2)
+
+
 class Remembers(Walk):
     """Carries something over: an object's later episodes begin elsewhere."""
 
@@ -225,5 +240,5 @@ class Unseeded(Walk):
         return super().step(action)
 
 
-for _class in (Remembers, Unseeded, Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
+for _class in (Clock, Remembers, Unseeded, Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -106,6 +106,11 @@ def pruned():
     return nn.Sequential(layer)
 
 
+def old_weight_norm():
+    with pytest.warns(FutureWarning):
+        return nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 3)))
+
+
 class Doubled(nn.Linear):
     def forward(self, x):
         return 2 * super().forward(x)
@@ -120,6 +125,7 @@ SPECIAL = {
     "weight norm": lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))),
     "orthogonal": lambda: nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))),
     "pruned": pruned,
+    "weight norm of old": old_weight_norm,
     "a subclass": lambda: nn.Sequential(Doubled(3, 3), nn.Tanh()),
     "a bare subclass": lambda: Doubled(3, 3),
 }

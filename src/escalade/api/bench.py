@@ -169,5 +169,5 @@ class _TrainingTurns:
         episodes = Episodes.of(self._engine.run(job, job.items))
         self._strategy.tell(episodes.returns.reshape(self._config.population, -1).mean(axis=1))
         if normalization is not None:
-            self._normalizer.merge_episodes(episodes.lengths, normalization.mean, episodes.moments)
+            self._normalizer.merge_episodes(episodes.lengths, episodes.moments)
         return int(episodes.lengths.sum())

@@ -15,11 +15,12 @@ from escalade.envs.spaces import describe, flatten, observation_size, restore
 from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
-from escalade.policies.normalizer import CLIP, Normalization
+from escalade.policies.normalizer import Normalization, normalize
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.tensors import read, under, write
 
 _KIND = "escalade-policy-1"
+_INVERSE_STD = "observation_scale"  # the tensor's name in files
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
@@ -52,9 +53,9 @@ class Policy(nn.Module):
         size = observation_size(observation_space)
         self.normalized = False
         self.observation_mean: Tensor
-        self.observation_scale: Tensor
+        self.observation_inverse_std: Tensor
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
-        self.register_buffer("observation_scale", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
         self.batched = batched_network(self.network)
         if isinstance(self.batched, TorchNetwork):
@@ -71,20 +72,23 @@ class Policy(nn.Module):
         self.normalized = normalization is not None
         if normalization is not None:
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
-            self.observation_scale.copy_(torch.from_numpy(normalization.scale))
+            self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
     @property
     def normalization(self) -> Normalization | None:
         """What observations are normalised by; None when they are not."""
         if not self.normalized:
             return None
-        return Normalization(self.observation_mean.numpy(), self.observation_scale.numpy())
+        return Normalization(
+            self.observation_mean.numpy().copy(), self.observation_inverse_std.numpy().copy()
+        )
 
     def forward(self, observations: Tensor) -> Tensor:
         """Raw outputs (batch, outputs) for flattened observations (batch, inputs)."""
         if self.normalized:
-            centered = (observations.double() - self.observation_mean) * self.observation_scale
-            observations = centered.clamp(-CLIP, CLIP)
+            observations = normalize(
+                observations.double(), self.observation_mean, self.observation_inverse_std
+            )
         outputs: Tensor = self.network(observations.float())
         return outputs
 
@@ -105,7 +109,7 @@ class Policy(nn.Module):
         state_dict = self.network.state_dict()
         tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
         tensors["observation_mean"] = self.observation_mean.numpy()
-        tensors["observation_scale"] = self.observation_scale.numpy()
+        tensors[_INVERSE_STD] = self.observation_inverse_std.numpy()
         state = {
             "kind": _KIND,
             "env": self.env_id,
@@ -151,7 +155,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Policy:
         raise InputError(f"the network does not fit {file}: {problem}") from None
     policy.normalized = bool(state["normalized"])
     policy.observation_mean.copy_(torch.from_numpy(tensors["observation_mean"]))
-    policy.observation_scale.copy_(torch.from_numpy(tensors["observation_scale"]))
+    policy.observation_inverse_std.copy_(torch.from_numpy(tensors[_INVERSE_STD]))
     return policy.eval()
 
 

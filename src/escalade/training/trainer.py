@@ -266,7 +266,7 @@ class Trainer:
     def _merge_moments(self, trained: Episodes, normalization: Normalization | None) -> None:
         if normalization is None:
             return
-        self.normalizer.merge_episodes(trained.lengths, normalization.mean, trained.moments)
+        self.normalizer.merge_episodes(trained.lengths, trained.moments)
 
     def _count(self, trained: Episodes, began: float) -> None:
         done = self.progress
