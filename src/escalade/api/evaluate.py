@@ -15,7 +15,7 @@ from escalade.api.warm import warm_up_for
 from escalade.errors import InputError
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
-from escalade.policies.networks import fixed, set_fixed, to_vector
+from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.policy import load
 from escalade.rollout.episodes import Episodes, Job
 from escalade.storage.run_folder import RunFolder
@@ -74,7 +74,7 @@ def evaluate(
     config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
     warm_up_for(config)
     parts = make_parts(config, network)
-    set_fixed(parts.policy.network, saved.fixed)
+    load_frozen_state(parts.policy.network, saved.fixed)
     engine = parts.start_engine(config)
     try:
         job = Job(
@@ -114,7 +114,7 @@ def render(
     saved = _load(folder, str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = make_policy(saved.config, environment, network)
-    set_fixed(policy.network, saved.fixed)
+    load_frozen_state(policy.network, saved.fixed)
     policy.set(saved.center, saved.normalization)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
@@ -127,7 +127,9 @@ def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> Save
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
-        return SavedPolicy(config, to_vector(policy.network), policy.normalization, fixed(policy.network))
+        return SavedPolicy(
+            config, to_vector(policy.network), policy.normalization, frozen_state(policy.network)
+        )
     if checkpoint == "latest":
         return SavedPolicy.of(*checkpoints.load_latest()[:2], network)
     if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():

@@ -17,7 +17,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
-from escalade.policies.networks import set_fixed
+from escalade.policies.networks import load_frozen_state
 from escalade.policies.policy import Policy, load
 from escalade.recorders import Goals, ProgressFile, Recorder, make_console
 from escalade.storage.run_folder import RunFolder
@@ -146,7 +146,7 @@ def resume(
     warm_up_for(config)
     with one_thread():
         parts = make_parts(config, network)
-        set_fixed(parts.policy.network, saved.fixed)
+        load_frozen_state(parts.policy.network, saved.fixed)
         return _run(config, parts, folder, listeners, checkpoint)
 
 
