@@ -5,12 +5,12 @@ import json
 import tomllib
 
 import pytest
+from escalade.cli.arguments import flag
 
 from escalade import InputError
 from escalade.cli import main as cli
 from escalade.config import presets
 from escalade.config.conversion import convert, from_values, read_toml, to_toml
-from escalade.config.names import flag
 from escalade.config.options import OPTIONS, Config
 
 FULL = {

@@ -38,7 +38,7 @@ def settle_backend(environment: Environment) -> Environment:
 
         if not (may_use_envpool(environment) and matches(environment)):
             raise InputError(
-                f"EnvPool has no {environment.id} with these arguments and spaces: use --backend gymnasium"
+                f"EnvPool has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"
             )
     if environment.backend != "auto":
         return environment

@@ -33,9 +33,9 @@ def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None, t
     if not plotting_available():
         raise InputError("plots need matplotlib: pip install 'escalade[plot]'")
     if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"--output {output} must end in {', '.join(_FORMATS)}")
+        raise InputError(f"`output` {output} must end in {', '.join(_FORMATS)}")
     if not output.parent.is_dir():
-        raise InputError(f"--output {output}: there is no folder {output.parent}")
+        raise InputError(f"`output` {output}: there is no folder {output.parent}")
     progress = [(run, read_progress(run / "progress.csv")) for run in runs]
     from matplotlib.figure import Figure
 

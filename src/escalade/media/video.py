@@ -47,9 +47,9 @@ def record_episode(
     if not video_available():
         raise InputError("videos need imageio: pip install 'escalade[video]'")
     if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"--output {output} must end in .mp4 or .gif")
+        raise InputError(f"`output` {output} must end in .mp4 or .gif")
     if not output.parent.is_dir():
-        raise InputError(f"--output {output} cannot be written: there is no folder {output.parent}")
+        raise InputError(f"`output` {output} cannot be written: there is no folder {output.parent}")
     headless()
     try:
         env = environment.make(render_mode="rgb_array")
@@ -72,7 +72,7 @@ def record_episode(
     except error.DependencyNotInstalled as problem:
         raise _needs_package(environment, problem) from problem
     except OSError as problem:
-        raise InputError(f"--output {output} cannot be written: {problem.strerror or problem}") from None
+        raise InputError(f"`output` {output} cannot be written: {problem.strerror or problem}") from None
     except Exception as problem:
         raise EnvironmentFailure(
             f"environment {environment.id} failed while it was filmed: {type(problem).__name__}: {problem}"
