@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -40,11 +39,10 @@ class Parser(argparse.ArgumentParser):
         """Raise instead of printing the usage."""
         raise InputError(f"{message} (see '{self.prog} --help')")
 
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End after ``--help`` or ``--version``, once what they print is written."""
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse itself would say nothing of a standard output that is full."""
         with printing():
-            sys.stdout.flush()
-        super().exit(status, message)
+            print(self.format_help(), end="", file=file, flush=True)
 
     def refuse(self, unknown: str) -> NoReturn:
         """Say that ``unknown`` was not expected."""

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
-from escalade.cli.output import give_up_stdout
+from escalade.cli.output import give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
 from escalade.cli.results import add_eval, add_plot, add_render
 from escalade.cli.training import INTERRUPTED, add_resume, add_train
@@ -79,17 +79,23 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def make_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser(prog="escalade", description="Evolution strategies for PyTorch.")
-    parser.add_argument("--version", action="version", version=f"escalade {__version__}")
-    parser.set_defaults(command=lambda parsed: _help(parser), parser=parser)
+    parser.set_defaults(command=_help, parser=parser)
+    parser.add_argument(
+        "--version", dest="command", action="store_const", const=_version, help="print the version and exit"
+    )
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for add in _COMMANDS:
         add(commands)
     return parser
 
 
-def _help(parser: Parser) -> int:
-    with printing():
-        sys.stdout.write(parser.format_help())
+def _help(parsed: argparse.Namespace) -> int:
+    parsed.parser.print_help()
+    return 0
+
+
+def _version(parsed: argparse.Namespace) -> int:
+    say(f"escalade {__version__}")
     return 0
 
 

@@ -118,7 +118,7 @@ def storage(path: Path, mend: str = "choose another place") -> Iterator[None]:
         if problem.errno in _WRONG_PATH:
             raise InputError(f"{path} cannot be written ({problem.strerror}): {mend}") from None
         raise StorageFailure(
-            f"{path} could not be written ({problem.strerror}): make room; earlier checkpoints are whole"
+            f"{path} could not be written ({problem.strerror}): make room; what was there before is whole"
         ) from None
 
 
