@@ -68,7 +68,7 @@ def evaluate(
         EnvironmentFailure: the environment raised.
     """
     if episodes < 1:
-        raise InputError(f"--episodes {episodes} must be at least 1")
+        raise InputError(f"`episodes` {episodes} must be at least 1")
     saved = _load(folder_of(run), str(checkpoint), network)
     changes = {"workers": workers} if workers is not None else {}
     config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
@@ -123,7 +123,7 @@ def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> Save
     """A checkpoint: ``latest``, ``best`` or a generation."""
     checkpoints = folder.checkpoints
     if checkpoint == "best":
-        config = SavedPolicy.of(*checkpoints.load_latest()[:2], network).config
+        config = SavedPolicy.of(*checkpoints.load_latest(lambda content: content).checkpoint, network).config
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
@@ -131,8 +131,8 @@ def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> Save
             config, to_vector(policy.network), policy.normalization, frozen_state(policy.network)
         )
     if checkpoint == "latest":
-        return SavedPolicy.of(*checkpoints.load_latest()[:2], network)
+        return SavedPolicy.of(*checkpoints.load_latest(lambda content: content).checkpoint, network)
     if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
         return SavedPolicy.of(*read(checkpoints.path(int(checkpoint))), network)
     there = ", ".join(map(str, checkpoints.generations()))
-    raise InputError(f"--checkpoint {checkpoint!r} must be best, latest or one of the generations {there}")
+    raise InputError(f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}")

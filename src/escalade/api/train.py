@@ -13,7 +13,7 @@ from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
-from escalade.config.options import Config
+from escalade.config.options import RESUMABLE, Config
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
@@ -30,19 +30,6 @@ from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy
 from escalade.training.saving import Saver
-
-RESUMABLE = (
-    "generations",
-    "env_steps",
-    "seconds",
-    "target_return",
-    "workers",
-    "engine",
-    "eval_episodes",
-    "eval_every",
-    "snapshot_every",
-)
-"""Options that may change when a run is resumed; none of them moves the centre."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +97,9 @@ def train_config(
     with one_thread():
         parts = make_parts(config, network)
         config = _with_backend(config, parts)
-        return _run(config, parts, new_folder(config), _Listeners(verbose, recorders, callbacks))
+        folder = new_folder(config)
+        with folder.locked():
+            return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 
 
 def resume(
@@ -124,7 +113,7 @@ def resume(
 ) -> Run:
     """Go on with a run from its latest whole checkpoint, bit for bit.
 
-    Budgets, evaluation, workers and engine may change; see :data:`RESUMABLE`.
+    Budgets, evaluation, workers and engine may change; see :data:`escalade.config.options.RESUMABLE`.
 
     Raises:
         InputError: there is no run or no whole checkpoint, or an option may not change.
@@ -132,22 +121,23 @@ def resume(
     folder = folder_of(run)
     listeners = _Listeners(verbose, recorders, callbacks)
     values = _resumable(changes)
-    if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
-        config = read_config(folder).replace(**values)
-        folder.forget_after(0)
+    with folder.locked():
+        if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
+            config = read_config(folder).replace(**values)
+            folder.forget_after(0)
+            warm_up_for(config)
+            with one_thread():
+                return _run(config, make_parts(config, network), folder, listeners)
+        checkpoint = Checkpoint.latest(folder)
+        saved = SavedPolicy.of(checkpoint.tensors, checkpoint.state, network)
+        config = saved.config.replace(**values, run_dir=str(folder.path))
+        if config.target_return != saved.config.target_return:
+            checkpoint = checkpoint.reopened()
         warm_up_for(config)
         with one_thread():
-            return _run(config, make_parts(config, network), folder, listeners)
-    checkpoint = Checkpoint.latest(folder)
-    saved = SavedPolicy.of(checkpoint.tensors, checkpoint.state, network)
-    config = saved.config.replace(**values, run_dir=str(folder.path))
-    if config.target_return != saved.config.target_return:
-        checkpoint = checkpoint.reopened()
-    warm_up_for(config)
-    with one_thread():
-        parts = make_parts(config, network)
-        load_frozen_state(parts.policy.network, saved.fixed)
-        return _run(config, parts, folder, listeners, checkpoint)
+            parts = make_parts(config, network)
+            load_frozen_state(parts.policy.network, saved.fixed)
+            return _run(config, parts, folder, listeners, checkpoint)
 
 
 def folder_of(run: str | PathLike[str] | Run) -> RunFolder:
@@ -164,8 +154,7 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     for name in values:
         if name not in RESUMABLE:
             raise InputError(
-                f"--{name.replace('_', '-')} cannot change in a resumed run: only "
-                f"{', '.join('--' + n.replace('_', '-') for n in RESUMABLE)} can"
+                f"`{name}` cannot change in a resumed run: only {', '.join(f'`{n}`' for n in RESUMABLE)} can"
             )
     return values
 
@@ -197,7 +186,7 @@ def _run(
         loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
         if parts.environment.max_episode_steps is None:
             loop.notes.say(
-                f"{config.env} has no limit of steps: --max-episode-steps ends what never ends by itself"
+                f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
             )
         if checkpoint is not None:
             go_on(loop, folder, checkpoint, lost)

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from escalade.recorders.row import Recorder, Row
+from escalade.support.output import printing
 
 _PLAIN_SECONDS = 2.0
 _LIVE_SECONDS = 0.2
@@ -95,10 +96,12 @@ class PlainConsole:
     def close(self) -> None:
         if self._unprinted is not None:
             self._print_row(self._unprinted)
-        self._stream.flush()
+        with printing():
+            self._stream.flush()
 
     def _print(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        with printing():
+            print(text, file=self._stream, flush=True)
 
 
 class LiveConsole:

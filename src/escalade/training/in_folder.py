@@ -31,7 +31,8 @@ class Checkpoint:
         Raises:
             InputError: there is none.
         """
-        return cls(*folder.checkpoints.load_latest())
+        loaded = folder.checkpoints.load_latest(lambda content: content)
+        return cls(*loaded.checkpoint, loaded.problems)
 
     @property
     def progress(self) -> Progress:
