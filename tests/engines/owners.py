@@ -43,7 +43,7 @@ def said(function, pipe):
     """Send what a function raises, or None."""
     try:
         function()
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001 - whatever it is
         pipe.send((type(problem).__name__, str(problem)))
     else:
         pipe.send(None)
