@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
+import sys
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -158,9 +160,19 @@ def may_use_envpool(environment: Environment) -> bool:
 def headless() -> None:
     """Let environments draw where there is no display."""
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        os.environ.setdefault("MUJOCO_GL", "egl")
+        if _has_egl():
+            os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+
+def _has_egl() -> bool:
+    """Whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            ctypes.CDLL("libEGL.so.1")
+            return True
+    return False
 
 
 def _installed(package: str) -> bool:
