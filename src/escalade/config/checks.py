@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from escalade.config.names import flag
+from escalade.engines.registry import ENGINES
 from escalade.errors import InputError, nearest
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
@@ -26,6 +27,7 @@ def check(config: Config) -> None:
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
     _named("strategy", config.strategy, STRATEGIES)
+    _named("engine", config.engine, ENGINES)
     if config.shaping is not None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")

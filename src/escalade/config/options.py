@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from escalade.config.checks import check
+from escalade.engines.registry import ENGINES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.names import STRATEGIES
@@ -77,7 +78,9 @@ class Config:
     target_return: float | None = _option(None, "stop once 100 fresh episodes confirm this mean return")
 
     workers: int | None = _option(None, "worker processes; 0 runs all in this one; one a core when not given")
-    engine: Literal["local"] = _option("local", "who runs the rollouts")
+    engine: str = _option(
+        "local", f"who runs the rollouts: {', '.join(f'{name} ({e.summary})' for name, e in ENGINES.items())}"
+    )
     snapshot_every: int = _option(50, "generations between checkpoints that are kept for good; 0 for none")
     run_dir: str | None = _option(None, "the run's folder; a new one under runs/ when not given")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
-
-from escalade.errors import InputError
 
 
 class Feed(Protocol):
@@ -71,6 +70,16 @@ class Engine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class EngineOptions:
+    """What an engine is started with."""
+
+    workers: int
+    """How many workers, at least 1."""
+    step_timeout: float | None = None
+    """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
+
+
 class InProcessEngine:
     """Runs everything in the calling process: for debuggers, and for tests to compare with."""
 
@@ -102,18 +111,3 @@ class _ListFeed:
 
     def put(self, item: int, result: Any) -> None:
         self.results[item] = result
-
-
-def start_engine(name: str, factory: Factory, workers: int) -> Engine:
-    """The engine called ``name``: ``local`` with ``workers`` processes, or none for 0.
-
-    Raises:
-        InputError: there is no such engine.
-    """
-    if name != "local":
-        raise InputError(f"engine {name!r} must be local")
-    if workers == 0:
-        return InProcessEngine(factory)
-    from escalade.engines.processes import ProcessEngine
-
-    return ProcessEngine(factory, workers)

@@ -17,7 +17,7 @@ from multiprocessing.util import get_temp_dir
 from typing import Any
 
 from escalade.engines import server
-from escalade.engines.base import Factory
+from escalade.engines.base import EngineOptions, Factory
 from escalade.engines.worker import ByValue, serve
 from escalade.errors import EngineFailure
 
@@ -49,6 +49,11 @@ def warm_up(modules: list[str]) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for key in told:
             del os.environ[key]
+
+
+def start(factory: Factory, options: EngineOptions) -> ProcessEngine:
+    """The engine ``local``."""
+    return ProcessEngine(factory, options.workers)
 
 
 class ProcessEngine:

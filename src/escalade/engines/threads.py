@@ -6,7 +6,12 @@ import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
 
-from escalade.engines.base import Factory, Feed, Work
+from escalade.engines.base import EngineOptions, Factory, Feed, Work
+
+
+def start(factory: Factory, options: EngineOptions) -> ThreadEngine:
+    """The engine ``threads``."""
+    return ThreadEngine(factory, options.workers)
 
 
 class ThreadEngine:
