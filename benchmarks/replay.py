@@ -58,7 +58,7 @@ def measure(env: str, generations: int) -> None:
     work: list[Rollouts] = []
 
     def factory() -> Rollouts:
-        setup = RolloutSetup(parts.environment, parts.policy.shape, parts.policy.actions, parts.table)
+        setup = RolloutSetup(parts.environment, parts.policy.batched, parts.policy.actions, parts.table)
         work.append(Rollouts(setup))
         return work[0]
 

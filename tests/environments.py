@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium import spaces
 
 OBSERVATIONS = {
@@ -182,5 +183,47 @@ class Particular(Walk):
             raise ValueError("gravity must be -1")
 
 
-for _class in (Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular):
+class Pays(Walk):
+    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, or none."""
+
+    def __init__(self, form: str = "array") -> None:
+        super().__init__("truncated", 8)
+        self.form = form
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict]:
+        observation, reward, *rest = super().step(action)
+        paid = {
+            "float32": np.float32,
+            "int": round,
+            "array": lambda number: np.array([[number]]),
+            "tensor": torch.tensor,
+            "two": lambda number: np.array([number, number]),
+            "none": lambda number: None,
+        }
+        return (observation, paid[self.form](reward), *rest)
+
+
+class Remembers(Walk):
+    """Carries something over: an object's later episodes begin elsewhere."""
+
+    episodes = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.episodes += 1
+        self.state[0] += 1e-12 * (self.episodes > 3)
+        return self.state.copy(), {}
+
+
+class Unseeded(Walk):
+    """Draws from a generator that no seed reaches."""
+
+    chance = np.random.default_rng(0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.state[0] += self.chance.normal()
+        return super().step(action)
+
+
+for _class in (Remembers, Unseeded, Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -2,6 +2,8 @@
 its slot, the episodes beside it, their order, or when they were handed out.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from torch import nn
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import GaussianPopulation, NoiseTable
-from escalade.policies.networks import build, shape, to_vector
+from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization
 from escalade.rollout import rollouts
 from escalade.rollout.episodes import Episodes, Job
@@ -64,10 +66,11 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
     population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
     moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
     job = Job(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
-    setup = RolloutSetup(environment, shape(module), actions, TABLE, noise)
+    setup = RolloutSetup(environment, batched_network(module), actions, TABLE, noise)
     with pytest.MonkeyPatch.context() as patch:
         if slots:
-            patch.setattr(rollouts, "_MOST_ROWS", dict.fromkeys(("envpool", "gymnasium"), slots))
+            few = {name: replace(entry, most_rows=slots) for name, entry in rollouts.BACKENDS.items()}
+            patch.setattr(rollouts, "BACKENDS", few)
         return setup(), job
 
 
@@ -86,6 +89,7 @@ CASES = {
     "cartpole": {"env": "CartPole-v1"},
     "lander": {"env": "LunarLander-v3"},
     "cheetah": {"env": "HalfCheetah-v5"},
+    "walker": {"env": "BipedalWalker-v3"},
     "cartpole-envpool": {"env": "CartPole-v1", "backend": "envpool"},
     "lander-envpool": {"env": "LunarLander-v3", "backend": "envpool"},
     "cheetah-envpool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
@@ -228,8 +232,6 @@ def test_a_failure_names_member_generation_step_and_seed(when):
 
 
 def test_a_cap_cuts_members_and_not_evaluations():
-    from dataclasses import replace
-
     rollouts, job = setting("tests.environments:Walk-v0")
     free = run(rollouts, job, Feed(range(job.items)))
     capped = run(rollouts, replace(job, cap=4), Feed(range(job.items)))

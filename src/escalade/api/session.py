@@ -22,7 +22,7 @@ from escalade.errors import InputError
 from escalade.media.curves import plot_runs, plotting_available
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
-from escalade.policies.networks import fixed, set_fixed, to_vector
+from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
 from escalade.recorders import Goals, ProgressFile, Recorder, make_console, rewind
@@ -157,7 +157,7 @@ def resume(
     warm_up_for(config)
     with one_thread():
         parts = make_parts(config, network)
-        set_fixed(parts.policy.network, saved.fixed)
+        load_frozen_state(parts.policy.network, saved.fixed)
         return _run(config, parts, folder, listeners, (tensors, state, problems))
 
 
@@ -183,7 +183,7 @@ def evaluate(
     config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
     warm_up_for(config)
     parts = make_parts(config, network)
-    set_fixed(parts.policy.network, saved.fixed)
+    load_frozen_state(parts.policy.network, saved.fixed)
     engine = parts.start_engine(config)
     try:
         job = Job(
@@ -219,7 +219,7 @@ def render(
     saved = _load(folder, str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = make_policy(saved.config, environment, network)
-    set_fixed(policy.network, saved.fixed)
+    load_frozen_state(policy.network, saved.fixed)
     policy.set(saved.center, saved.normalization)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
@@ -324,7 +324,7 @@ def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> _Sav
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
-        return _Saved(config, to_vector(policy.network), policy.normalization, fixed(policy.network))
+        return _Saved(config, to_vector(policy.network), policy.normalization, frozen_state(policy.network))
     if checkpoint == "latest":
         return _Saved.of(*checkpoints.load_latest()[:2], network)
     if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():

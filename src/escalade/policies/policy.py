@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import describe, flatten, observation_size, restore
 from escalade.errors import InputError
-from escalade.policies.networks import build, from_vector, shape
+from escalade.policies.layout import on_cpu
+from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.tensors import read, under, write
@@ -27,7 +28,8 @@ class Policy(nn.Module):
 
     ``network`` is an nn.Module from flattened observations (batch, inputs) to raw outputs
     (batch, outputs). ``architecture`` is how :func:`escalade.policies.networks.build` makes it
-    again, or empty for a module of the user's.
+    again, or empty for a module of the user's. A network on another device than the CPU is left as it
+    is: the policy holds a copy of it on the CPU, where rollouts run.
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class Policy(nn.Module):
         architecture: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.network = network
+        layout_of(network)  # refuses what cannot evolve, before anything is copied
+        self.network = on_cpu(network)
+        frozen_state(self.network)  # refuses what could not be saved
         self.observation_space = observation_space
         self.actions = actions
         self.env_id = env_id
@@ -52,12 +56,12 @@ class Policy(nn.Module):
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("observation_scale", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
-        self.shape = shape(network)
-        if isinstance(self.shape, TorchNetwork):
-            self.shape.check(size, actions.outputs)
-        elif (self.shape.layers[0].inputs, self.shape.outputs) != (size, actions.outputs):
+        self.batched = batched_network(self.network)
+        if isinstance(self.batched, TorchNetwork):
+            self.batched.check(size, actions.outputs)
+        elif (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
             raise InputError(
-                f"policy takes {self.shape.layers[0].inputs} and gives {self.shape.outputs} numbers, but "
+                f"policy takes {self.batched.inputs} and gives {self.batched.outputs} numbers, but "
                 f"the environment needs {size} and {actions.outputs}"
             )
 
@@ -98,7 +102,8 @@ class Policy(nn.Module):
         Raises:
             StorageFailure: the disk is full or the folder cannot be written.
         """
-        tensors = {f"network.{name}": value.numpy() for name, value in self.network.state_dict().items()}
+        state_dict = self.network.state_dict()
+        tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
         tensors["observation_mean"] = self.observation_mean.numpy()
         tensors["observation_scale"] = self.observation_scale.numpy()
         state = {

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import observation_size
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
@@ -25,7 +26,6 @@ from escalade.rollout.episodes import Job
 Vector = NDArray[np.float32]
 
 _PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
-_MOST_ROWS = {"envpool": 1024, "gymnasium": 64}
 _PACKING_COST = 4  # of moving a row to the front, in forward passes of it
 _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
 
@@ -68,9 +68,8 @@ class Rollouts:
 
     def __init__(self, setup: RolloutSetup) -> None:
         self.environment = settle_backend(setup.environment)
-        rows = max(
-            1, min(_MOST_ROWS[self.environment.backend], _PARAMETER_BYTES // (4 * setup.network.dimension))
-        )
+        most = BACKENDS[self.environment.backend].most_rows
+        rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.dimension)))
         self.vector = vectorize(self.environment, rows)
         self.forward = setup.network.forward(rows)
         self.map = setup.actions.compile()

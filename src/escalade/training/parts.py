@@ -40,7 +40,7 @@ class Parts:
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(
-            self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
+            self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
         )
         return start_engine(config.engine, setup, config.worker_count)
 

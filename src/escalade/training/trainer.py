@@ -21,7 +21,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.perturbation import Stream
-from escalade.policies.networks import fixed
+from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
 from escalade.recorders import Recorder, Row
@@ -375,7 +375,7 @@ class Trainer:
         tensors, numbers = save_strategy(self.strategy)
         tensors |= self.normalizer.tensors()
         policy = self.parts.policy
-        tensors |= {_FIXED + name: value for name, value in fixed(policy.network).items()}
+        tensors |= {_FIXED + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         return tensors, {
             "config": config,
