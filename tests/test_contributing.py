@@ -9,9 +9,15 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import escalade.engines
+import escalade.envs
 import escalade.recorders
+from escalade.engines.registry import ENGINES, EngineEntry, start_engine
+from escalade.envs import resolve, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS, BackendEntry
 
 ROOT = Path(__file__).parent.parent
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
@@ -73,3 +79,70 @@ def test_a_new_recorder(follow, tmp_path):
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["generation"] for row in rows if "note" not in row] == [1, 2, 3]
     assert {"episodes", "env_steps", "return_mean"} <= rows[0].keys()
+
+
+class Counts:
+    """Work whose results depend on what ran before when ``remembers``."""
+
+    def __init__(self, remembers):
+        self.remembers, self.jobs = remembers, 0
+
+    def info(self):
+        return {"slots": 1}
+
+    def begin(self, job):
+        self.job = job + self.remembers * self.jobs
+        self.jobs += 1
+
+    def run(self, feed):
+        while items := feed.take(1, wait=True):
+            feed.put(items[0], self.job + items[0])
+
+    def close(self):
+        pass
+
+
+def test_a_new_engine(follow, monkeypatch, tmp_path):
+    use = follow("A new engine", escalade.engines)
+    monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
+    exec(use, {"ENGINES": ENGINES, "EngineEntry": EngineEntry})
+    engine = start_engine("twice", lambda: Counts(remembers=False), 1)
+    assert list(engine.run(10, 3)) == [10, 11, 12]
+    forgetful = start_engine("twice", lambda: Counts(remembers=True), 1)
+    with pytest.raises(escalade.errors.EngineFailure, match="run again"):
+        forgetful.run(10, 3)
+    options = {"preset": None, "population": 4, "hidden": [4], "generations": 2, "eval_episodes": 2}
+    runs = [
+        escalade.train("CartPole-v1", engine=engine, workers=1, verbose=False, **options)
+        for engine in ("twice", "local")
+    ]
+    assert len({run.summary["params_sha256"] for run in runs}) == 1
+
+
+def test_a_new_backend(follow, monkeypatch):
+    use = follow("A new backend", escalade.envs)
+    monkeypatch.setitem(BACKENDS, "mountain-car", None)  # taken out again at the end
+    exec(use, {"BACKENDS": BACKENDS, "BackendEntry": BackendEntry})
+    ours, theirs = (
+        vectorize(settle_backend(resolve("MountainCar-v0", backend=name)), 3)
+        for name in ("mountain-car", "gymnasium")
+    )
+    assert type(ours).__name__ == "MountainCars"
+    everyone, seeds = np.arange(3), np.array([5, 6, 7])
+    seen = theirs.reset(everyone, seeds)
+    np.testing.assert_array_equal(ours.reset(everyone, seeds), seen)
+    ends = np.zeros(3, bool)
+    while not ends.any():
+        actions = np.where(
+            seen[:, 1] >= 0, [2, 1, 2], [0, 1, 2]
+        )  # one with the swing, one idle, one to the right
+        ours_seen, ours_rewards, ours_ends = ours.step(everyone, actions)
+        seen, rewards, ends = theirs.step(everyone, actions)
+        np.testing.assert_allclose(ours_seen, seen, rtol=0, atol=1e-5)
+        np.testing.assert_array_equal(ours_rewards, rewards)
+        np.testing.assert_array_equal(ours_ends, ends)
+    assert ends.tolist() == [True, False, False], "a car that goes with its swing arrives first"
+    ours.reset(np.array([1]), np.array([9]))
+    np.testing.assert_array_equal(ours.step(np.array([1]), np.array([1]))[0].shape, (1, 2))
+    with pytest.raises(escalade.InputError, match="has no CartPole-v1"):
+        settle_backend(resolve("CartPole-v1", backend="mountain-car"))
