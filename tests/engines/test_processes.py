@@ -113,7 +113,7 @@ def test_workers_are_used_together(engine):
 
 def wait_ready(engine):
     while not all(worker.info for worker in engine._workers):
-        engine._hear({})
+        engine._listen()
     return True
 
 

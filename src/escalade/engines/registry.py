@@ -41,11 +41,13 @@ def start_engine(name: str, factory: Factory, workers: int, *, step_timeout: flo
             None waits for ever.
 
     Raises:
-        InputError: there is no such engine, or it misses a package.
+        InputError: there is no such engine, it misses a package, or it cannot keep a step timeout.
     """
     if name not in ENGINES:
         raise InputError(f"engine {name!r} must be one of {', '.join(ENGINES)}{nearest(name, ENGINES)}")
     if workers == 0:
+        if step_timeout is not None:
+            raise InputError("step_timeout needs worker processes: with workers=0, nobody could end a step")
         return InProcessEngine(factory)
     start = importlib.import_module(ENGINES[name].module).start
     engine: Engine = start(factory, EngineOptions(workers, step_timeout))
