@@ -97,9 +97,9 @@ CASES = {
     "lander": {"env": "LunarLander-v3"},
     "cheetah": {"env": "HalfCheetah-v5"},
     "walker": {"env": "BipedalWalker-v3"},
-    "cartpole-pool": {"env": "CartPole-v1", "backend": "envpool"},
-    "lander-pool": {"env": "LunarLander-v3", "backend": "envpool"},
-    "cheetah-pool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
+    "cartpole-envpool": {"env": "CartPole-v1", "backend": "envpool"},
+    "lander-envpool": {"env": "LunarLander-v3", "backend": "envpool"},
+    "cheetah-envpool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
 }
 
 
