@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from escalade.config.names import flag
 from escalade.config.options import Config
 from escalade.engines import Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
@@ -99,13 +98,13 @@ def bench(
     training has. A turn of training is at least one generation, policy update included.
     """
     if not seconds > 0 or rounds < 1:
-        raise InputError("--turn-seconds must be above 0 and --rounds at least 1")
+        raise InputError("`seconds` must be above 0 and `rounds` at least 1")
     for name in ("min_episodes", "min_env_steps", "cutoff"):
         if getattr(config, name) is not None:
-            raise InputError(f"{flag(name)} is not measured by bench: leave it out")
+            raise InputError(f"`{name}` is not measured by bench: leave it out")
     workers = config.worker_count
     if workers == 0:
-        raise InputError("--workers 0: bench measures worker processes, so use at least 1")
+        raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts = make_parts(config)
     parts.environment = settle_backend(parts.environment)
     training = parts.start_engine(config)

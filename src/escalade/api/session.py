@@ -15,7 +15,7 @@ from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
-from escalade.config.options import Config
+from escalade.config.options import RESUMABLE, Config
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
@@ -32,19 +32,6 @@ from escalade.storage.tensors import State, Tensors, read
 from escalade.support.exact import one_thread
 from escalade.training.parts import Parts, find_environment, make_parts, make_policy
 from escalade.training.trainer import Callback, Trainer, config_of, fixed_of, reopen
-
-RESUMABLE = (
-    "generations",
-    "env_steps",
-    "seconds",
-    "target_return",
-    "workers",
-    "engine",
-    "eval_episodes",
-    "eval_every",
-    "snapshot_every",
-)
-"""Options that may change when a run is resumed; none of them moves the centre."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +127,7 @@ def resume(
     for name in values:
         if name not in RESUMABLE:
             raise InputError(
-                f"--{name.replace('_', '-')} cannot change in a resumed run: only "
-                f"{', '.join('--' + n.replace('_', '-') for n in RESUMABLE)} can"
+                f"`{name}` cannot change in a resumed run: only {', '.join(f'`{n}`' for n in RESUMABLE)} can"
             )
     if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
         config = read_config(folder).replace(**values)
@@ -149,7 +135,8 @@ def resume(
         warm_up_for(config)
         with one_thread():
             return _run(config, make_parts(config, network), folder, listeners)
-    tensors, state, problems = folder.checkpoints.load_latest()
+    loaded = folder.checkpoints.load_latest(lambda content: content)
+    (tensors, state), problems = loaded.checkpoint, loaded.problems
     saved = _Saved.of(tensors, state, network)
     config = saved.config.replace(**values, run_dir=str(folder.path))
     if config.target_return != saved.config.target_return:
@@ -177,7 +164,7 @@ def evaluate(
     uses); ``checkpoint`` is ``latest``, ``best`` or a generation; ``backend`` may differ from training's.
     """
     if episodes < 1:
-        raise InputError(f"--episodes {episodes} must be at least 1")
+        raise InputError(f"`episodes` {episodes} must be at least 1")
     saved = _load(RunFolder.open(run), str(checkpoint), network)
     changes = {"workers": workers} if workers is not None else {}
     config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
@@ -256,7 +243,7 @@ def _run(
         if parts.environment.max_episode_steps is None:
             _note(
                 told,
-                f"{config.env} has no limit of steps: --max-episode-steps ends what never ends by itself",
+                f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself",
             )
         trainer = Trainer(config, parts, engine, folder, told, listeners.callbacks)
         if saved:
@@ -320,14 +307,14 @@ def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> _Sav
     """A checkpoint: ``latest``, ``best`` or a generation."""
     checkpoints = folder.checkpoints
     if checkpoint == "best":
-        config = _Saved.of(*checkpoints.load_latest()[:2], network).config
+        config = _Saved.of(*checkpoints.load_latest(lambda content: content).checkpoint, network).config
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
         return _Saved(config, to_vector(policy.network), policy.normalization, frozen_state(policy.network))
     if checkpoint == "latest":
-        return _Saved.of(*checkpoints.load_latest()[:2], network)
+        return _Saved.of(*checkpoints.load_latest(lambda content: content).checkpoint, network)
     if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
         return _Saved.of(*read(checkpoints.path(int(checkpoint))), network)
     there = ", ".join(map(str, checkpoints.generations()))
-    raise InputError(f"--checkpoint {checkpoint!r} must be best, latest or one of the generations {there}")
+    raise InputError(f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}")

@@ -154,7 +154,7 @@ class ProcessEngine:
         if self._deaths >= _MOST_DEATHS:
             raise EngineFailure(
                 f"workers died {self._deaths} times in a row without finishing anything "
-                f"(the last {_how(code)}): run with --workers 0 to see why"
+                f"(the last {_how(code)}): run with `workers=0` to see why"
             )
         self._workers[self._workers.index(worker)] = replacement = _Worker(self._factory)
         if self._jobs:

@@ -39,7 +39,7 @@ class ActionMap:
             raise InputError(f"action map {self.bounding!r} must be clip, rescale or tanh")
         if self.head != "plain":
             if not isinstance(self.space, spaces.Box):
-                raise InputError(f"head {self.head!r} needs a Box action space; use --head plain")
+                raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain`")
             self._bin_values(self.space)
 
     @property

@@ -137,7 +137,7 @@ def resolve(
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (TypeError, ValueError, AssertionError) as problem:
         if kwargs:
-            raise InputError(f"--env-kwargs {kwargs} do not fit {env_id}: {problem}") from problem
+            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem

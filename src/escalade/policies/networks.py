@@ -180,15 +180,15 @@ def _standard(activation: nn.Module) -> bool:
 
 def _from_factory(policy: str, inputs: int, outputs: int) -> nn.Module:
     module, _, name = policy.partition(":")
-    factory = getattr(import_named(module, f"--policy {policy}"), name, None)
+    factory = getattr(import_named(module, f"`policy` {policy}"), name, None)
     if not callable(factory):
-        raise InputError(f"--policy {policy}: module {module!r} has no function {name!r}")
+        raise InputError(f"`policy` {policy}: module {module!r} has no function {name!r}")
     try:
         network = factory(inputs, outputs)
     except Exception as problem:  # whatever the user's code raises
         raise InputError(
-            f"--policy {policy}: {name}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
+            f"`policy` {policy}: {name}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
         ) from problem
     if not isinstance(network, nn.Module):
-        raise InputError(f"--policy {policy} made a {type(network).__name__}, not an nn.Module")
+        raise InputError(f"`policy` {policy} made a {type(network).__name__}, not an nn.Module")
     return network.eval()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,16 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import describe, flatten, observation_size, restore
+from escalade.envs.spaces import describe, flatten, observation_size
 from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import Normalization, normalize
+from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile
 from escalade.policies.torch_network import TorchNetwork
-from escalade.storage.tensors import read, under, write
+from escalade.storage.files import AnyPath
+from escalade.storage.tensors import write
 
-_KIND = "escalade-policy-1"
-_INVERSE_STD = "observation_scale"  # the tensor's name in files
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
@@ -100,7 +101,7 @@ class Policy(nn.Module):
         action = self._map(raw)[0]
         return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: AnyPath) -> None:
         """Write the policy to one safetensors file.
 
         Raises:
@@ -109,9 +110,9 @@ class Policy(nn.Module):
         state_dict = self.network.state_dict()
         tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
         tensors["observation_mean"] = self.observation_mean.numpy()
-        tensors[_INVERSE_STD] = self.observation_inverse_std.numpy()
+        tensors[INVERSE_STD] = self.observation_inverse_std.numpy()
         state = {
-            "kind": _KIND,
+            "kind": KIND,
             "env": self.env_id,
             "observation_space": describe(self.observation_space),
             "action_space": describe(self.actions.space),
@@ -123,7 +124,7 @@ class Policy(nn.Module):
         write(Path(path), tensors, state)
 
 
-def load(path: str | Path, network: nn.Module | None = None) -> Policy:
+def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     """Read a policy from a run folder or from its ``policy.safetensors``.
 
     ``network`` is needed for policies trained from a module of the user's: no code is read from
@@ -135,27 +136,26 @@ def load(path: str | Path, network: nn.Module | None = None) -> Policy:
     file = Path(path)
     if file.is_dir():
         file = file / "policy.safetensors"
-    tensors, state = read(file)
-    if state.get("kind") != _KIND:
-        raise InputError(f"{file} is not a policy that Escalade saved")
-    space = restore(state["observation_space"])
-    actions = ActionMap(restore(state["action_space"]), state["action_map"], state["head"])
-    architecture = state["architecture"]
+    saved = PolicyFile.read(file)
+    architecture = {} if saved.architecture is None else asdict(saved.architecture)
     if network is None:
         if not architecture:
             raise InputError(
                 f"{file} holds a module of your own: pass one like it as load(path, network=...)"
             )
-        network = build(inputs=observation_size(space), outputs=actions.outputs, **architecture)
-    policy = Policy(network, space, actions, env_id=state["env"], architecture=architecture)
-    weights = {name: torch.from_numpy(value) for name, value in under("network.", tensors).items()}
+        inputs, outputs = observation_size(saved.observation_space), saved.actions.outputs
+        network = build(inputs=inputs, outputs=outputs, **architecture)
+    policy = Policy(
+        network, saved.observation_space, saved.actions, env_id=saved.env, architecture=architecture
+    )
+    weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:
         policy.network.load_state_dict(weights)
     except RuntimeError as problem:
         raise InputError(f"the network does not fit {file}: {problem}") from None
-    policy.normalized = bool(state["normalized"])
-    policy.observation_mean.copy_(torch.from_numpy(tensors["observation_mean"]))
-    policy.observation_inverse_std.copy_(torch.from_numpy(tensors[_INVERSE_STD]))
+    policy.normalized = saved.normalized
+    policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
+    policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_inverse_std))
     return policy.eval()
 
 

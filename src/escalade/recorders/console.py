@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from escalade.recorders.row import Recorder, Row
+from escalade.support.output import printing
 
 _PLAIN_SECONDS = 2.0
 _LIVE_SECONDS = 0.2
@@ -79,10 +80,12 @@ class PlainConsole:
         self._print(text)
 
     def close(self) -> None:
-        self._stream.flush()
+        with printing():
+            self._stream.flush()
 
     def _print(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        with printing():
+            print(text, file=self._stream, flush=True)
 
 
 class LiveConsole:

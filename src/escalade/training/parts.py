@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from escalade.config.names import flag
 from escalade.config.options import OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
@@ -59,7 +58,7 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     actions = ActionMap(environment.action_space, config.action_map, config.head)
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
-            raise InputError(f"{flag(name)} does nothing without continuous actions: leave it out")
+            raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
