@@ -7,6 +7,7 @@ from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
+    from escalade.api.check import check
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.session import Run, evaluate, render, resume, train
     from escalade.policies.policy import Policy, load
@@ -19,6 +20,7 @@ __getattr__ = lazy_names(
         "Evolution": "escalade.training.evolve_records",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.session",
+        "check": "escalade.api.check",
         "evaluate": "escalade.api.session",
         "evolve": "escalade.api.evolve",
         "load": "escalade.policies.policy",
@@ -41,6 +43,7 @@ __all__ = [
     "Policy",
     "Run",
     "StorageFailure",
+    "check",
     "evaluate",
     "evolve",
     "load",
