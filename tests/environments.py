@@ -249,18 +249,7 @@ class Unseeded(Walk):
         return super().step(action)
 
 
-for _class in (
-    Clock,
-    Same,
-    Remembers,
-    Unseeded,
-    Tiny,
-    Walk,
-    Raises,
-    Fragile,
-    Blocks,
-    Diverges,
-    Particular,
-    Pays,
-):
+_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded]
+for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -65,7 +65,7 @@ def test_what_is_doubtful_is_warned_of(env, options, name, said):
 
 
 def test_options_are_heeded():
-    report, finding = found(
+    _, finding = found(
         "tests.environments:Walk-v0", "steps", env_kwargs={"end": "never"}, max_episode_steps=9
     )
     assert "of 9 to 9 steps" in finding.detail

@@ -41,6 +41,13 @@ class Feed:
         assert item not in self.results
         self.results[item] = result
 
+    def put_many(self, items, rows):
+        for item, row in zip(items.tolist(), rows, strict=True):
+            self.put(item, row)
+
+    def alive(self):
+        pass
+
 
 class Batched(nn.Module):
     """Goes through torch.func, and has what could leak from one member to another."""
@@ -90,9 +97,9 @@ CASES = {
     "lander": {"env": "LunarLander-v3"},
     "cheetah": {"env": "HalfCheetah-v5"},
     "walker": {"env": "BipedalWalker-v3"},
-    "cartpole-pool": {"env": "CartPole-v1", "backend": "envpool"},
-    "lander-pool": {"env": "LunarLander-v3", "backend": "envpool"},
-    "cheetah-pool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
+    "cartpole-envpool": {"env": "CartPole-v1", "backend": "envpool"},
+    "lander-envpool": {"env": "LunarLander-v3", "backend": "envpool"},
+    "cheetah-envpool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
 }
 
 

@@ -219,7 +219,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
     return rate, Finding("speed", "ok", f"{rate:,.0f} steps/s in one process on {environment.backend}")
 
 
-def _said(problem: Exception) -> str:
+def _said(problem: Exception | str) -> str:
     text = " ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: ")
     return (
         text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -166,9 +168,19 @@ def needs_fresh(spec: EnvSpec) -> bool:
 def headless() -> None:
     """Let environments draw where there is no display."""
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        os.environ.setdefault("MUJOCO_GL", "egl")
+        if _has_egl():
+            os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+
+def _has_egl() -> bool:
+    """Whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            ctypes.CDLL("libEGL.so.1")
+            return True
+    return False
 
 
 def _find(env_id: str) -> EnvSpec:

@@ -115,6 +115,7 @@ class Rollouts:
                     return
             if self._step(feed) and self.vector.refills:
                 until_look = 0
+            feed.alive()
 
     def close(self) -> None:
         """Close the environments."""
@@ -198,8 +199,7 @@ class Rollouts:
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
         self._alive[rows] = False
         self._running -= len(rows)
-        for row, result in zip(rows.tolist(), self._results(rows), strict=True):
-            feed.put(int(self._item[row]), result)
+        feed.put_many(self._item[rows], self._results(rows))
 
     def _results(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """What :meth:`Episodes.of` unpacks, one row for each ended episode."""
