@@ -21,7 +21,7 @@ from escalade.config.files import new_folder, read_config
 from escalade.config.options import Config
 from escalade.perturbation import Stream
 from escalade.recorders import COLUMNS
-from escalade.rollout.episodes import Job
+from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies.registry import STRATEGIES
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
@@ -239,7 +239,7 @@ def test_a_sequential_with_a_forward_of_its_own_acts_as_it_trained(tmp_path):
     env = gymnasium.make("CartPole-v1")
     returns = []
     trained = escalade.evaluate(tmp_path / "r", episodes=3, workers=0, backend="gymnasium", seed=7)
-    job = Job(7, 0, evaluations=3, evaluation_stream=Stream.FRESH_EVALUATION)
+    job = EpisodeJob(7, 0, evaluations=3, evaluation_stream=Stream.FRESH_EVALUATION)
     for seed in job.episode_seeds(np.arange(3)):
         seen, _ = env.reset(seed=int(seed))
         total, ended = 0.0, False

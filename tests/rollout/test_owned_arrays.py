@@ -11,7 +11,7 @@ from escalade.envs import ActionMap, resolve
 from escalade.perturbation import GaussianPopulation, NoiseTable
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization
-from escalade.rollout.episodes import Job
+from escalade.rollout.episodes import EpisodeJob
 from escalade.rollout.rollouts import RolloutSetup
 
 TABLE = NoiseTable(3, 2**12)
@@ -94,7 +94,7 @@ def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding,
     module = nn.Sequential(module, nn.Identity()) if general else module
     network = batched_network(module)
     population = GaussianPopulation(to_vector(module), 0.5, 3, 4, MEMBERS, TABLE.size)
-    job = Job(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
+    job = EpisodeJob(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
     # Registered environments come in wrappers that pass arrays on as they are.
     environment = resolve(f"{__name__}:Keeper-v0", {"action": action}, "gymnasium")
     rollouts = RolloutSetup(environment, network, actions, TABLE)()
