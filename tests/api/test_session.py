@@ -150,7 +150,7 @@ def test_diverging_members_are_reported_and_do_not_poison_the_centre(tmp_path, c
     options = TINY | {"population": 20, "verbose": True}
     run = escalade.train("tests.environments:Diverges-v0", run_dir=str(tmp_path / "r"), **options)
     said = capsys.readouterr().out
-    assert "returned nan (episode seed" in said
+    assert ") returned nan" in said
     assert all(torch.isfinite(p).all() for p in run.policy.network.parameters())
     assert torch.isfinite(run.policy.observation_mean).all()
 
@@ -311,7 +311,8 @@ def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
 
 
 def test_a_film_shows_the_last_policy_where_that_is_the_best(tmp_path):
-    options = TINY | {"eval_every": 50, "generations": 12, "population": 32, "lr": 0.1, "sigma": 0.1}
+    learns = {"generations": 12, "population": 32, "lr": 0.1, "sigma": 0.1, "seed": 1}
+    options = TINY | learns | {"eval_every": 50}
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
     assert run.summary["eval_return_mean"] > run.summary["best_eval_return"]
     last = escalade.render(tmp_path / "r", tmp_path / "a.gif", checkpoint="latest", max_steps=30)

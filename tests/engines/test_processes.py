@@ -9,7 +9,7 @@ import pytest
 from tests.commands import wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
-from escalade.engines import InProcessEngine, start_engine
+from escalade.engines import InProcessEngine
 from escalade.engines.processes import ProcessEngine
 
 
@@ -113,7 +113,7 @@ def test_workers_are_used_together(engine):
 
 def wait_ready(engine):
     while not all(worker.info for worker in engine._workers):
-        engine._hear({})
+        engine._listen()
     return True
 
 
@@ -135,7 +135,7 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
 
 
 def test_items_that_always_kill_their_worker_raise(engine):
-    with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*--workers 0"):
+    with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*`workers` 0"):
         engine.run(("die", 0), 1)
 
 
@@ -231,9 +231,3 @@ def kill(pid, kills):
     except ProcessLookupError:  # it was replaced meanwhile
         return
     kills.append(pid)
-
-
-def test_engines_have_names():
-    assert isinstance(start_engine("local", Squares, 0), InProcessEngine)
-    with pytest.raises(InputError, match="'slurm' must be local"):
-        start_engine("slurm", Squares, 2)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.config.names import flag
 from escalade.config.options import OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
@@ -35,9 +34,9 @@ class Parts:
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(
-            self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
+            self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
         )
-        return start_engine(config.engine, setup, config.worker_count)
+        return start_engine(config.engine, setup, config.worker_count, step_timeout=config.step_timeout)
 
 
 def find_environment(config: Config) -> Environment:
@@ -54,7 +53,7 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     actions = ActionMap(environment.action_space, config.action_map, config.head)
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
-            raise InputError(f"{flag(name)} does nothing without continuous actions: leave it out")
+            raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}

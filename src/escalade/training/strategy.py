@@ -18,7 +18,7 @@ StrategyFactory = Callable[..., Strategy]
 _ALWAYS = ("population", "sigma", "seed", "direction")
 
 
-def make_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
+def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
     """The strategy with its centre at ``start``; options that are None are left to its own defaults.
 
     What a ``functools.partial`` fixes stays as it is.
