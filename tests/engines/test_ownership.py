@@ -87,10 +87,10 @@ def test_a_process_that_may_have_no_workers_says_so(method, daemon, who, tmp_pat
     context = multiprocessing.get_context(method)
     kind, text = answer(context, partial(train, tmp_path / "child"), daemon)
     assert kind == "InputError"
-    assert text == f"{who} cannot start worker processes: use `workers` 0"
+    assert text == f"{who} cannot start worker processes: use `workers=0`"
 
 
 def test_work_that_cannot_be_sent_says_what_to_do_instead(tmp_path):
-    said = r"cannot be sent to worker processes .*use `workers` 0 or `engine` threads"
+    said = r"cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
     with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
         ProcessEngine(lambda: file, 1)
