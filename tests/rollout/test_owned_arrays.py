@@ -112,12 +112,6 @@ def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding,
         def alive(self):
             pass
 
-        def put_many(self, items, rows):
-            self.results.update(zip(items.tolist(), rows, strict=True))
-
-        def alive(self):
-            pass
-
     feed = Feed()
     rollouts.begin(job)
     rollouts.run(feed)

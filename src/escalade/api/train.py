@@ -19,7 +19,8 @@ from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.networks import load_frozen_state
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, ProgressFile, Recorder, make_console
+from escalade.recorders import Goals, Recorder
+from escalade.recorders.registry import Recorded, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
@@ -46,7 +47,7 @@ class _Listeners:
     """Who watches a run."""
 
     verbose: bool
-    recorders: Sequence[Recorder]
+    recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
 
 
@@ -56,7 +57,7 @@ def train(
     network: nn.Module | None = None,
     preset: str | None = "auto",
     verbose: bool = True,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[str | Recorder] = (),
     callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> Run:
@@ -69,7 +70,9 @@ def train(
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
             defaults; options win over it.
         verbose: whether to print how the run goes.
-        recorders: what is given every row and note; see :class:`escalade.recorders.Recorder`.
+        recorders: what is given every row and note: names of
+            :data:`escalade.recorders.registry.RECORDERS`, or objects with the methods of
+            :class:`escalade.recorders.Recorder`.
         callbacks: called after every generation with a :class:`escalade.training.loop.View`; one that
             returns True stops the run.
         **options: fields of :class:`escalade.config.options.Config`.
@@ -89,7 +92,7 @@ def train_config(
     *,
     network: nn.Module | None = None,
     verbose: bool = True,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[str | Recorder] = (),
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
@@ -107,7 +110,7 @@ def resume(
     *,
     network: nn.Module | None = None,
     verbose: bool = True,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[str | Recorder] = (),
     callbacks: Sequence[Callback] = (),
     **changes: Any,
 ) -> Run:
@@ -180,9 +183,9 @@ def _run(
         if checkpoint is not None:
             lost = rewind_folder(folder, checkpoint)
             write_config(folder, config)
-        recorders += [ProgressFile(folder.progress), *listeners.recorders]
-        if listeners.verbose:
-            recorders.append(make_console(_goals(config, parts)))
+        run = Recorded(folder, _goals(config, parts))
+        for which in ("csv", *listeners.recorders, *(["console"] if listeners.verbose else [])):
+            recorders.append(start_recorder(which, run))
         loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
         engine.on_note = loop.notes.say
         if parts.environment.max_episode_steps is None:
