@@ -9,7 +9,7 @@ import pytest
 from tests.commands import wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
-from escalade.engines import InProcessEngine, start_engine
+from escalade.engines import InProcessEngine
 from escalade.engines.processes import ProcessEngine
 
 
@@ -113,7 +113,7 @@ def test_workers_are_used_together(engine):
 
 def wait_ready(engine):
     while not all(worker.info for worker in engine._workers):
-        engine._hear({})
+        engine._listen()
     return True
 
 
@@ -231,9 +231,3 @@ def kill(pid, kills):
     except ProcessLookupError:  # it was replaced meanwhile
         return
     kills.append(pid)
-
-
-def test_engines_have_names():
-    assert isinstance(start_engine("local", Squares, 0), InProcessEngine)
-    with pytest.raises(InputError, match="'slurm' must be local"):
-        start_engine("slurm", Squares, 2)

@@ -39,6 +39,13 @@ class Feed:
         assert item not in self.results
         self.results[item] = result
 
+    def put_many(self, items, rows):
+        for item, row in zip(items.tolist(), rows, strict=True):
+            self.put(item, row)
+
+    def alive(self):
+        pass
+
 
 class Batched(nn.Module):
     """Goes through torch.func, and has what could leak from one member to another."""

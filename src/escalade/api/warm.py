@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from escalade.config.options import Config
-from escalade.engines.processes import warm_up
+from escalade.engines.fork_server import warm_up
 
 _ROLLOUTS = ["escalade.rollout.rollouts", "escalade.envs.gymnasium_backend"]
 

@@ -73,7 +73,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     episodes = whole("episodes", parsed.episodes, 100) or 100
     Config(env="any", **given)  # checks the values, before torch is imported
     warm_up_of(folder)
-    from escalade.api.session import evaluate
+    from escalade.api.evaluate import evaluate
 
     result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, **given)
     env = read_config(folder).env
@@ -99,7 +99,7 @@ def _render(parsed: argparse.Namespace) -> int:
     output = Path(parsed.output) if parsed.output else folder.path / "video.mp4"
     most = whole("max_steps", parsed.max_steps, None)
     Config(env="any", **given)  # checks the values, before torch is imported
-    from escalade.api.session import render
+    from escalade.api.evaluate import render
 
     total, steps = render(parsed.run, output, checkpoint=parsed.checkpoint or "best", max_steps=most, **given)
     say(f"{output}: {steps} steps, return {total:.1f}")

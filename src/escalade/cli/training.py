@@ -16,7 +16,7 @@ from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from escalade.api.session import Run
+    from escalade.api.train import Run
 
 INTERRUPTED = 130
 """Exit code of a run that was interrupted, after it was saved."""
@@ -86,7 +86,7 @@ def warm_up_of(folder: RunFolder) -> None:
 def _train(parsed: argparse.Namespace) -> int:
     config = config_typed(parsed)
     warm_up_for(config)
-    from escalade.api.session import train_config
+    from escalade.api.train import train_config
 
     return _report(train_config(config))
 
@@ -95,7 +95,7 @@ def _resume(parsed: argparse.Namespace) -> int:
     folder, changes = RunFolder.open(parsed.run), options_typed(parsed)
     Config(env="any", **changes)  # checks the values, before torch is imported
     warm_up_of(folder)
-    from escalade.api.session import resume
+    from escalade.api.train import resume
 
     return _report(resume(parsed.run, **changes))
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from escalade.engines.registry import ENGINES
 from escalade.errors import InputError, nearest
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.strategies.shaping import SHAPINGS
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def check(config: Config) -> None:
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
     _named("strategy", config.strategy, STRATEGIES)
+    _named("engine", config.engine, ENGINES)
     if config.shaping is not None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
@@ -58,7 +60,7 @@ def _check_strategy(config: Config) -> None:
             raise InputError(f"`{name}` does nothing with {config.strategy}: leave it out (for {takers})")
     if config.momentum != _default(config, "momentum") and config.optimizer not in ("sgd", "clipup"):
         raise InputError(f"`momentum` {config.momentum} needs `optimizer` sgd or clipup")
-    if named.pairs and config.population % 2:
+    if named.antithetic and config.population % 2:
         raise InputError(
             f"`population` {config.population} is odd, but {config.strategy} needs mirrored pairs: "
             f"use {config.population + 1}"

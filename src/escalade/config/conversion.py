@@ -81,6 +81,11 @@ def to_toml(config: Config) -> str:
     values = dict(vars(config))
     if _holds_null(config.env_kwargs):  # which TOML has not: the JSON text says it
         values["env_kwargs"] = json.dumps(config.env_kwargs)
+    return toml_text(values)
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """TOML of plain values; those that are None are left out."""
     lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
     return "\n".join(lines) + "\n"
 

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any, Literal
 
 from escalade.config.checks import check
+from escalade.engines.registry import ENGINES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
 
 
@@ -132,7 +133,12 @@ class Config:
     workers: int | None = _run(
         None, "worker processes; 0 runs everything in this one", unset="one a core", resumable=True
     )
-    engine: Literal["local"] = _run("local", "who runs the rollouts", resumable=True)
+    engine: str = _run(
+        "local",
+        f"who runs the rollouts: {', '.join(f'{name} ({e.summary})' for name, e in ENGINES.items())}",
+        choices=ENGINES,
+        resumable=True,
+    )
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
     )

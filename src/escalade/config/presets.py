@@ -8,7 +8,7 @@ from typing import Any
 
 from escalade.config.conversion import Values, from_values, parse_toml
 from escalade.errors import InputError, nearest
-from escalade.strategies.names import STRATEGY_OPTIONS
+from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
 _RESULT = ("solved", "seeds", "env_steps", "seconds")

@@ -1,5 +1,15 @@
-"""Who runs rollouts: in this process, or in supervised worker processes."""
+"""Who runs rollouts: this process, threads of it, or supervised worker processes."""
 
-from escalade.engines.base import Engine, Factory, Feed, InProcessEngine, Work, start_engine
+from escalade.engines.base import Engine, EngineOptions, Factory, Feed, InProcessEngine, Work
+from escalade.engines.registry import ENGINES, start_engine
 
-__all__ = ["Engine", "Factory", "Feed", "InProcessEngine", "Work", "start_engine"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "EngineOptions",
+    "Factory",
+    "Feed",
+    "InProcessEngine",
+    "Work",
+    "start_engine",
+]

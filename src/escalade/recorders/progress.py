@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 
 from escalade.errors import InputError
@@ -67,6 +68,25 @@ def read_progress(path: Path) -> dict[str, list[float]]:
         return {name: [float(row[name] or "nan") for row in rows] for name in COLUMNS}
     except (KeyError, ValueError, TypeError, csv.Error):
         raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a progress.csv, as they were recorded.
+
+    Raises:
+        InputError: there is none, or it is not one.
+    """
+    columns = read_progress(path)
+    return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
+
+
+def _row(numbers: dict[str, float]) -> Row:
+    values: dict[str, float | None] = {}
+    for column in fields(Row):
+        value, kind = numbers[column.name], str(column.type)
+        missing = "None" in kind and math.isnan(value)
+        values[column.name] = None if missing else int(value) if kind.startswith("int") else value
+    return Row(**values)  # type: ignore[arg-type]
 
 
 def _generation(line: str) -> float:

@@ -118,6 +118,7 @@ class Rollouts:
                     return
             if self._step(feed) and self.vector.refills:
                 until_look = 0
+            feed.alive()
 
     def close(self) -> None:
         """Close the environments."""
@@ -201,10 +202,10 @@ class Rollouts:
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
         self._alive[rows] = False
         self._running -= len(rows)
-        for row in rows.tolist():
-            moments = self._moments[:, row].reshape(-1)
-            result = np.concatenate([[self._return[row], self._length[row]], moments])
-            feed.put(int(self._item[row]), result)
+        columns = [self._return[rows, None], self._length[rows, None]]
+        if self.job.normalization is not None:
+            columns.append(self._moments[:, rows].transpose(1, 0, 2).reshape(len(rows), -1))
+        feed.put_many(self._item[rows], np.concatenate(columns, axis=1))
 
     def _pack(self) -> None:
         """Move running rows to the front, so that ended ones cost nothing any more."""

@@ -1,0 +1,73 @@
+"""Engines by name: one entry and one file each."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+import escalade
+from escalade import InputError
+from escalade.config.options import Config
+from escalade.engines import ENGINES, InProcessEngine, registry, start_engine
+from escalade.engines.processes import ProcessEngine
+from escalade.engines.threads import ThreadEngine
+
+
+class Doubles:
+    def info(self):
+        return {"slots": 2}
+
+    def begin(self, job):
+        self.job = job
+
+    def run(self, feed):
+        while items := feed.take(1, wait=True):
+            feed.put(items[0], 2 * items[0] + self.job)
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "kind"),
+    [
+        ("local", 0, InProcessEngine),
+        ("threads", 0, InProcessEngine),
+        ("local", 2, ProcessEngine),
+        ("threads", 2, ThreadEngine),
+    ],
+)
+def test_engines_have_names(name, workers, kind):
+    engine = start_engine(name, Doubles, workers)
+    try:
+        assert isinstance(engine, kind)
+        assert engine.run(1, 5) == [1, 3, 5, 7, 9]
+    finally:
+        engine.close()
+
+
+def test_an_unknown_engine_is_named_with_its_nearest():
+    with pytest.raises(InputError, match="engine 'slurm' must be one of local, threads"):
+        start_engine("slurm", Doubles, 2)
+    with pytest.raises(InputError, match="unknown --engine 'thread'; did you mean threads"):
+        Config(env="CartPole-v1", engine="thread")
+
+
+def test_a_new_engine_is_one_file_and_one_entry(monkeypatch):
+    module = ModuleType("an_engine_of_mine")
+    module.start = lambda factory, options: (InProcessEngine(factory), options.workers)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(ENGINES, "mine", registry.EngineEntry(module.__name__, "as a test"))
+    engine, workers = start_engine("mine", Doubles, 3)
+    assert engine.run(0, 2) == [0, 2]
+    assert workers == 3
+    assert Config(env="CartPole-v1", engine="mine").engine == "mine"
+
+
+def test_threads_train_to_the_same_bits(tmp_path):
+    small = {"preset": None, "population": 8, "hidden": [8], "generations": 2, "max_episode_steps": 30}
+    digests = set()
+    for engine, workers in (("threads", 2), ("local", 0)):
+        options = small | {"engine": engine, "workers": workers, "run_dir": str(tmp_path / engine)}
+        digests.add(escalade.train("CartPole-v1", verbose=False, **options).summary["params_sha256"])
+    assert len(digests) == 1
