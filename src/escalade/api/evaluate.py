@@ -15,7 +15,7 @@ from escalade.api.warm import warm_up_for
 from escalade.errors import InputError
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
-from escalade.policies.networks import fixed, set_fixed, to_vector
+from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.policy import load
 from escalade.rollout.episodes import Episodes, Job
 from escalade.storage.run_folder import RunFolder
@@ -114,7 +114,7 @@ def render(
     saved = _load(folder, str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = make_policy(saved.config, environment, network)
-    set_fixed(policy.network, saved.fixed)
+    load_frozen_state(policy.network, saved.fixed)
     policy.set(saved.center, saved.normalization)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
@@ -133,7 +133,9 @@ def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> Save
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
-        return SavedPolicy(config, to_vector(policy.network), policy.normalization, fixed(policy.network))
+        return SavedPolicy(
+            config, to_vector(policy.network), policy.normalization, frozen_state(policy.network)
+        )
     number = int(checkpoint) if checkpoint.isascii() and checkpoint.isdecimal() else None
     if number in checkpoints.generations():
         return checkpoints.load(number, check)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -154,8 +153,7 @@ def evolve(
     with one_thread():
         running = _start(setup, engine, workers)
         try:
-            with nullcontext() if plan.folder is None else plan.folder.locked():
-                return run_plan(module, setup, made, running, plan)
+            return run_plan(module, setup, made, running, plan)
         finally:
             running.close()
 

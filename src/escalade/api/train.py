@@ -95,7 +95,7 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
-    warm_up_for(config)
+    warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
         config = _with_backend(config, parts)
@@ -115,7 +115,7 @@ def resume(
 ) -> Run:
     """Go on with a run from its latest whole checkpoint, bit for bit.
 
-    Budgets, evaluation, workers and engine may change; see :data:`RESUMABLE`.
+    Budgets, evaluation, workers and engine may change; see :data:`escalade.config.options.RESUMABLE`.
 
     Raises:
         InputError: there is no run or no whole checkpoint, or an option may not change.
@@ -123,16 +123,18 @@ def resume(
     folder = folder_of(run)
     listeners = _Listeners(verbose, recorders, callbacks)
     values = _resumable(changes)
-    with folder.locked(), one_thread():
+    with folder.locked():
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**values)
             folder.forget_after(0)
-            warm_up_for(config)
-            return _run(config, make_parts(config, network), folder, listeners)
-        ready = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
-        config = ready.checkpoint.config.replace(run_dir=str(folder.path))
-        loaded = Loaded(ready.checkpoint.checkpoint, ready.problems)
-        return _run(config, ready.checkpoint.parts, folder, listeners, loaded)
+            warm_up_for(config, network)
+            with one_thread():
+                return _run(config, make_parts(config, network), folder, listeners)
+        with one_thread():
+            found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
+            ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
+            config = ready.config.replace(run_dir=str(folder.path))
+            return _run(config, ready.parts, folder, listeners, loaded)
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class _Ready:
         """
         saved = SavedPolicy.of(content, network)
         config = saved.config.replace(**changes)
-        warm_up_for(config)
+        warm_up_for(config, network)
         parts = make_parts(config, network)
         checkpoint = check_run(content, saved, parts)
         moved = config.target_return != saved.config.target_return
@@ -203,6 +205,7 @@ def _run(
         for wanted in ("csv", *listeners.recorders, *(("console",) if listeners.verbose else ())):
             recorders.append(start_recorder(wanted, recorded))
         loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
+        engine.on_note = loop.notes.say
         if parts.environment.max_episode_steps is None:
             loop.notes.say(
                 f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"

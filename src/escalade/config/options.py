@@ -133,10 +133,11 @@ class Config:
     workers: int | None = _run(
         None, "worker processes; 0 runs everything in this one", unset="one a core", resumable=True
     )
-    engine: str = _run(
-        "local",
-        f"who runs the rollouts: {', '.join(f'{name} ({e.summary})' for name, e in ENGINES.items())}",
-        choices=ENGINES,
+    engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
+    step_timeout: float | None = _run(
+        None,
+        "replace a worker that gives no sign of life for this many seconds, and run its episodes again",
+        unset="wait for ever",
         resumable=True,
     )
     snapshot_every: int = _run(

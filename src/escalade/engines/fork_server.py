@@ -26,7 +26,7 @@ from escalade.errors import InputError
 _SERVER = "escalade.engines.server"
 _FOLDER = "ESCALADE_SERVER_FOLDER"
 _ALWAYS = [_SERVER, "escalade.engines.worker", __name__]
-_REFUSED = "cannot start worker processes: use workers=0"
+_REFUSED = "cannot start worker processes: use `workers` 0"
 
 _lock = threading.RLock()
 _preloaded: list[str] = []

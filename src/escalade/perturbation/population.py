@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.perturbation.address import Stream, hash64
+from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:
     import torch
@@ -194,10 +195,7 @@ def weighted_square_sum(
 
 
 def _as_tensor(noise: Vector) -> torch.Tensor:
-    import warnings
-
     import torch
 
-    with warnings.catch_warnings():  # the table is read-only; nothing here writes to it
-        warnings.simplefilter("ignore", UserWarning)
+    with without_warnings():  # the table is read-only; nothing here writes to it
         return torch.from_numpy(noise)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from multiprocessing import reduction
@@ -74,7 +75,7 @@ def _attach(fd: Any, size: int) -> NoiseTable:
 
 
 def _anonymous_file(length: int) -> int:
-    if hasattr(os, "memfd_create"):
+    if sys.platform == "linux":
         fd = os.memfd_create("escalade-noise", os.MFD_CLOEXEC)
     else:  # no memfd outside Linux: a file without a name serves as well
         with tempfile.TemporaryFile() as file:

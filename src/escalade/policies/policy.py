@@ -14,13 +14,15 @@ from torch import Tensor, nn
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import describe, flatten, observation_size
 from escalade.errors import InputError
-from escalade.policies.networks import build, from_vector, shape
-from escalade.policies.normalizer import CLIP, Normalization
+from escalade.policies.layout import on_cpu
+from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
+from escalade.policies.normalizer import Normalization, normalize
 from escalade.policies.policy_file import KIND, PolicyFile
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.files import AnyPath
 from escalade.storage.tensors import write
 
+_INVERSE_STD = "observation_scale"  # the tensor's name in files
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
@@ -29,7 +31,8 @@ class Policy(nn.Module):
 
     ``network`` is an nn.Module from flattened observations (batch, inputs) to raw outputs
     (batch, outputs). ``architecture`` is how :func:`escalade.policies.networks.build` makes it
-    again, or empty for a module of the user's.
+    again, or empty for a module of the user's. A network on another device than the CPU is left as it
+    is: the policy holds a copy of it on the CPU, where rollouts run.
     """
 
     def __init__(
@@ -42,7 +45,9 @@ class Policy(nn.Module):
         architecture: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.network = network
+        layout_of(network)  # refuses what cannot evolve, before anything is copied
+        self.network = on_cpu(network)
+        frozen_state(self.network)  # refuses what could not be saved
         self.observation_space = observation_space
         self.actions = actions
         self.env_id = env_id
@@ -50,16 +55,16 @@ class Policy(nn.Module):
         size = observation_size(observation_space)
         self.normalized = False
         self.observation_mean: Tensor
-        self.observation_scale: Tensor
+        self.observation_inverse_std: Tensor
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
-        self.register_buffer("observation_scale", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
-        self.shape = shape(network)
-        if isinstance(self.shape, TorchNetwork):
-            self.shape.check(size, actions.outputs)
-        elif (self.shape.layers[0].inputs, self.shape.outputs) != (size, actions.outputs):
+        self.batched = batched_network(self.network)
+        if isinstance(self.batched, TorchNetwork):
+            self.batched.check(size, actions.outputs)
+        elif (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
             raise InputError(
-                f"policy takes {self.shape.layers[0].inputs} and gives {self.shape.outputs} numbers, but "
+                f"policy takes {self.batched.inputs} and gives {self.batched.outputs} numbers, but "
                 f"the environment needs {size} and {actions.outputs}"
             )
 
@@ -69,20 +74,23 @@ class Policy(nn.Module):
         self.normalized = normalization is not None
         if normalization is not None:
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
-            self.observation_scale.copy_(torch.from_numpy(normalization.scale))
+            self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
     @property
     def normalization(self) -> Normalization | None:
         """What observations are normalised by; None when they are not."""
         if not self.normalized:
             return None
-        return Normalization(self.observation_mean.numpy(), self.observation_scale.numpy())
+        return Normalization(
+            self.observation_mean.numpy().copy(), self.observation_inverse_std.numpy().copy()
+        )
 
     def forward(self, observations: Tensor) -> Tensor:
         """Raw outputs (batch, outputs) for flattened observations (batch, inputs)."""
         if self.normalized:
-            centered = (observations.double() - self.observation_mean) * self.observation_scale
-            observations = centered.clamp(-CLIP, CLIP)
+            observations = normalize(
+                observations.double(), self.observation_mean, self.observation_inverse_std
+            )
         outputs: Tensor = self.network(observations.float())
         return outputs
 
@@ -100,9 +108,10 @@ class Policy(nn.Module):
         Raises:
             StorageFailure: the disk is full or the folder cannot be written.
         """
-        tensors = {f"network.{name}": value.numpy() for name, value in self.network.state_dict().items()}
+        state_dict = self.network.state_dict()
+        tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
         tensors["observation_mean"] = self.observation_mean.numpy()
-        tensors["observation_scale"] = self.observation_scale.numpy()
+        tensors[_INVERSE_STD] = self.observation_inverse_std.numpy()
         state = {
             "kind": KIND,
             "env": self.env_id,
@@ -147,7 +156,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         raise InputError(f"the network does not fit {file}: {problem}") from None
     policy.normalized = saved.normalized
     policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
-    policy.observation_scale.copy_(torch.from_numpy(saved.observation_scale))
+    policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_scale))
     return policy.eval()
 
 

@@ -96,9 +96,10 @@ class Episodes:
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     moments: NDArray[np.float64]
-    """Sums of (observation - mean of the frozen normaliser) and of its square, shape (n, 2, size).
+    """Each episode's mean observation, and the sum of squared deviations from it: shape (n, 2, size).
 
-    Without a normaliser, size is 0."""
+    They are those of the episode alone. Without normalisation, nobody needs them: size is 0.
+    """
 
     @classmethod
     def of(cls, results: Any) -> Episodes:

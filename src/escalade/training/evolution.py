@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
@@ -98,34 +99,47 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
         InputError: the folder's run is another one.
         EnvironmentFailure: fitness raised, or did not return a number.
     """
-    history = _History()
-    recorders: list[Recorder] = [history]
-    try:
-        folder, loaded, lost = plan.folder, _checkpoint(plan, strategy), 0
-        if folder is not None:
-            if loaded is None:
-                folder.write_config(toml_text({"run": "evolve", **plan.facts}))
-            else:
-                lost = rewind_folder(folder, loaded.checkpoint)
-                history.rows += read_rows(folder.progress)
-            recorders.append(ProgressFile(folder.progress))
-        recorders += plan.recorders
-        if plan.verbose:
-            recorders.append(make_console(_goals(module, strategy, plan), every_evaluation=False))
-        loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
-        if folder is not None and loaded is not None:
-            go_on(loop, folder, loaded, lost)
-        what = {"module": type(module).__name__, "strategy": plan.facts["strategy"], "seed": strategy.seed}
+    with nullcontext() if plan.folder is None else plan.folder.locked():
+        recorders: list[Recorder] = []
         try:
-            summary = run_in_folder(loop, folder, what, {"engine": plan.engine, "workers": plan.workers})
+            return _run(module, setup, strategy, engine, plan, recorders)
         finally:
-            setup.layout.writer(module)(loop.center)
+            for recorder in recorders:
+                recorder.close()
+
+
+def _run(
+    module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan, recorders: list[Recorder]
+) -> Evolution[M]:
+    history, folder, loaded = _History(), plan.folder, _checkpoint(plan, strategy)
+    recorders.append(history)
+    lost = 0 if folder is None else _prepare(folder, loaded, plan, history)
+    if folder is not None:
+        recorders.append(ProgressFile(folder.progress))
+    recorders += plan.recorders
+    if plan.verbose:
+        recorders.append(make_console(_goals(module, strategy, plan), every_evaluation=False))
+    loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
+    if folder is not None and loaded is not None:
+        go_on(loop, folder, loaded, lost)
+    what = {"module": type(module).__name__, "strategy": plan.facts["strategy"], "seed": strategy.seed}
+    try:
+        summary = run_in_folder(loop, folder, what, {"engine": plan.engine, "workers": plan.workers})
     finally:
-        for recorder in recorders:
-            recorder.close()
+        setup.layout.writer(module)(loop.center)
     if folder is not None:
         draw_curve(folder, summary, f"{type(module).__name__}: {plan.facts['strategy']}")
     return _result(module, loop, objective, summary, folder, history)
+
+
+def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, history: _History) -> int:
+    """Make the folder that of a new run, or of the checkpoint; how many generations that takes back."""
+    if loaded is None:
+        folder.write_config(toml_text({"run": "evolve", **plan.facts}))
+        return 0
+    lost = rewind_folder(folder, loaded.checkpoint)
+    history.rows += read_rows(folder.progress)
+    return lost
 
 
 def _loop(

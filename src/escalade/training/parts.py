@@ -34,9 +34,9 @@ class Parts:
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(
-            self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
+            self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
         )
-        return start_engine(config.engine, setup, config.worker_count)
+        return start_engine(config.engine, setup, config.worker_count, step_timeout=config.step_timeout)
 
 
 def find_environment(config: Config) -> Environment:

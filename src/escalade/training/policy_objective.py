@@ -12,7 +12,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.perturbation import Stream
-from escalade.policies.networks import fixed
+from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
 from escalade.rollout import cutoff
@@ -90,7 +90,7 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, and move the cap."""
         job, trained = outcome.details
         if job.normalization is not None:
-            self.normalizer.merge_episodes(trained.lengths, job.normalization.mean, trained.moments)
+            self.normalizer.merge_episodes(trained.lengths, trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
     def learnt(self) -> list[Array]:
@@ -125,7 +125,7 @@ class PolicyObjective:
     def state(self) -> tuple[Tensors, State]:
         """The normaliser, the cap, what of the network does not evolve, and the config."""
         policy = self.parts.policy
-        fixed_parts = {FIXED + name: value for name, value in fixed(policy.network).items()}
+        fixed_parts = {FIXED + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         return self.normalizer.tensors() | fixed_parts, {
             "config": config,

@@ -12,7 +12,7 @@ from torch import nn
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.errors import InputError
-from escalade.policies.networks import set_fixed
+from escalade.policies.networks import load_frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.storage.records import record
 from escalade.storage.tensors import Damaged, Stored, Tensors, under
@@ -80,7 +80,7 @@ class SavedPolicy:
         if self.normalization is not None and self.normalization.mean.shape != (size,):
             raise Damaged(f"its observations have {len(self.normalization.mean)} numbers, not {size}")
         try:
-            set_fixed(parts.policy.network, self.fixed)
+            load_frozen_state(parts.policy.network, self.fixed)
         except InputError as problem:
             raise Damaged(str(problem)) from None
 
