@@ -10,7 +10,9 @@ import pytest
 from tests.commands import bits, command, running, summary, temporary_files, wait_until
 
 import escalade
+from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
+from escalade.training.in_folder import Checkpoint
 
 SHM = Path("/dev/shm")
 SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]
@@ -93,12 +95,8 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
         process.signal(signal.SIGTERM)
         assert process.insist(signal.SIGINT) == 130
         left_clean(process, run, before)
-    assert (
-        escalade.storage.checkpoints.Checkpoints(run / "checkpoints").load_latest()[1]["progress"][
-            "generation"
-        ]
-        == 0
-    )
+    latest = Checkpoints(run / "checkpoints").load_latest(Checkpoint.of).checkpoint
+    assert latest.progress.generation == 0
 
 
 def test_an_interrupt_before_there_is_anything_to_save_exits_silently(tmp_path):

@@ -6,6 +6,7 @@ import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, Literal, Self, cast
 
 import numpy as np
