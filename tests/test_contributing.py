@@ -51,6 +51,17 @@ def test_the_index_of_the_benchmarks_names_every_script_and_page():
     assert all(command.startswith(f"`{script}") for script, command in found.items())
 
 
+def test_the_walks_lead_where_they_say():
+    walks = CONTRIBUTING.partition("### Two walks")[2].partition("## ")[0]
+    stations = re.findall(r"`(\w+/\w+\.py)`[,:] `([\w.]+)`", walks)
+    assert len(stations) == 7
+    for file, path in stations:
+        found = importlib.import_module(f"escalade.{file.removesuffix('.py').replace('/', '.')}")
+        for name in path.split("."):
+            found = getattr(found, name)
+        assert callable(found)
+
+
 def test_the_make_targets_that_it_names_are_there():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"\bmake (\w+)", CONTRIBUTING.replace("GNU make 3", "")):
