@@ -57,6 +57,7 @@ FULL = {
     "target_return": -100.0,
     "workers": 3,
     "engine": "threads",
+    "step_timeout": 2.5,
     "snapshot_every": 7,
     "run_dir": "runs/my run",
 }

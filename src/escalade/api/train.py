@@ -93,7 +93,7 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
-    warm_up_for(config)
+    warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
         config = _with_backend(config, parts)
@@ -125,7 +125,7 @@ def resume(
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**values)
             folder.forget_after(0)
-            warm_up_for(config)
+            warm_up_for(config, network)
             with one_thread():
                 return _run(config, make_parts(config, network), folder, listeners)
         checkpoint = Checkpoint.latest(folder)
@@ -133,7 +133,7 @@ def resume(
         config = saved.config.replace(**values, run_dir=str(folder.path))
         if config.target_return != saved.config.target_return:
             checkpoint = checkpoint.reopened()
-        warm_up_for(config)
+        warm_up_for(config, network)
         with one_thread():
             parts = make_parts(config, network)
             load_frozen_state(parts.policy.network, saved.fixed)
@@ -184,6 +184,7 @@ def _run(
         if listeners.verbose:
             recorders.append(make_console(_goals(config, parts)))
         loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
+        engine.on_note = loop.notes.say
         if parts.environment.max_episode_steps is None:
             loop.notes.say(
                 f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"

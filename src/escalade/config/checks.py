@@ -39,8 +39,10 @@ def check(config: Config) -> None:
         raise InputError(f"`seed` {config.seed} must be below 2**63")
     if config.momentum >= 1:
         raise InputError(f"`momentum` {config.momentum} must be below 1")
-    if config.seconds is not None and not 0 < config.seconds < math.inf:
-        raise InputError(f"`seconds` {config.seconds} must be above 0")
+    for name in ("seconds", "step_timeout"):
+        value = getattr(config, name)
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"`{name}` {value} must be above 0")
     if config.target_return is not None and not math.isfinite(config.target_return):
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
     if any(size < 1 for size in config.hidden):

@@ -138,6 +138,12 @@ class Config:
         None, "worker processes; 0 runs everything in this one", unset="one a core", resumable=True
     )
     engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
+    step_timeout: float | None = _run(
+        None,
+        "replace a worker that gives no sign of life for this many seconds, and run its episodes again",
+        unset="wait for ever",
+        resumable=True,
+    )
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
     )

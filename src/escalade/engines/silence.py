@@ -79,7 +79,7 @@ class Silence:
                 worker.silent.next_note *= _NOTE_FACTOR
                 note(
                     f"{_waiting_for(worker, job)}; it is waited for"
-                    + (": --step-timeout SECONDS replaces such workers" if self._timeout == math.inf else "")
+                    + (": `step_timeout` replaces such workers" if self._timeout == math.inf else "")
                 )
         return lost
 
@@ -89,7 +89,7 @@ class Silence:
             item = min(again)
             raise EnvironmentFailure(
                 f"{describe(job, item)} gave no sign of life for {self._timeout:g} s, twice: "
-                "look into its environment, or raise --step-timeout"
+                "look into its environment, or raise `step_timeout`"
             )
         self.suspects |= worker.items
         note(f"{_waiting_for(worker, job)}; it is replaced, and they are run again")

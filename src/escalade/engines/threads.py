@@ -22,7 +22,7 @@ def start(factory: Factory, options: EngineOptions) -> ThreadEngine:
         InputError: there is a step timeout, and a thread cannot be ended from outside.
     """
     if options.step_timeout is not None:
-        raise InputError("step_timeout needs worker processes: threads cannot be ended from outside")
+        raise InputError("`step_timeout` needs worker processes: a thread cannot be ended from outside")
     return ThreadEngine(factory, options.workers)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import warnings
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
+from escalade.support.shared import without_warnings
 
 _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
@@ -188,8 +188,7 @@ def _find(env_id: str) -> EnvSpec:
     if colon:
         import_named(module, f"environment {env_id}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "a newer version exists": the user chose this one
+        with without_warnings():  # "a newer version exists": the user chose this one
             return gymnasium.spec(name)
     except error.Error:
         raise InputError(f"unknown environment {env_id!r}{nearest(name, gymnasium.registry)}") from None

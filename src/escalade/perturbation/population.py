@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.perturbation.address import Stream, hash64
+from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +37,11 @@ class Population(Protocol):
     @property
     def dtype(self) -> np.dtype[np.floating]:
         """Type of the members' numbers: float32 or float64."""
+        ...
+
+    @property
+    def antithetic(self) -> bool:
+        """Whether members 2k and 2k + 1 are a mirrored pair."""
         ...
 
     def write(self, member: int, noise: Vector, out: Center) -> None:
@@ -119,6 +125,10 @@ class DensePopulation:
     def dtype(self) -> np.dtype[np.floating]:
         return self.vectors.dtype
 
+    @property
+    def antithetic(self) -> bool:
+        return False
+
     def write(self, member: int, noise: Vector, out: Center) -> None:
         out[:] = self.vectors[member]
 
@@ -194,10 +204,7 @@ def weighted_square_sum(
 
 
 def _as_tensor(noise: Vector) -> torch.Tensor:
-    import warnings
-
     import torch
 
-    with warnings.catch_warnings():  # the table is read-only; nothing here writes to it
-        warnings.simplefilter("ignore", UserWarning)
+    with without_warnings():  # the table is read-only; nothing here writes to it
         return torch.from_numpy(noise)

@@ -36,7 +36,7 @@ class Parts:
         setup = RolloutSetup(
             self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
         )
-        return start_engine(config.engine, setup, config.worker_count)
+        return start_engine(config.engine, setup, config.worker_count, step_timeout=config.step_timeout)
 
 
 def find_environment(config: Config) -> Environment:
