@@ -151,7 +151,7 @@ def test_a_backend_that_is_not_installed_is_named(monkeypatch):
 
 
 def test_a_backend_is_one_file_and_one_entry(monkeypatch):
-    """The worked example of CONTRIBUTING: a backend whose every episode lasts one step."""
+    """A backend whose every episode lasts one step, for CartPole alone."""
     module = types.ModuleType("one_step_backend")
     module.supports = lambda environment: environment.id == "CartPole-v1"
     module.make_vector = OneStep
