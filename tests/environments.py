@@ -242,6 +242,15 @@ class Remembers(Walk):
         return self.state.copy(), {}
 
 
+class Same(Walk):
+    """Begins every episode in the same place."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.state = np.ones(2)
+        return self.state.copy(), {}
+
+
 class Unseeded(Walk):
     """Draws from a generator that no seed reaches."""
 
@@ -252,18 +261,7 @@ class Unseeded(Walk):
         return super().step(action)
 
 
-for _class in (
-    Clock,
-    Remembers,
-    Unseeded,
-    Tiny,
-    Walk,
-    Raises,
-    Fragile,
-    Blocks,
-    Closes,
-    Diverges,
-    Particular,
-    Pays,
-):
+_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Closes, Diverges, Particular]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded]
+for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -10,7 +10,7 @@ import pytest
 from tests.commands import bits, command, running, summary, temporary_files, wait_until
 
 import escalade
-from escalade.storage.run_folder import RunFolder
+from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
 from escalade.training.in_folder import Checkpoint
@@ -97,7 +97,8 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
         process.signal(signal.SIGTERM)
         assert process.insist(signal.SIGINT) == 130
         left_clean(process, run, before)
-    assert Checkpoint.latest(RunFolder.open(run)).progress.generation == 0
+    latest = Checkpoints(run / "checkpoints").load_latest(Checkpoint.of).checkpoint
+    assert latest.progress.generation == 0
 
 
 def test_one_request_that_arrives_twice_is_one(tmp_path):
