@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -174,6 +175,17 @@ class Diverges(Walk):
         return (observation * 0 + self.value, self.value, *rest) if self.bad else (observation, reward, *rest)
 
 
+class Closes(Walk):
+    """Says in the folder ``where`` that it was closed."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = Path(where)
+
+    def close(self) -> None:
+        (self.where / f"{os.getpid()}-{id(self)}").touch()
+
+
 class Particular(Walk):
     """Takes one value of ``gravity`` and no other."""
 
@@ -249,7 +261,7 @@ class Unseeded(Walk):
         return super().step(action)
 
 
-_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular]
+_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Closes, Diverges, Particular]
 _CLASSES += [Pays, Clock, Same, Remembers, Unseeded]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")
