@@ -341,3 +341,14 @@ def test_things_of_another_kind_are_named(arguments, said, tmp_path):
     with pytest.raises(InputError, match=said):
         escalade.train(run_dir=str(tmp_path / "r"), **TINY, **arguments)
     assert not (tmp_path / "r").exists()
+
+
+def test_an_evaluation_in_this_process_leaves_torchs_threads_alone(tmp_path):
+    escalade.train("CartPole-v1", network=Dropping(4, 2), run_dir=str(tmp_path / "r"), **TINY)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        escalade.evaluate(tmp_path / "r", episodes=1, workers=0, network=Dropping(4, 2))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)

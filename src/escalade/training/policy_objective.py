@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from escalade.engines import Engine
 from escalade.envs import probe_purity
 from escalade.errors import InputError
 from escalade.perturbation import Stream
+from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
@@ -121,7 +121,7 @@ class PolicyObjective:
 
     def module(self, strategy: Strategy) -> Policy:
         """A new policy with the centre's parameters and the normaliser as it stands."""
-        return self._policy(strategy, copy.deepcopy(self.parts.policy).eval())
+        return self._policy(strategy, copy_module(self.parts.policy).eval())
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors."""
