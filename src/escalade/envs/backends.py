@@ -84,7 +84,7 @@ def settle_backend(environment: Environment) -> Environment:
         if entry.installed and entry.load().supports(environment):
             return environment
         raise InputError(
-            f"{entry.title} has no {environment.id} with these arguments and spaces: use --backend gymnasium"
+            f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"
         )
     for name, entry in BACKENDS.items():
         if environment.id.startswith(entry.slower_for) or not entry.installed:
