@@ -17,9 +17,10 @@ from escalade.media.video import record_episode
 from escalade.perturbation import Stream
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.policy import load
-from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
+from escalade.support.exact import one_thread
 from escalade.training.parts import find_environment, make_parts, make_policy
 from escalade.training.saved import SavedPolicy
 
@@ -77,7 +78,7 @@ def evaluate(
     saved.fit(parts)
     engine = parts.start_engine(config)
     try:
-        job = Job(
+        job = EpisodeJob(
             seed=config.seed if seed is None else seed,
             generation=0,
             center=saved.center,
@@ -85,7 +86,8 @@ def evaluate(
             evaluation_stream=Stream.FRESH_EVALUATION,
             normalization=saved.normalization,
         )
-        results = Episodes.of(engine.run(job, job.items))
+        with one_thread():  # as in training, where there are no workers
+            results = Episodes.of(engine.run(job, job.items))
     finally:
         engine.close()
     return Evaluation(results.returns, results.lengths)

@@ -67,7 +67,7 @@ def check_installed(backend: str) -> None:
     """
     if backend != "auto" and not BACKENDS[backend].installed:
         package = BACKENDS[backend].package
-        raise InputError(f"backend {backend} is not installed: pip install 'escalade[{package}]'")
+        raise InputError(f"`backend` {backend} is not installed: pip install 'escalade[{package}]'")
 
 
 def settle_backend(environment: Environment) -> Environment:

@@ -51,7 +51,7 @@ class GaussianStrategy(Strategy):
         """Standard deviation of the members: a number, or one per parameter."""
         return self.sigma
 
-    def sample(self) -> GaussianPopulation:
+    def members(self) -> GaussianPopulation:
         return GaussianPopulation(
             center=self.center.numpy().copy(),
             scale=self.scale,

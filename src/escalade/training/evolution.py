@@ -18,7 +18,7 @@ from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
 from escalade.policies.layout import Layout, M, copy_module
-from escalade.recorders import Goals, ProgressFile, Recorder, Row, make_console, read_rows
+from escalade.recorders import Goals, Recorded, Recorder, Row, read_rows, start_recorder
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
@@ -86,7 +86,7 @@ class Plan:
     folder: RunFolder | None
     resume: bool
     verbose: bool
-    recorders: Sequence[Recorder]
+    recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
     facts: State
     """The options by which a run is told from others, as plain values."""
@@ -114,11 +114,9 @@ def _run(
     history, folder, loaded = _History(), plan.folder, _checkpoint(plan, strategy)
     recorders.append(history)
     lost = 0 if folder is None else _prepare(folder, loaded, plan, history)
-    if folder is not None:
-        recorders.append(ProgressFile(folder.progress))
-    recorders += plan.recorders
-    if plan.verbose:
-        recorders.append(make_console(_goals(module, strategy, plan), every_evaluation=False))
+    run = Recorded(folder, _goals(module, strategy, plan))
+    for which in (*(["csv"] if folder else []), *plan.recorders, *(["console"] if plan.verbose else [])):
+        recorders.append(start_recorder(which, run))
     loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
     if folder is not None and loaded is not None:
         go_on(loop, folder, loaded, lost)
@@ -249,7 +247,9 @@ def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
         f"{strategy.dimension:,} parameters, {where}"
     )
     limits = plan.limits
-    return Goals(title, limits.target_return, limits.generations, None, limits.seconds)
+    return Goals(
+        title, limits.target_return, limits.generations, None, limits.seconds, print_evaluations=False
+    )
 
 
 @dataclass

@@ -81,6 +81,10 @@ class FitnessObjective:
     def learn(self, outcome: Outcome) -> None:
         """There is nothing to learn but fitness."""
 
+    def remark(self) -> str | None:
+        """Nothing."""
+        return None
+
     def learnt(self) -> list[Array]:
         """Nothing."""
         return []
