@@ -7,6 +7,7 @@ from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
+    from escalade.api.check import check
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.train import Run, resume, train
@@ -21,6 +22,7 @@ __getattr__ = lazy_names(
         "Optimum": "escalade.api.optimize",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.train",
+        "check": "escalade.api.check",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
         "load": "escalade.policies.policy",
@@ -45,6 +47,7 @@ __all__ = [
     "Policy",
     "Run",
     "StorageFailure",
+    "check",
     "evaluate",
     "evolve",
     "load",

@@ -23,6 +23,7 @@ FULL = {
         "päth": 'a"b\\c\n\t\x7f😀',
     },
     "backend": "gymnasium",
+    "fresh_environments": True,
     "max_episode_steps": 70,
     "cutoff": "mean:2",
     "seed": 2**62,
@@ -144,7 +145,6 @@ def test_flags_are_converted(name, text, value):
         ("hidden", 5),
         ("env", 3),
         ("env_kwargs", [1]),
-        ("backend", "isaac"),
     ],
 )
 def test_values_of_other_types_are_refused_by_name(name, value):

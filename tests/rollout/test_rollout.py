@@ -17,7 +17,7 @@ from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTabl
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.rollout import rollouts
-from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.rollouts import RolloutSetup
 
 TABLE = NoiseTable(3, 2**14)
@@ -72,7 +72,7 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
     center = to_vector(module)
     population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
     moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
-    job = Job(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
+    job = EpisodeJob(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
     setup = RolloutSetup(environment, batched_network(module), actions, TABLE, noise)
     with pytest.MonkeyPatch.context() as patch:
         if slots:

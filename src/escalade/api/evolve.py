@@ -50,7 +50,7 @@ def evolve(
     target_return: float | None = None,
     target_patience: int = 1,
     eval_every: int = 1,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[str | Recorder] = (),
     callbacks: Sequence[Callback] = (),
     workers: int = 0,
     engine: str = "local",
@@ -95,7 +95,7 @@ def evolve(
         target_return: stop when the unperturbed module's fitness is at least (minimising: at most) this.
         target_patience: evaluations in a row in which the target must be met.
         eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
-        recorders: what is given every row and note; see :class:`escalade.recorders.Recorder`.
+        recorders: what is given every row and note; see :func:`escalade.train`.
         callbacks: called with a :class:`escalade.training.loop.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.

@@ -15,7 +15,7 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Job:
+class EpisodeJob:
     """What a generation's episodes have in common; sent to each worker once.
 
     Items 0 to ``members * episodes - 1`` are the population's episodes, member by member; the

@@ -6,7 +6,8 @@ import inspect
 import math
 import operator
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -268,6 +269,6 @@ def as_float64(fitness: ArrayLike | Tensor) -> Fitness:
     except (TypeError, ValueError):
         pass
     try:  # such as a list of bfloat16 tensors, a type that numpy does not have
-        return np.array([float(value) for value in fitness], dtype=np.float64)  # type: ignore[union-attr]
+        return np.array([float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):
         raise InputError("fitness must hold one number a member") from None
