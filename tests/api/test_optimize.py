@@ -152,6 +152,27 @@ def test_every_search_begins_at_a_point_of_its_own_where_x0_makes_one():
     assert len({tuple(point) for point in starts}) == len(starts)
 
 
+@pytest.mark.parametrize("restarts", [None, "ipop"])
+def test_ctrl_c_keeps_what_was_found(restarts):
+    calls = []
+
+    def function(points):
+        calls.append(points)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return sphere(points)
+
+    found = escalade.optimize(function, np.zeros(3), vectorized=True, restarts=restarts)
+    assert (found.stop_reason, len(found.history)) == ("interrupted", 4)
+    assert found.best_fitness == min(sphere(points).min() for points in calls[:4])
+
+    def at_once(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        escalade.optimize(at_once, np.zeros(3))
+
+
 def test_values_that_are_no_numbers_are_the_worst():
     def holes(x):
         return math.nan if x[0] < 2.5 else sphere(x)

@@ -40,7 +40,7 @@ class Optimum:
     best and the mean fitness of each generation, shape (generations, 2). ``evaluations`` counts function
     values, ``restarts`` the searches after the first.
 
-    ``stop_reason`` is ``target``, ``budget``, or why the last search ended: ``tolx`` (the standard deviations
+    ``stop_reason`` is ``target``, ``budget``, ``interrupted`` (Ctrl-C in the function), or why the last search ended: ``tolx`` (the standard deviations
     are tiny), ``tolfun`` or ``tolfunhist`` (the fitness changes no more), ``tolxup`` (the standard
     deviations grew ten thousandfold), ``noeffect`` (they are below the centre's last bit), ``condition``
     (the covariance is worn out), ``stagnation`` or ``generations`` (it took too long).
@@ -122,7 +122,7 @@ def optimize(
         limit = None if start.budget is None else before + start.budget
         reason = _search(made, space, problem, StopRules(made, tolerance), limit)
         schedule.used(problem.evaluations - before)
-        if reason in ("target", "budget"):
+        if reason in ("target", "budget", "interrupted"):
             break
     return problem.result(reason, number)
 
@@ -133,7 +133,12 @@ def _search(
     """One search, to its end; why it ended. ``limit`` is where it gives way to the next one."""
     while True:
         points = space.points(write_all(strategy.sample(), strategy.table.values))
-        fitness = problem.values(points)
+        try:
+            fitness = problem.values(points)
+        except KeyboardInterrupt:
+            if problem.evaluations == 0:
+                raise
+            return "interrupted"
         strategy.tell(fitness)
         reason = problem.reason_to_stop() or rules.check(problem.sign * fitness)
         if reason is not None:
