@@ -114,6 +114,11 @@ class Strategy(ABC):
         """Scale of the noise in this generation (its mean, where every parameter has its own)."""
 
     @property
+    def scale(self) -> float | NDArray[np.floating]:
+        """Standard deviation of the members: a number, or one per parameter, shape (dimension,)."""
+        return self.sigma
+
+    @property
     def lr(self) -> float:
         """Step size in this generation; NaN for strategies that have none."""
         return math.nan
@@ -147,7 +152,7 @@ class Strategy(ABC):
             raise InputError(
                 "tell without members: call ask() (or sample()) in every generation, then tell() once"
             )
-        array = _as_float64(fitness)
+        array = as_float64(fitness)
         if array.shape != (self.population_size,):
             raise InputError(
                 f"fitness must have shape ({self.population_size},), one number a member, not {array.shape}"
@@ -251,8 +256,12 @@ def whole_number(value: Any, name: str) -> int:
         raise InputError(f"{name} {value!r} must be a whole number") from None
 
 
-def _as_float64(fitness: ArrayLike | Tensor) -> Fitness:
-    """A copy of ``fitness``; of a tensor of any type on any device, an array, or a list of either."""
+def as_float64(fitness: ArrayLike | Tensor) -> Fitness:
+    """A copy of ``fitness``: a tensor of any type on any device, an array, or a list of either.
+
+    Raises:
+        InputError: it does not hold numbers.
+    """
     if isinstance(fitness, Tensor):
         return np.array(fitness.detach().to("cpu", torch.float64).numpy())
     try:

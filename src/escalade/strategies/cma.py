@@ -87,7 +87,18 @@ class CMAES(Strategy):
 
     @property
     def sigma(self) -> float:
-        return self.step_size * float(np.sqrt(np.diag(self.covariance)).mean())
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> Matrix:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return np.asarray(self.step_size * np.sqrt(np.maximum(np.diag(self.covariance), 0)))
+
+    @property
+    def condition(self) -> float:
+        """The largest eigenvalue of the covariance over the smallest."""
+        lengths = self._axes[1]
+        return float((lengths.max() / lengths.min()) ** 2)
 
     @cached_property
     def _axes(self) -> tuple[Matrix, Matrix]:
