@@ -236,7 +236,10 @@ def bounds(strategies: list[str]) -> None:
         for way in ways:
             runs = [in_the_box(way, strategy, function, seed, noise) for seed in range(7)]
             reached = sum(map(math.isfinite, runs))
-            cells.append(f"{statistics.median(runs):,.0f} ({reached}/7)")
+            median = statistics.median(runs)
+            cells.append(
+                f"{median:,.0f} ({reached}/7)" if math.isfinite(median) else f"not reached ({reached}/7)"
+            )
         print(f"| {strategy} | {name} |", " | ".join(cells), "|", flush=True)
 
 
