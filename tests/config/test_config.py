@@ -190,6 +190,39 @@ def test_presets_are_complete(name):
     assert tomllib.loads(to_toml(config))["env"] == name
 
 
+def test_paths_may_be_path_objects(tmp_path):
+    config = Config(**from_values({"env": "X-v0", "run_dir": tmp_path}))
+    assert config == Config(env="X-v0", run_dir=tmp_path) == Config(env="X-v0", run_dir=str(tmp_path))
+    (tmp_path / "c.toml").write_text(to_toml(config))
+    assert Config(**read_toml(tmp_path / "c.toml")) == config
+
+
+BEYOND = {"deep": "env_kwargs = " + "[" * 9000, "long": "seed = " + "9" * 5000, "open": "a = {" * 3000}
+
+
+@pytest.mark.parametrize("text", BEYOND.values(), ids=BEYOND)
+def test_toml_beyond_what_python_reads_is_one_line(text, tmp_path):
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(InputError, match=r"config file .*c\.toml is "):
+        read_toml(tmp_path / "c.toml")
+
+
+def test_arguments_nested_too_deeply_are_refused():
+    deep = {}
+    for _ in range(30):
+        deep = {"a": deep}
+    with pytest.raises(InputError, match=r"`env_kwargs` .* it takes a JSON object"):
+        from_values({"env_kwargs": deep})
+
+
+@pytest.mark.parametrize("text", ["", "[config]\n[result]\n", "[config]\nsigma = 'x'", "config = 3"])
+def test_a_preset_that_is_not_one_is_named_in_one_line(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    (tmp_path / "Mine-v0.toml").write_text(text)
+    with pytest.raises(InputError, match=r"Mine-v0\.toml"):
+        presets.read("Mine-v0")
+
+
 def test_unknown_presets_are_named_with_their_nearest():
     with pytest.raises(InputError, match="no preset 'CartPole-v2'; did you mean CartPole-v1"):
         presets.options("x", "CartPole-v2")

@@ -71,9 +71,11 @@ def evaluate(
     if episodes < 1:
         raise InputError(f"`episodes` {episodes} must be at least 1")
     saved = _load(folder_of(run), str(checkpoint), network)
-    changes = {"workers": workers} if workers is not None else {}
+    changes: dict[str, Any] = {} if workers is None else {"workers": workers}
+    if workers == 0:
+        changes["step_timeout"] = None  # which needs workers
     config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
-    warm_up_for(config)
+    warm_up_for(config, network)
     parts = make_parts(config, network)
     saved.fit(parts)
     engine = parts.start_engine(config)

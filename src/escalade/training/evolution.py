@@ -118,6 +118,7 @@ def _run(
     for which in (*(["csv"] if folder else []), *plan.recorders, *(["console"] if plan.verbose else [])):
         recorders.append(start_recorder(which, run))
     loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
+    engine.on_note = loop.notes.say
     if folder is not None and loaded is not None:
         go_on(loop, folder, loaded, lost)
     what = {"module": type(module).__name__, "strategy": plan.facts["strategy"], "seed": strategy.seed}
