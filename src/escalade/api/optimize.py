@@ -14,7 +14,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size, write_all
-from escalade.strategies.base import Direction, Strategy, as_float64
+from escalade.strategies.base import Direction, Strategy, as_float64, whole_number
 from escalade.strategies.bounds import Bounds, Pair
 from escalade.strategies.cma import default_population
 from escalade.strategies.registry import entry_named
@@ -22,7 +22,6 @@ from escalade.strategies.restarts import Start, restarts_named
 from escalade.strategies.result import History
 from escalade.strategies.shaping import usable
 from escalade.strategies.stopping import StopRules
-from escalade.support.numbers import whole_number
 
 Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
@@ -41,11 +40,11 @@ class Optimum:
     best and the mean fitness of each generation, shape (generations, 2). ``evaluations`` counts function
     values, ``restarts`` the searches after the first.
 
-    ``stop_reason`` is ``target``, ``budget``, ``interrupted`` (Ctrl-C in the function), or why the last
-    search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the fitness
-    changes no more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they are
-    below the centre's last bit), ``condition`` (the covariance is worn out), ``stagnation`` or
-    ``generations`` (it took too long).
+    ``stop_reason`` is ``target``, ``budget``, ``interrupted`` (Ctrl-C while the function ran), or why the
+    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
+    fitness changes no more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they
+    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
+    or ``generations`` (it took too long), ``limit`` (a small search of ``bipop`` had used its share).
     """
 
     best: Any
