@@ -32,7 +32,7 @@ def test_nothing_can_write_to_it():
 
 def test_another_mapping_sees_the_same_numbers():
     table = NoiseTable(5, 4096)
-    attached = NoiseTable.attach(os.dup(table.fd), table.size)
+    attached = NoiseTable.attach(os.dup(table.fd), table.size, table.seed)
     np.testing.assert_array_equal(attached.values, table.values)
     values = attached.values
     del table

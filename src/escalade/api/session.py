@@ -40,6 +40,8 @@ RESUMABLE = (
     "target_return",
     "workers",
     "engine",
+    "address",
+    "worker_resources",
     "eval_episodes",
     "eval_every",
     "snapshot_every",

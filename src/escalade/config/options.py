@@ -81,6 +81,13 @@ class Config:
     engine: str = _option(
         "local", f"who runs the rollouts: {', '.join(f'{name} ({e.summary})' for name, e in ENGINES.items())}"
     )
+    address: str | None = _option(
+        None, "ray: auto, or HOST:PORT of the cluster's head node; a cluster of this machine when not given"
+    )
+    worker_resources: dict[str, Any] = _option(
+        {},
+        'ray: what a worker needs of its node, as JSON; {"CPU": 8} is 8 worker processes; 1 when not given',
+    )
     snapshot_every: int = _option(50, "generations between checkpoints that are kept for good; 0 for none")
     run_dir: str | None = _option(None, "the run's folder; a new one under runs/ when not given")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -78,6 +78,14 @@ class EngineOptions:
     """How many workers, at least 1."""
     step_timeout: float | None = None
     """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
+    elastic: bool = False
+    """Whether an engine on a cluster should use all the room there is instead of ``workers``."""
+    address: str | None = None
+    """Of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
+    worker_resources: Mapping[str, float] = field(default_factory=dict)
+    """What a worker of a cluster needs of its machine, such as ``{"CPU": 2}``; one CPU when not given."""
+    steps: Callable[[Any], int] | None = None
+    """Environment steps of a result, for whoever counts them by machine."""
 
 
 class InProcessEngine:

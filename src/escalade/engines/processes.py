@@ -8,7 +8,7 @@ import signal
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
@@ -18,6 +18,7 @@ from typing import Any
 
 from escalade.engines import server
 from escalade.engines.base import EngineOptions, Factory
+from escalade.engines.shares import most_in_hand
 from escalade.engines.worker import ByValue, serve
 from escalade.errors import EngineFailure
 
@@ -79,20 +80,25 @@ class ProcessEngine:
         return next(worker.info for worker in self._workers if worker.info)
 
     def run(self, job: Any, items: int) -> list[Any]:
+        results = self.run_some(job, range(items))
+        return [results[item] for item in range(items)]
+
+    def run_some(self, job: Any, items: Sequence[int]) -> dict[int, Any]:
+        """Results of some of a job's items, by item."""
         self._jobs += 1
         self._job = job
         count = len(self._workers)
         # Every count-th item together: long and short episodes mix, and neighbours do not bunch.
-        self._waiting = deque(item for first in range(count) for item in range(first, items, count))
-        self._share = -(-items // count)
+        self._waiting = deque(item for first in range(count) for item in items[first::count])
+        self._share = -(-len(items) // count)
         results: dict[int, Any] = {}
         for worker in self._workers:
             worker.told = 0
             worker.items.clear()
             self._hand_out(worker)
-        while len(results) < items:
+        while len(results) < len(items):
             self._hear(results)
-        return [results[item] for item in range(items)]
+        return results
 
     def close(self) -> None:
         for worker in self._workers:
@@ -108,13 +114,7 @@ class ProcessEngine:
         """Top a worker up to as much as it can be busy with."""
         if not worker.info or not self._waiting:
             return
-        slots = int(worker.info["slots"])
-        if worker.info.get("refills", True):
-            most = min(self._share, slots + slots // 2)  # half as many again in reserve
-        else:
-            # Waves of one size: a last one that is nearly empty would cost as long as a full one.
-            waves = -(-self._share // slots)
-            most = -(-self._share // waves)
+        most = most_in_hand(self._share, worker.info)
         # Where workers die faster than a share is done, a smaller one still gets through.
         room = max(1, most >> self._caution) - len(worker.items)
         if room <= 0:

@@ -98,3 +98,8 @@ class Episodes:
 
     def __getitem__(self, part: slice) -> Episodes:
         return Episodes(self.returns[part], self.lengths[part], self.moments[part])
+
+
+def episode_steps(result: NDArray[np.float64]) -> int:
+    """Environment steps of one result that :class:`Rollouts` handed in."""
+    return int(result[1])

@@ -21,6 +21,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
+from escalade.rollout.episodes import episode_steps
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import ClipUp, Strategy
 from escalade.strategies.classes import CLASSES
@@ -42,7 +43,15 @@ class Parts:
         setup = RolloutSetup(
             self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
         )
-        return start_engine(config.engine, setup, config.worker_count)
+        return start_engine(
+            config.engine,
+            setup,
+            config.worker_count,
+            elastic=config.workers is None,
+            address=config.address,
+            worker_resources=config.worker_resources,
+            steps=episode_steps,
+        )
 
 
 def find_environment(config: Config) -> Environment:

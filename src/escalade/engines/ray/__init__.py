@@ -1,0 +1,19 @@
+"""Workers on a Ray cluster: one actor for each worker slot, replaced when it is lost."""
+
+from __future__ import annotations
+
+from escalade.engines.base import EngineOptions, Factory
+from escalade.engines.ray.engine import RayEngine
+
+__all__ = ["RayEngine", "start"]
+
+
+def start(factory: Factory, options: EngineOptions) -> RayEngine:
+    """The engine ``ray``.
+
+    Raises:
+        InputError: Ray is missing, the address cannot be reached, or the versions differ.
+    """
+    from escalade.engines.ray.cluster import RayCluster
+
+    return RayEngine(RayCluster(factory, options), options)
