@@ -129,7 +129,7 @@ class RayEngine:
     def _hear(self) -> None:
         """Wait for news, and act on all there is."""
         try:
-            # Not for ever: nodes are looked at meanwhile, and a signal that arrives just before would not end it.
+            # Not for ever: nodes are looked at meanwhile, and a signal just before would not end it.
             self._act(self._cluster.events.get(timeout=_LISTEN_SECONDS))
             while not self._cluster.events.empty():
                 self._act(self._cluster.events.get())
@@ -202,7 +202,6 @@ class RayEngine:
                 f"workers died {self._deaths} times in a row without finishing anything "
                 f"(the last: {reason}): run with --workers 0 to see why"
             )
-        self._fleet.fill()
         for other in self._workers:
             self._hand_out(other)
 

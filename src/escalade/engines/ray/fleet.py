@@ -66,8 +66,8 @@ class Fleet:
         node = self._where.pop(worker)
         if node is None:
             return True
-        self._nodes = self._cluster.nodes()
-        return node in self._nodes
+        self._looked = float("-inf")  # it may not be alone: the next look is now
+        return node in self._cluster.nodes()
 
     def fill(self) -> None:
         """Ask for the workers that are missing; take back requests that nobody can meet any more."""
