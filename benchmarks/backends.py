@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from escalade.envs import Environment, resolve, vectorize
-from escalade.envs.environment import may_use_envpool
+from escalade.envs.envpool_backend import supports
 from escalade.errors import EscaladeError
 
 ENVIRONMENTS = [
@@ -68,7 +68,7 @@ def main() -> None:
         except EscaladeError as problem:
             print(f"| {name} | {problem} | | |")
             continue
-        if not may_use_envpool(environment):
+        if not supports(environment):
             print(f"| {name} | not in EnvPool | | |")
             continue
         rates: dict[str, list[float]] = {"gymnasium": [], "envpool": []}

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 import escalade
+from escalade.strategies.registry import STRATEGIES
 
-STRATEGIES = ("openai-es", "ars", "pgpe", "snes", "simple-gaussian", "cem", "sep-cma-es", "cma-es")
 BASE = {"preset": None, "population": 32, "sigma": 0.1, "seed": 7, "workers": 0, "verbose": False}
 LR = {"lr": 0.05}
 SMALL = {"population": 16, "hidden": [8], "seed": 3, "eval_every": 2, "eval_episodes": 3, "generations": 6}

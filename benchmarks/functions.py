@@ -242,7 +242,7 @@ def both(**settings: Any) -> dict[int, dict[str, Any]]:
 
 
 def ars(x0: np.ndarray, population: int, elite: float, **common: Any) -> ours.Strategy:
-    return ours.ARS(x0, population, top=int(elite * population // 2), **common)
+    return ours.ARS(x0, population, top_directions=int(elite * population // 2), **common)
 
 
 ENTRIES = {

@@ -58,7 +58,7 @@ def measure(env: str, generations: int) -> None:
     work: list[Rollouts] = []
 
     def factory() -> Rollouts:
-        setup = RolloutSetup(parts.environment, parts.policy.shape, parts.policy.actions, parts.table)
+        setup = RolloutSetup(parts.environment, parts.policy.batched, parts.policy.actions, parts.table)
         work.append(Rollouts(setup))
         return work[0]
 
@@ -75,7 +75,7 @@ def measure(env: str, generations: int) -> None:
         episodes = Episodes.of(engine.run(job, job.items))
         strategy.tell(episodes.returns)
         if frozen is not None:
-            normalizer.merge_episodes(episodes.lengths, frozen.mean, episodes.moments)
+            normalizer.merge_episodes(episodes.lengths, episodes.moments)
         middle = time.perf_counter()
         for call, *arguments in recording.calls:
             call(*arguments)

@@ -58,14 +58,14 @@ def evolution(goal: float) -> tuple[nn.Module, int]:
         vmap(loss),
         batched=True,
         direction="minimize",
-        goal=goal,
+        target_return=goal,
         population=50,
         sigma=0.05,
         lr=0.05,
         generations=1000,
         seed=seed,
     )
-    return module, result.history[-1].evaluations
+    return module, result.summary["episodes"] + result.summary["eval_episodes_total"]
 
 
 for learn in (adam, evolution):

@@ -54,9 +54,9 @@ result = escalade.evolve(
     sigma=0.1,
     lr=0.05,
     generations=generations,
-    goal=1.0,
-    goal_patience=3,
-    verbose=25,
+    target_return=1.0,
+    target_patience=3,
+    verbose=True,
 )
 right = [fitness(result.module, 1_000_000 + episode).item() for episode in range(20)]
 print(f"{sum(right) / len(right):.1%} right on new episodes, after {result.generations} generations")

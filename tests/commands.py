@@ -18,6 +18,9 @@ from typing import Any
 
 import psutil
 
+from escalade.cli.arguments import Parser
+from escalade.cli.main import make_parser
+
 ROOT = Path(__file__).parent.parent
 DEADLINE = 60.0
 _MARK = "ESCALADE_TEST_MARK"
@@ -192,6 +195,12 @@ def wait_until(condition: Callable[[], Any], deadline: float = DEADLINE) -> None
     while not condition():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.002)
+
+
+def parsers() -> dict[str, Parser]:
+    """The parser of every command, by name."""
+    action = next(action for action in make_parser()._actions if action.dest == "==SUPPRESS==")
+    return dict(action.choices)
 
 
 def summary(run: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium import spaces
 
 OBSERVATIONS = {
@@ -157,11 +158,11 @@ class Blocks(Walk):
 
 
 class Diverges(Walk):
-    """Every fifth seed gives a return of NaN and observations to match."""
+    """Every fifth seed gives a return of NaN, or another ``value``, and observations to match."""
 
-    def __init__(self, every: int = 5) -> None:
+    def __init__(self, every: int = 5, value: float = np.nan) -> None:
         super().__init__()
-        self.every = every
+        self.every, self.value = every, value
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         given = super().reset(seed=seed)
@@ -170,7 +171,7 @@ class Diverges(Walk):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         observation, reward, *rest = super().step(action)
-        return (observation * np.nan, np.nan, *rest) if self.bad else (observation, reward, *rest)
+        return (observation * 0 + self.value, self.value, *rest) if self.bad else (observation, reward, *rest)
 
 
 class Particular(Walk):
@@ -182,5 +183,62 @@ class Particular(Walk):
             raise ValueError("gravity must be -1")
 
 
-for _class in (Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular):
+class Pays(Walk):
+    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, or none."""
+
+    def __init__(self, form: str = "array") -> None:
+        super().__init__("truncated", 8)
+        self.form = form
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict]:
+        observation, reward, *rest = super().step(action)
+        paid = {
+            "float32": np.float32,
+            "int": round,
+            "array": lambda number: np.array([[number]]),
+            "tensor": torch.tensor,
+            "two": lambda number: np.array([number, number]),
+            "none": lambda number: None,
+        }
+        return (observation, paid[self.form](reward), *rest)
+
+
+class Clock(Walk):
+    """Observations around 1.7e9 with a deviation of 1, as seconds since 1970 are."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        return self.seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        _, *rest = super().step(action)
+        return self.seen(), *rest
+
+    def seen(self) -> Any:
+        return 1.7e9 + self.np_random.normal(size=2)
+
+
+class Remembers(Walk):
+    """Carries something over: an object's later episodes begin elsewhere."""
+
+    episodes = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.episodes += 1
+        self.state[0] += 1e-12 * (self.episodes > 3)
+        return self.state.copy(), {}
+
+
+class Unseeded(Walk):
+    """Draws from a generator that no seed reaches."""
+
+    chance = np.random.default_rng(0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.state[0] += self.chance.normal()
+        return super().step(action)
+
+
+for _class in (Clock, Remembers, Unseeded, Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

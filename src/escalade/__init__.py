@@ -7,26 +7,27 @@ from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
+    from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
-    from escalade.api.session import Run, evaluate, render, resume, train
+    from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
-    from escalade.training.evolve_records import Evolution
+    from escalade.training.evolution import Evolution
 
 # Imported when first used: they need torch.
 __getattr__ = lazy_names(
     __name__,
     {
-        "Evolution": "escalade.training.evolve_records",
+        "Evolution": "escalade.training.evolution",
         "Policy": "escalade.policies.policy",
-        "Run": "escalade.api.session",
-        "evaluate": "escalade.api.session",
+        "Run": "escalade.api.train",
+        "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
-        "render": "escalade.api.session",
-        "resume": "escalade.api.session",
+        "render": "escalade.api.evaluate",
+        "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
-        "train": "escalade.api.session",
+        "train": "escalade.api.train",
     },
 )
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 class EscaladeError(Exception):
     """Base of everything Escalade raises on purpose; its message is one line.
 
+    Arguments and options stand in backticks in it, as `population` or `workers=0`. The command line
+    writes them as its flags, ``--population`` and ``--workers 0``, where the command has them.
     ``exit_code`` is what the command line exits with.
     """
 

@@ -17,7 +17,7 @@ from torch.func import functional_call, vmap
 import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
 from escalade.strategies import PGPE, SNES, OpenAIES
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 
 QUICK = {"population": 8, "generations": 3, "sigma": 0.1, "lr": 0.05}
 
@@ -54,11 +54,11 @@ def test_evolve_moves_the_module_in_place_and_says_what_it_is_worth():
     before = worth(module)
     result = evolve(module, loss, direction="minimize", population=20, generations=60, lr=0.05)
     assert result.module is module
-    assert result.score == pytest.approx(worth(module))
-    assert result.score < 0.3 * before
-    assert result.best_fitness <= result.score
-    assert worth(result.best_module()) == pytest.approx(result.best_fitness)
-    assert worth(module) == pytest.approx(result.score)  # best_module made a module of its own
+    assert result.eval_return_mean == pytest.approx(worth(module))
+    assert result.eval_return_mean < 0.3 * before
+    assert result.best_return <= result.eval_return_mean
+    assert worth(result.best_module()) == pytest.approx(result.best_return)
+    assert worth(module) == pytest.approx(result.eval_return_mean)  # best_module made a module of its own
     assert (result.stop_reason, result.generations, len(result.history)) == ("generations", 60, 60)
     flat = torch.cat([part.detach().reshape(-1) for part in module.parameters()]).numpy()
     assert np.array_equal(flat, result.center)
@@ -67,10 +67,10 @@ def test_evolve_moves_the_module_in_place_and_says_what_it_is_worth():
 def test_history_counts_and_orders_by_the_direction():
     result = evolve(network(), loss, direction="minimize", **QUICK)
     assert [row.generation for row in result.history] == [1, 2, 3]
-    assert [row.evaluations for row in result.history] == [9, 18, 27]
+    assert [row.episodes for row in result.history] == [8, 16, 24]
     for row in result.history:
-        assert row.best < row.mean < row.worst
-        assert row.score is not None
+        assert row.return_min < row.return_mean < row.return_max
+        assert row.eval_return_mean is not None
         assert (row.sigma, row.lr, row.nonfinite) == (0.1, 0.05, 0)
         assert row.update_ratio > 0
 
@@ -78,14 +78,14 @@ def test_history_counts_and_orders_by_the_direction():
 def test_first_score_is_that_of_the_module_as_it_came():
     module = network()
     expected = worth(module)
-    assert evolve(module, loss, **QUICK).history[0].score == pytest.approx(expected)
+    assert evolve(module, loss, **QUICK).history[0].eval_return_mean == pytest.approx(expected)
 
 
 def test_zero_generations_only_test():
     module = network()
     before = copy.deepcopy(module.state_dict())
     result = evolve(module, loss, population=8, generations=0)
-    assert result.score == pytest.approx(worth(module))
+    assert result.eval_return_mean == pytest.approx(worth(module))
     assert result.history == ()
     assert all(torch.equal(before[name], part) for name, part in module.state_dict().items())
 
@@ -96,7 +96,7 @@ def test_every_strategy_by_name(name):
     result = evolve(
         module, lambda m: -((m.weight - 1) ** 2).sum(), strategy=name, population=20, generations=30
     )
-    assert result.score > result.history[0].score
+    assert result.eval_return_mean > result.history[0].eval_return_mean
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,9 @@ def test_what_a_partial_fixes_stays():
 
 
 def test_options_reach_the_strategy():
-    result = evolve(network(), total, strategy="cem", elite=0.5, population=20, generations=1)
+    result = evolve(
+        network(), total, strategy="cem", strategy_options={"elite": 0.5}, population=20, generations=1
+    )
     assert result.generations == 1
     sgd = partial(torch.optim.SGD, lr=1.0)
     plain = evolve(network(), total, optimizer=sgd, population=8, generations=1)
@@ -142,7 +144,7 @@ def test_processes_give_the_same_bits(in_process, workers):
     result = evolve(network(), noisy, workers=workers, **QUICK)
     assert np.array_equal(result.center, in_process.center)
     assert np.array_equal(result.best, in_process.best)
-    assert result.score == in_process.score
+    assert result.eval_return_mean == in_process.eval_return_mean
 
 
 def test_lambdas_and_local_classes_travel_to_processes():
@@ -152,7 +154,9 @@ def test_lambdas_and_local_classes_travel_to_processes():
 
     scale = 3.0
     results = [
-        evolve(Local(2, 2), lambda m: scale * m(torch.ones(2)).sum(), workers=workers, **QUICK).history[0].std
+        evolve(Local(2, 2), lambda m: scale * m(torch.ones(2)).sum(), workers=workers, **QUICK)
+        .history[0]
+        .return_std
         for workers in (0, 2)
     ]
     assert results[0] > 0
@@ -165,9 +169,9 @@ def test_threads_give_the_same_bits(workers):
         return -loss(module) + 0.01 * torch.randn((), generator=torch.Generator().manual_seed(seed))
 
     here = evolve(network(), seeded, **QUICK)
-    there = evolve(network(), seeded, workers=workers, executor="thread", **QUICK)
+    there = evolve(network(), seeded, workers=workers, engine="threads", **QUICK)
     assert np.array_equal(here.center, there.center)
-    assert here.score == there.score
+    assert here.eval_return_mean == there.eval_return_mean
 
 
 def test_workers_may_die(in_process, tmp_path):
@@ -193,14 +197,14 @@ def test_threads_really_share_the_work():
         return total(module)
 
     evolve(
-        network(), meet, workers=2, executor="thread", population=8, generations=2, test_every=0, seconds=60
+        network(), meet, workers=2, engine="threads", population=8, generations=2, eval_every=0, seconds=60
     )
 
 
 def test_a_failing_thread_ends_the_run_and_not_the_process():
     before = threading.active_count()
     with pytest.raises(EnvironmentFailure, match="fitness raised KeyError"):
-        evolve(network(), lambda m: {}["x"], workers=2, executor="thread", **QUICK)
+        evolve(network(), lambda m: {}["x"], workers=2, engine="threads", **QUICK)
     assert threading.active_count() == before
 
 
@@ -299,7 +303,7 @@ def test_batches_give_the_same_bits_on_workers():
 )
 def test_batched_fitness_of_another_shape_is_refused(fitness, given):
     with pytest.raises(
-        EnvironmentFailure, match=rf"shape \(8,\).*not {given} \(members 0 to 7, generation 0\)"
+        EnvironmentFailure, match=rf"shape \(8,\).*not {given} \(members 0 to 7, generation 1\)"
     ):
         evolve(network(), fitness, batched=True, **QUICK)
 
@@ -307,16 +311,18 @@ def test_batched_fitness_of_another_shape_is_refused(fitness, given):
 # Stopping and telling
 
 
-def test_goal_stops_with_the_module_that_met_it():
+def test_target_stops_with_the_module_that_met_it():
     module = network()
-    result = evolve(module, loss, direction="minimize", goal=0.5, population=20, generations=200, lr=0.05)
-    assert result.stop_reason == "goal"
-    assert result.score == result.history[-1].score == pytest.approx(worth(module))
-    assert result.score <= 0.5 < result.history[-2].score
+    result = evolve(
+        module, loss, direction="minimize", target_return=0.5, population=20, generations=200, lr=0.05
+    )
+    assert result.stop_reason == "solved"
+    assert result.eval_return_mean == result.history[-1].eval_return_mean == pytest.approx(worth(module))
+    assert result.eval_return_mean <= 0.5 < result.history[-2].eval_return_mean
     assert result.history[-1].update_ratio == 0
 
 
-def test_goal_must_hold_in_consecutive_tests():
+def test_target_must_hold_in_consecutive_tests():
     scores = iter([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     module = nn.Linear(1, 1)
     state = {"calls": 0}
@@ -327,29 +333,23 @@ def test_goal_must_hold_in_consecutive_tests():
             next(scores) if state["calls"] % 5 == 0 else float(state["calls"] % 5)
         )  # 4 members, then the test
 
-    result = evolve(module, fitness, goal=1.0, goal_patience=3, population=4, generations=20)
-    assert [row.score for row in result.history] == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
-    assert (result.stop_reason, result.generations) == ("goal", 5)
+    result = evolve(module, fitness, target_return=1.0, target_patience=3, population=4, generations=20)
+    assert [row.eval_return_mean for row in result.history] == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    assert (result.stop_reason, result.generations) == ("solved", 5)
 
 
-def test_tests_come_every_so_many_generations_and_show_the_unperturbed_module():
-    module = network()
-    shown = []
-
-    def on_test(tested, score):
-        assert tested is module
-        assert worth(tested) == pytest.approx(score)
-        shown.append(score)
-
-    result = evolve(module, loss, population=8, generations=5, test_every=2, on_test=on_test)
-    assert [row.score is not None for row in result.history] == [True, False, True, False, True]
-    assert shown == [row.score for row in result.history if row.score is not None]
-    assert math.isfinite(result.score)
+def test_evaluations_come_every_so_many_generations_and_show_the_unperturbed_module():
+    result = evolve(network(), loss, population=8, generations=5, eval_every=2)
+    evaluated = [row.eval_return_mean is not None for row in result.history]
+    assert evaluated == [True, False, True, False, True]
+    assert math.isfinite(result.eval_return_mean)
+    none = evolve(network(), loss, population=8, generations=3, eval_every=0)
+    assert [row.eval_return_mean for row in none.history] == [None] * 3
+    assert math.isfinite(none.eval_return_mean)
 
 
-def test_on_test_and_callback_can_stop():
-    assert evolve(network(), loss, on_test=lambda m, score: True, **QUICK).stop_reason == "callback"
-    result = evolve(network(), loss, callback=lambda view: view.row.generation == 2, **QUICK)
+def test_callbacks_can_stop():
+    result = evolve(network(), loss, callbacks=[lambda view: view.row.generation == 2], **QUICK)
     assert (result.stop_reason, result.generations) == ("callback", 2)
 
 
@@ -362,23 +362,14 @@ def test_callbacks_see_everything_and_can_change_nothing():
         with pytest.raises(ValueError, match="read-only"):
             view.center[0] = 1
         with pytest.raises(AttributeError):
-            view.row.score = 1
+            view.row.eval_return_mean = 1
         with torch.no_grad():
             view.module()[0].weight.fill_(7)
 
-    result = evolve(module, loss, callback=meddle, **QUICK)
+    result = evolve(module, loss, callbacks=[meddle], **QUICK)
     assert np.array_equal(result.center, evolve(network(), loss, **QUICK).center)
     assert np.array_equal(views[-1].center, result.center)
-    assert views[-1].best_fitness <= result.best_fitness
-
-
-def test_what_on_test_does_to_the_module_moves_nothing():
-    def meddle(module, score):
-        with torch.no_grad():
-            module[0].weight.fill_(7)
-
-    result = evolve(network(), loss, on_test=meddle, **QUICK)
-    assert np.array_equal(result.center, evolve(network(), loss, **QUICK).center)
+    assert views[-1].best_return <= result.best_return
 
 
 def test_seconds_stop():
@@ -398,7 +389,7 @@ def test_interruption_keeps_what_was_learnt():
 
     result = evolve(module, fitness, **QUICK)
     assert (result.stop_reason, result.generations) == ("interrupted", 2)
-    assert result.score == result.history[-1].score
+    assert result.eval_return_mean == result.history[-1].eval_return_mean
 
 
 def test_failure_keeps_what_was_learnt():
@@ -408,78 +399,102 @@ def test_failure_keeps_what_was_learnt():
     def fitness(module, generation):
         return loss(module) if generation < 2 else 1 / 0
 
-    with pytest.raises(EnvironmentFailure, match=r"member 0, generation 2; line \d+ of test_evolve.py"):
+    with pytest.raises(EnvironmentFailure, match=r"member 0, generation 3; line \d+ of test_evolve.py"):
         evolve(module, fitness, **QUICK)
     assert not torch.equal(before["0.weight"], module[0].weight)
 
 
-def test_verbose_writes_a_line_a_generation(capsys):
+def test_verbose_prints_how_it_goes(capsys):
     evolve(network(), loss, verbose=True, **QUICK)
-    assert capsys.readouterr().err.count("generation ") == 3
-    evolve(network(), loss, verbose=2, **QUICK)
-    assert capsys.readouterr().err.startswith("generation 2 ")
+    out = capsys.readouterr().out
+    assert "Sequential: openai-es, population 8, 21 parameters" in out
+    assert "generation 3 " in out
     evolve(network(), loss, **QUICK)
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr() == ("", "")
+
+
+def test_recorders_are_given_every_row_and_are_closed():
+    class Recorder:
+        def __init__(self):
+            self.rows, self.closed = [], 0
+
+        def generation(self, row):
+            self.rows.append(row)
+
+        def note(self, text):
+            pass
+
+        def close(self):
+            self.closed += 1
+
+    recorder = Recorder()
+    result = evolve(network(), loss, recorders=[recorder], **QUICK)
+    assert tuple(recorder.rows) == result.history
+    assert recorder.closed == 1
 
 
 # Saving
 
 
 def test_saved_parameters_load_into_a_module_like_it(tmp_path):
-    path = tmp_path / "deeper" / "evolved.safetensors"
-    result = evolve(network(), loss, save_path=path, **QUICK)
+    path = tmp_path / "deeper" / "evolved"
+    result = evolve(network(), loss, run_dir=path, **QUICK)
     loaded = load_evolved(path, network(seed=5))
-    assert worth(loaded) == pytest.approx(result.score)
+    assert worth(loaded) == pytest.approx(result.eval_return_mean)
     best = load_evolved(path, network(seed=5), best=True)
-    assert worth(best) == pytest.approx(result.best_fitness)
+    assert worth(best) == pytest.approx(result.best_return)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
-    path = tmp_path / "evolved.safetensors"
-    options = {"strategy": name, "population": 10, "save_path": path, "resume": True}
+    path = tmp_path / "evolved"
+    options = {"strategy": name, "population": 10, "run_dir": path, "resume": True}
     module = network()
     evolve(module, noisy, generations=3, **options)
     resumed = evolve(network(), noisy, generations=6, **options)
     whole = evolve(network(), noisy, strategy=name, population=10, generations=6)
     assert np.array_equal(resumed.center, whole.center)
     assert np.array_equal(resumed.best, whole.best)
-    assert [row.score for row in resumed.history] == [row.score for row in whole.history]
+    assert [row.eval_return_mean for row in resumed.history] == [
+        row.eval_return_mean for row in whole.history
+    ]
 
 
-def test_a_run_that_met_its_goal_is_resumed_where_it_stood(tmp_path):
-    path = tmp_path / "evolved.safetensors"
-    options = {"direction": "minimize", "population": 20, "generations": 200, "lr": 0.05, "save_path": path}
-    first = evolve(network(), loss, goal=0.5, **options)
-    again = evolve(network(), loss, goal=0.5, resume=True, **options)
-    assert (again.stop_reason, again.generations) == ("goal", first.generations)
-    assert [row.evaluations for row in again.history] == [row.evaluations for row in first.history]
-    further = evolve(network(), loss, goal=0.4, resume=True, **options)
-    whole = evolve(network(), loss, goal=0.4, **(options | {"save_path": None}))
+def test_a_run_that_met_its_target_is_resumed_where_it_stood(tmp_path):
+    path = tmp_path / "evolved"
+    options = {"direction": "minimize", "population": 20, "generations": 200, "lr": 0.05, "run_dir": path}
+    first = evolve(network(), loss, target_return=0.5, **options)
+    again = evolve(network(), loss, target_return=0.5, resume=True, **options)
+    assert (again.stop_reason, again.generations) == ("solved", first.generations)
+    assert [row.episodes for row in again.history] == [row.episodes for row in first.history]
+    further = evolve(network(), loss, target_return=0.4, resume=True, **options)
+    whole = evolve(network(), loss, target_return=0.4, **(options | {"run_dir": None}))
     assert np.array_equal(further.center, whole.center)
 
 
 def test_resuming_another_run_is_refused(tmp_path):
-    path = tmp_path / "evolved.safetensors"
-    evolve(network(), loss, save_path=path, **QUICK)
+    path = tmp_path / "evolved"
+    evolve(network(), loss, run_dir=path, **QUICK)
     with pytest.raises(InputError, match="whose seed is 0, not 1"):
-        evolve(network(), loss, save_path=path, resume=True, seed=1, **QUICK)
-    with pytest.raises(InputError, match="whose strategy is OpenAIES, not SNES"):
-        evolve(network(), loss, save_path=path, resume=True, strategy="snes", **QUICK)
+        evolve(network(), loss, run_dir=path, resume=True, seed=1, **QUICK)
+    with pytest.raises(InputError, match="whose strategy is openai-es, not snes"):
+        evolve(network(), loss, run_dir=path, resume=True, strategy="snes", **QUICK)
 
 
 def test_other_modules_and_files_are_refused(tmp_path):
-    path = tmp_path / "evolved.safetensors"
-    evolve(network(), loss, save_path=path, **QUICK)
+    path = tmp_path / "evolved"
+    evolve(network(), loss, run_dir=path, **QUICK)
     with pytest.raises(InputError, match=r"parameter '0.bias' has shape \[4\] there and None here"):
         load_evolved(path, nn.Linear(3, 1))
-    path.write_bytes(path.read_bytes()[:-1])
+    policy = path / "policy.safetensors"
+    policy.write_bytes(policy.read_bytes()[:-1])
     with pytest.raises(InputError, match="is damaged"):
         load_evolved(path, network())
     with pytest.raises(InputError, match="there is no file"):
         load_evolved(tmp_path / "none", network())
-    with pytest.raises(InputError, match=r"save_path .* cannot be written \(Is a directory\)"):
-        evolve(network(), loss, save_path=tmp_path, **QUICK)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"file cannot be written \(File exists\)"):
+        evolve(network(), loss, run_dir=tmp_path / "file", **QUICK)
 
 
 # Modules that are not plain
@@ -510,7 +525,7 @@ def test_replaced_buffers_are_put_back_too():
         return float(module.count)
 
     result = evolve(Counting(), fitness, **QUICK)
-    assert {row.best for row in result.history} == {1.0}
+    assert {row.return_max for row in result.history} == {1.0}
 
 
 def test_frozen_parameters_are_untouched():
@@ -558,8 +573,8 @@ def test_other_precisions_are_evolved_in_float32_and_cast(kind, tmp_path):
         seen.add(module[0].weight.dtype)
         return -(module(INPUTS.to(kind)) ** 2).mean()
 
-    path = tmp_path / "evolved.safetensors"
-    result = evolve(module, fitness, save_path=path, **QUICK)
+    path = tmp_path / "evolved"
+    result = evolve(module, fitness, run_dir=path, **QUICK)
     assert seen == {kind}
     assert result.center.dtype == np.float32
     assert module[0].weight.dtype == kind
@@ -571,7 +586,7 @@ def test_a_module_on_a_gpu_stays_there():
     module = network().cuda()
     result = evolve(module, lambda m: -(m(INPUTS.cuda()) ** 2).mean(), **QUICK)
     assert module[0].weight.is_cuda
-    assert math.isfinite(result.score)
+    assert math.isfinite(result.eval_return_mean)
 
 
 @pytest.mark.parametrize(
@@ -580,7 +595,7 @@ def test_a_module_on_a_gpu_stays_there():
 )
 def test_numbers_of_every_kind_are_fitness(number):
     result = evolve(nn.Linear(1, 1), lambda m: number, population=4, generations=1)
-    assert result.score == (number if isinstance(number, int | float) else number.item())
+    assert result.eval_return_mean == (number if isinstance(number, int | float) else number.item())
 
 
 # What is refused
@@ -591,16 +606,16 @@ nan, inf = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("fitness", "message"),
     [
-        (lambda m: None, r"not None \(member 0, generation 0\)"),
-        (lambda m: "3", r"not str '3' \(member 0, generation 0\)"),
+        (lambda m: None, r"not None \(member 0, generation 1\)"),
+        (lambda m: "3", r"not str '3' \(member 0, generation 1\)"),
         (lambda m: 1j, r"not complex '1j' \(member 0"),
         (lambda m: torch.zeros(2), r"not Tensor of shape \(2,\) \(member 0"),
         (lambda m: np.zeros((2, 1)), r"not ndarray of shape \(2, 1\) \(member 0"),
-        (lambda m: nan, "NaN or infinite for all 8 members of generation 0"),
-        (lambda m: inf, "NaN or infinite for all 8 members of generation 0"),
+        (lambda m: nan, r"or the like in all 8 episodes of generation 1 \(member 0 first\)"),
+        (lambda m: inf, r"or the like in all 8 episodes of generation 1 \(member 0 first\)"),
         (
             lambda m: list(m)[9],
-            r"fitness raised IndexError: .* \(member 0, generation 0; line \d+ of test_evolve.py",
+            r"fitness raised IndexError: .* \(member 0, generation 1; line \d+ of test_evolve.py",
         ),
     ],
 )
@@ -618,7 +633,7 @@ def test_the_unperturbed_module_is_named_too():
         calls.append(1)
         return None if len(calls) == 9 else 1.0 * len(calls)
 
-    with pytest.raises(EnvironmentFailure, match="the unperturbed module, generation 0"):
+    with pytest.raises(EnvironmentFailure, match="the unperturbed module, generation 1"):
         evolve(network(), fitness, **QUICK)
 
 
@@ -629,11 +644,11 @@ def test_some_members_may_fail_and_count_as_the_worst():
         calls.append(1)
         return nan if len(calls) in (3, 12) else loss(module)
 
-    with pytest.warns(RuntimeWarning, match="fitness of member 2 of generation 0 is nan") as caught:
+    with pytest.warns(RuntimeWarning, match="generation 1: member 2 returned nan") as caught:
         result = evolve(network(), fitness, **QUICK)
     assert len(caught) == 1
     assert [row.nonfinite for row in result.history] == [1, 1, 0]
-    assert math.isfinite(result.best_fitness)
+    assert math.isfinite(result.best_return)
     assert np.isfinite(result.center).all()
 
 
@@ -677,7 +692,7 @@ def test_nan_parameters_are_refused():
         ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, but the module evolves 21"),
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
         ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr: leave it out"),
-        ({"strategy": "cem", "elites": 3}, "takes no elites; did you mean elite"),
+        ({"strategy": "cem", "strategy_options": {"elites": 3}}, "takes no elites; did you mean elite"),
         ({"population": 7}, "population 7 is odd"),
         ({"sigma": -1}, "sigma -1"),
         ({"lr": "fast"}, "lr 'fast' is neither a number nor"),
@@ -685,18 +700,16 @@ def test_nan_parameters_are_refused():
         ({"direction": "up"}, "direction 'up'"),
         ({"generations": -1}, "generations -1"),
         ({"seconds": 0}, "seconds 0"),
-        ({"goal": nan}, "goal must be a number"),
-        ({"goal": 1.0, "test_every": 0}, "set test_every"),
-        ({"goal_patience": 0}, "goal_patience 0"),
-        ({"test_every": -1}, "test_every -1"),
+        ({"target_return": nan}, "target_return must be a number"),
+        ({"target_return": 1.0, "eval_every": 0}, "set eval_every"),
+        ({"target_patience": 0}, "target_patience 0"),
+        ({"eval_every": -1}, "eval_every -1"),
         ({"workers": -1}, "workers -1"),
-        ({"workers": 2, "executor": "in-process"}, "has no workers"),
-        ({"executor": "threads"}, "did you mean thread"),
+        ({"engine": "thread"}, "did you mean threads"),
         ({"batch_size": 4}, "batch_size is for batched=True"),
         ({"batched": True, "batch_size": 0}, "batch_size 0"),
         ({"batched": True, "workers": 2}, "would idle: set batch_size"),
-        ({"verbose": -1}, "verbose -1"),
-        ({"resume": True}, "goes on from save_path"),
+        ({"resume": True}, "goes on from run_dir"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):
@@ -707,7 +720,7 @@ def test_wrong_arguments_are_named(options, message):
 
 def test_what_cannot_travel_is_refused_with_the_mend():
     lock = threading.Lock()
-    with pytest.raises(InputError, match=r"cannot be sent to worker processes .* use executor='thread'"):
+    with pytest.raises(InputError, match=r"cannot be sent to worker processes .* use engine='threads'"):
         evolve(network(), lambda m: total(m) if lock else 0, workers=1, **QUICK)
 
 
@@ -732,17 +745,17 @@ def test_a_resumed_run_counts_what_an_uninterrupted_one_does(tmp_path):
             lambda m: -float((m.weight - 0.5).abs().sum()),
             population=6,
             generations=generations,
-            test_every=2,
-            save_path=path,
+            eval_every=2,
+            run_dir=path,
             resume=True,
             workers=0,
         )
 
-    whole = run(tmp_path / "whole.safetensors", 6)
-    run(tmp_path / "parts.safetensors", 3)
-    resumed = run(tmp_path / "parts.safetensors", 6)
-    assert [row.evaluations for row in resumed.history] == [row.evaluations for row in whole.history]
-    assert (resumed.best_fitness, resumed.score) == (whole.best_fitness, whole.score)
+    whole = run(tmp_path / "whole", 6)
+    run(tmp_path / "parts", 3)
+    resumed = run(tmp_path / "parts", 6)
+    assert [row.episodes for row in resumed.history] == [row.episodes for row in whole.history]
+    assert (resumed.best_return, resumed.eval_return_mean) == (whole.best_return, whole.eval_return_mean)
 
 
 def test_the_callers_threads_do_not_move_a_bit():

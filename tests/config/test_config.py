@@ -5,12 +5,14 @@ import json
 import tomllib
 
 import pytest
+from tests.commands import parsers
 
 from escalade import InputError
 from escalade.cli import main as cli
+from escalade.cli.arguments import flag
+from escalade.cli.training import config_typed
 from escalade.config import presets
 from escalade.config.conversion import convert, from_values, read_toml, to_toml
-from escalade.config.names import flag
 from escalade.config.options import OPTIONS, Config
 
 FULL = {
@@ -54,6 +56,7 @@ FULL = {
     "target_return": -100.0,
     "workers": 3,
     "engine": "threads",
+    "step_timeout": 2.5,
     "snapshot_every": 7,
     "run_dir": "runs/my run",
 }
@@ -95,10 +98,7 @@ def test_json_gives_back_every_option():
 
 
 def test_every_option_is_a_flag_with_help():
-    parser = cli._parser()
-    text = (
-        next(a for a in parser._actions if hasattr(a, "choices") and a.choices).choices["train"].format_help()
-    )
+    text = parsers()["train"].format_help()
     for name, option in OPTIONS.items():
         assert option.metadata["help"]
         assert name == "env" or flag(name) in text
@@ -148,7 +148,7 @@ def test_flags_are_converted(name, text, value):
     ],
 )
 def test_values_of_other_types_are_refused_by_name(name, value):
-    with pytest.raises(InputError, match=f"^place: {flag(name)} .* it takes "):
+    with pytest.raises(InputError, match=f"^place: `{name}` .* it takes "):
         from_values({name: value}, "place")
 
 
@@ -159,7 +159,7 @@ def test_an_unknown_option_is_named_with_its_nearest():
 
 def configured(tmp_path, *flags, file=""):
     (tmp_path / "c.toml").write_text(file)
-    return cli._config(cli._parser().parse_args(["train", "--config", str(tmp_path / "c.toml"), *flags]))
+    return config_typed(cli.parse(["train", "--config", str(tmp_path / "c.toml"), *flags]))
 
 
 def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):

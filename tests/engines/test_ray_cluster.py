@@ -1,17 +1,13 @@
 """The Ray engine on a real cluster of several nodes, all of them on this machine."""
 
 import os
-import random
 import re
-import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-from contextlib import suppress
 
-import psutil
 import pytest
 from tests.commands import ROOT, bits, command, hiding, wait_until
 from tests.engines.test_processes import Squares
@@ -143,7 +139,7 @@ def test_a_node_with_another_version_is_named(nodes):
 def test_a_run_without_room_waits_until_there_is_some(nodes):
     made = start_engine("ray", Squares, 1, worker_resources={"slot": 1})
     notes = []
-    made.note = notes.append
+    made.on_note = notes.append
     found = []
     running = threading.Thread(target=lambda: found.extend(made.run(("fine", None), 9)))
     running.start()
@@ -212,7 +208,9 @@ def test_workers_of_a_machine_share_one_noise_table_that_was_never_sent(nodes):
 
 
 def test_without_ray_it_says_how_to_get_it(tmp_path):
-    result = command("train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray"))
+    result = command(
+        "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
+    )
     assert result.returncode == 2
     assert result.stderr == "escalade: engine ray needs a package: pip install 'escalade[ray]'\n"
 

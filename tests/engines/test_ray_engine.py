@@ -84,9 +84,11 @@ def _hurry(monkeypatch):
 
 
 def make(cluster, workers=None):
-    made = RayEngine(cluster, EngineOptions(workers or 1, elastic=workers is None, steps=lambda result: 7))
+    made = RayEngine(
+        cluster, EngineOptions(workers or 1, elastic=workers is None, steps=lambda results: 7 * len(results))
+    )
     made.notes = []
-    made.note = made.notes.append
+    made.on_note = made.notes.append
     return made
 
 
@@ -163,7 +165,7 @@ def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
             cluster.rooms["2"] = 1
             cluster.place()
 
-    run.note = note
+    run.on_note = note
     assert squares(run.run("job", 9)) == [item**2 for item in range(9)]
     assert sum("no node has room for a worker (1 nodes are there)" in text for text in run.notes) == 1
 
@@ -226,7 +228,10 @@ def test_a_share_that_kills_workers_is_cut_until_it_gets_through():
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        ({"theirs": {"2": {"torch": "2.4.0"}}}, "node 10.0.0.2 has torch 2.4.0 .here 2.13.0.: install the same"),
+        (
+            {"theirs": {"2": {"torch": "2.4.0"}}},
+            "node 10.0.0.2 has torch 2.4.0 .here 2.13.0.: install the same",
+        ),
         ({}, "node 10.0.0.2 cannot import my_envs .* install its package on every node"),
     ],
 )
@@ -283,5 +288,5 @@ def test_an_item_given_back_and_an_item_done_twice_count_once():
     assert (again, repeated) == (first[2:], True)
     items.chunks[3] = Chunk("b", first, 0.0)
     assert items.finish(3, ["no", "no", "z", "w"]) == ["z", "w"]
-    assert items.results == ["x", "y", "z", "w"]
+    assert items.results.in_order() == ["x", "y", "z", "w"]
     assert not items.left

@@ -1,5 +1,9 @@
 """Ids become seeded vector environments: found, refused, settled; a seed starts the same episode."""
 
+import sys
+import types
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +11,8 @@ from gymnasium import spaces
 
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import SlotError, resolve, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS, BackendEntry
+from escalade.envs.registrations import is_gymnasiums_own
 
 ENVS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]
 
@@ -84,6 +90,95 @@ def test_a_users_class_under_a_known_id_stays_the_users():
         gymnasium.registry["CartPole-v1"] = before
 
 
+@pytest.fixture
+def registered():
+    """Registers an environment under one of Gymnasium's ids, for one test."""
+    before = dict(gymnasium.registry)
+
+    def register(env, **changes):
+        spec = before[env]
+        gymnasium.registry.pop(env)
+        given = {"entry_point": spec.entry_point, "max_episode_steps": spec.max_episode_steps} | changes
+        gymnasium.register(env, **given)
+
+    yield register
+    gymnasium.registry.clear()
+    gymnasium.registry.update(before)
+
+
+def test_arguments_in_a_users_registration_are_kept(registered):
+    assert settle_backend(resolve("Pendulum-v1")).backend == "envpool"
+    registered("Pendulum-v1", kwargs={"g": 2.0})
+    assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
+    with pytest.raises(InputError, match="EnvPool has no Pendulum-v1 with these arguments"):
+        settle_backend(resolve("Pendulum-v1", backend="envpool"))
+    registered("Pendulum-v1")  # as Gymnasium does it
+    assert settle_backend(resolve("Pendulum-v1")).backend == "envpool"
+
+
+def test_wrappers_and_classes_in_a_users_registration_are_kept(registered):
+    wrapper = gymnasium.wrappers.ClipAction.wrapper_spec()
+    registered("Pendulum-v1", additional_wrappers=(wrapper,))
+    assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
+    registered("CartPole-v1", entry_point="gymnasium.envs.classic_control.cartpole:CartPoleEnv.__call__")
+    assert not is_gymnasiums_own(gymnasium.spec("CartPole-v1"))
+
+
+def test_step_limits_of_a_users_registration_are_kept(registered):
+    registered("Pendulum-v1", max_episode_steps=7)
+    environment = settle_backend(resolve("Pendulum-v1"))
+    vector = vectorize(environment, 1)
+    vector.reset(seeded([0]), seeded([1]))
+    ends = [bool(vector.step(seeded([0]), np.zeros((1, 1), np.float32))[2][0]) for _ in range(7)]
+    assert (environment.backend, ends) == ("envpool", [False] * 6 + [True])
+    registered("Pendulum-v1", max_episode_steps=None)  # EnvPool would end it after 200
+    assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
+
+
+def test_gymnasiums_own_registrations_are_known():
+    for env in [*ENVS, "Pendulum-v1", "LunarLanderContinuous-v3", "BipedalWalkerHardcore-v3", "Ant-v5"]:
+        if env in gymnasium.registry:
+            assert is_gymnasiums_own(gymnasium.spec(env)), env
+    assert not is_gymnasiums_own(gymnasium.spec("Walk-v0"))
+
+
+def test_a_backend_that_is_not_installed_is_named(monkeypatch):
+    missing = replace(BACKENDS["envpool"], package="no_such_package")
+    monkeypatch.setitem(BACKENDS, "envpool", missing)
+    with pytest.raises(InputError, match="backend envpool is not installed: pip install"):
+        resolve("CartPole-v1", backend="envpool")
+    assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
+
+
+def test_a_backend_is_one_file_and_one_entry(monkeypatch):
+    """The worked example of CONTRIBUTING: a backend whose every episode lasts one step."""
+    module = types.ModuleType("one_step_backend")
+    module.supports = lambda environment: environment.id == "CartPole-v1"
+    module.make_vector = OneStep
+    monkeypatch.setitem(sys.modules, "one_step_backend", module)
+    monkeypatch.setitem(BACKENDS, "one-step", BackendEntry("One", "one_step_backend", "numpy", most_rows=3))
+    environment = settle_backend(resolve("CartPole-v1", backend="one-step"))
+    assert vectorize(environment, 3).step(seeded([0]), np.zeros(1))[2].tolist() == [True]
+    with pytest.raises(InputError, match="One has no Acrobot-v1"):
+        settle_backend(resolve("Acrobot-v1", backend="one-step"))
+
+
+class OneStep:
+    refills = True
+
+    def __init__(self, environment, slots):
+        self.slots, self.size = slots, environment.observation_space.shape[0]
+
+    def reset(self, slots, seeds):
+        return np.zeros((len(slots), self.size))
+
+    def step(self, slots, actions):
+        return np.zeros((len(slots), self.size)), np.ones(len(slots)), np.ones(len(slots), bool)
+
+    def close(self):
+        pass
+
+
 def test_envpool_by_name_is_refused_where_it_has_no_such_environment():
     with pytest.raises(InputError, match=r"EnvPool has no Walk-v0.*--backend gymnasium"):
         settle_backend(resolve("tests.environments:Walk-v0", backend="envpool"))
@@ -135,3 +230,22 @@ def test_spaces_and_limits_are_read_from_the_environment():
     assert environment.threshold == 475.0
     assert environment.action_space == spaces.Discrete(2)
     assert resolve("CartPole-v1", max_episode_steps=7).max_episode_steps == 7
+
+
+@pytest.mark.parametrize("form", ["float32", "int", "array", "tensor"])
+def test_a_reward_is_whatever_holds_one_number(form):
+    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}), 1)
+    plain = vectorize(resolve("tests.environments:Walk-v0", {"end": "truncated", "length": 8}), 1)
+    for each in (vector, plain):
+        each.reset(seeded([0]), seeded([5]))
+    action = np.full((1, 1), 0.5, np.float32)
+    paid, expected = (each.step(seeded([0]), action)[1] for each in (vector, plain))
+    np.testing.assert_allclose(paid, expected.round() if form == "int" else expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["two", "none"])
+def test_a_reward_that_is_no_number_is_named(form):
+    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}), 1)
+    vector.reset(seeded([0]), seeded([5]))
+    with pytest.raises(SlotError, match="reward must be one number"):
+        vector.step(seeded([0]), np.zeros((1, 1), np.float32))

@@ -1,6 +1,7 @@
 """The noise table: a function of its seed, read-only, as large as the policy needs."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -37,6 +38,17 @@ def test_another_mapping_sees_the_same_numbers():
     values = attached.values
     del table
     assert np.isfinite(values).all()  # the memory lives as long as a mapping of it
+
+
+def test_a_system_without_memfd_has_the_same_table(monkeypatch):
+    here = NoiseTable(5, 4096)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    there = NoiseTable(5, 4096)
+    monkeypatch.undo()
+    attached = NoiseTable.attach(os.dup(there.fd), there.size)
+    np.testing.assert_array_equal(attached.values, here.values)
+    assert os.fstat(there.fd).st_nlink == 0, "the file has a name"
 
 
 @pytest.mark.parametrize("dimension", [1, 1000, 2**17, 2**18 + 1, 2**20, 2**24 + 1, 2**26])

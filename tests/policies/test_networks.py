@@ -5,9 +5,17 @@ import pytest
 import torch
 from tests.own_code import Features, Negated
 from torch import nn
+from torch.nn.utils import prune
 
 from escalade import InputError
-from escalade.policies.networks import build, fixed, from_vector, set_fixed, shape, to_vector
+from escalade.policies.networks import (
+    batched_network,
+    build,
+    from_vector,
+    frozen_state,
+    load_frozen_state,
+    to_vector,
+)
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 
@@ -58,12 +66,105 @@ def test_normc_and_orthogonal_have_the_norms_they_promise():
     ],
 )
 def test_plain_stacks_are_recognised(module):
-    assert isinstance(shape(module), Stack)
+    assert isinstance(batched_network(module), Stack)
 
 
 def shared():
     layer = nn.Linear(3, 3)
     return nn.Sequential(layer, nn.Tanh(), layer)
+
+
+def tied_weights():
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    second.weight = first.weight
+    return nn.Sequential(first, nn.Tanh(), second)
+
+
+def tied_biases():
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    second.bias = first.bias
+    return nn.Sequential(first, second)
+
+
+def bias_as_a_weight():
+    layer = nn.Linear(1, 1)
+    layer.bias = nn.Parameter(layer.weight.detach()[0].clone())
+    other = nn.Linear(1, 1)
+    other.bias = layer.bias
+    return nn.Sequential(layer, other)
+
+
+def parameter_of_the_sequence():
+    module = nn.Sequential(nn.Linear(3, 3))
+    module.register_parameter("gain", nn.Parameter(torch.ones(3)))
+    return module
+
+
+def pruned():
+    layer = nn.Linear(3, 3)
+    prune.l1_unstructured(layer, "weight", 0.5)
+    return nn.Sequential(layer)
+
+
+def old_weight_norm():
+    with pytest.warns(FutureWarning):
+        return nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 3)))
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+SPECIAL = {
+    "tied weights": tied_weights,
+    "tied biases": tied_biases,
+    "a bias for two": bias_as_a_weight,
+    "the same layer twice": shared,
+    "a parameter of the sequence": parameter_of_the_sequence,
+    "weight norm": lambda: nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))),
+    "orthogonal": lambda: nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))),
+    "pruned": pruned,
+    "weight norm of old": old_weight_norm,
+    "a subclass": lambda: nn.Sequential(Doubled(3, 3), nn.Tanh()),
+    "a bare subclass": lambda: Doubled(3, 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's vmap over weight norm
+@pytest.mark.parametrize("name", SPECIAL)
+def test_what_members_compute_is_what_the_module_computes_with_their_parameters(name):
+    torch.manual_seed(3)
+    module = SPECIAL[name]()
+    network = batched_network(module)
+    assert isinstance(network, TorchNetwork)
+    inputs = network.module(torch.zeros(1, 1 if name == "a bias for two" else 3)).shape[1]
+    chance = np.random.default_rng(0)
+    forward = network.forward(3)
+    members = chance.normal(size=(3, network.dimension)).astype(np.float32)
+    seen = chance.normal(size=(3, inputs)).astype(np.float32)
+    for row, member in enumerate(members):
+        forward.load(row, member)
+    found = forward(seen).copy()
+    for row, member in enumerate(members):
+        from_vector(module, member)
+        with torch.no_grad():
+            expected = module(torch.from_numpy(seen[row : row + 1])).numpy()[0]
+        np.testing.assert_allclose(found[row], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_that_share_memory_are_refused():
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    second.weight = nn.Parameter(first.weight.detach())
+    with pytest.raises(InputError, match=r"'0.weight' and '1.weight' share memory: tie them"):
+        batched_network(nn.Sequential(first, second))
+    first.bias = nn.Parameter(torch.zeros(1).expand(3))
+    with pytest.raises(InputError, match=r"'bias' repeats its numbers"):
+        batched_network(first)
+    flat = torch.zeros(12)  # as flattened by other libraries: beside each other, not over each other
+    apart = nn.Linear(3, 3)
+    apart.weight, apart.bias = nn.Parameter(flat[:9].view(3, 3)), nn.Parameter(flat[9:])
+    assert isinstance(batched_network(apart), Stack)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +179,7 @@ def shared():
     ],
 )
 def test_everything_else_takes_the_general_path(module):
-    assert isinstance(shape(module), TorchNetwork)
+    assert isinstance(batched_network(module), TorchNetwork)
 
 
 def test_vectors_go_there_and_back():
@@ -94,11 +195,12 @@ def test_vectors_go_there_and_back():
         (nn.Tanh(), "no parameters"),
         (nn.Linear(2, 2).double(), "float32"),
         (nn.Linear(2, 2).half(), "float32"),
+        (nn.Linear(2, 2).requires_grad_(False), "only frozen parameters"),
     ],
 )
 def test_modules_that_cannot_be_trained_are_refused(module, said):
     with pytest.raises(InputError, match=said):
-        shape(module)
+        batched_network(module)
 
 
 def test_a_factory_makes_the_network():
@@ -133,16 +235,36 @@ def test_a_stack_that_computes_something_else_is_not_run_as_one(how):
             layer.register_forward_hook(lambda module, given, output: -output)
         else:
             layer.forward = lambda x: -nn.functional.linear(x, layer.weight, layer.bias)
-    assert isinstance(shape(module), TorchNetwork)
+    assert isinstance(batched_network(module), TorchNetwork)
 
 
 def test_what_is_not_trained_can_be_taken_and_given_back():
     first, other = Features(3, 2), Features(3, 2)
-    assert set(fixed(first)) == {"features.weight", "features.bias", "shift"}
-    assert fixed(nn.Sequential(nn.Linear(3, 2))) == {}
-    set_fixed(other, fixed(first))
+    assert set(frozen_state(first)) == {"features.weight", "features.bias", "shift"}
+    assert frozen_state(nn.Sequential(nn.Linear(3, 2))) == {}
+    load_frozen_state(other, frozen_state(first))
     from_vector(other, to_vector(first))
     seen = torch.rand(5, 3)
     assert torch.equal(other(seen), first(seen))
     with pytest.raises(InputError, match=r"frozen parameters and buffers \(none\) are not those"):
-        set_fixed(nn.Linear(3, 2), fixed(first))
+        load_frozen_state(nn.Linear(3, 2), frozen_state(first))
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float8_e5m2, torch.int64, torch.bool])
+def test_buffers_of_any_type_can_be_taken_and_given_back(kind):
+    first, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    numbers = torch.tensor([0.0, 1.0, 1.5, -2.0]).to(kind)
+    first.register_buffer("table", numbers.clone())
+    other.register_buffer("table", torch.zeros(4).to(kind))
+    taken = frozen_state(first)["table"]
+    first.table.zero_()
+    load_frozen_state(other, {"table": taken})
+    assert other.table.dtype == kind
+    assert torch.equal(other.table.double(), numbers.double())
+
+
+def test_a_buffer_that_cannot_be_saved_is_named():
+    module = nn.Linear(3, 2)
+    module.register_buffer("graph", torch.eye(3).to_sparse())
+    with pytest.raises(InputError, match="'graph' cannot be saved"):
+        frozen_state(module)

@@ -1,15 +1,23 @@
 """Running moments: those of all the data, in member order, and frozen during a generation."""
 
 import numpy as np
+import pytest
+import torch
 
-from escalade.policies.normalizer import CLIP, Normalization, Normalizer
+from escalade.policies.normalizer import CLIP, Normalization, Normalizer, normalize
 
 
-def merged(episodes, shift):
+def moments(episodes):
+    """Lengths and moments as rollouts hand them in."""
+    squares = [((episode - episode.mean(0)) ** 2).sum(0) for episode in episodes]
+    found = np.stack([np.stack([e.mean(0), square]) for e, square in zip(episodes, squares, strict=True)])
+    return np.array([len(episode) for episode in episodes]), found
+
+
+def merged(episodes, at_once=10):
     normalizer = Normalizer(episodes[0].shape[1])
-    for episode in episodes:
-        centered = episode - shift
-        normalizer.merge(len(episode), shift, centered.sum(0), (centered**2).sum(0))
+    for start in range(0, len(episodes), at_once):
+        normalizer.merge_episodes(*moments(episodes[start : start + at_once]))
     return normalizer
 
 
@@ -22,35 +30,48 @@ def data():
 def test_moments_are_those_of_all_the_data():
     episodes = data()
     everything = np.concatenate(episodes)
-    for shift in (np.zeros(3), everything.mean(0) + 0.1):
-        normalizer = merged(episodes, shift)
+    for at_once in (1, 7, 30):
+        normalizer = merged(episodes, at_once)
         assert normalizer.count == len(everything)
         np.testing.assert_allclose(normalizer.mean, everything.mean(0), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(
-            np.sqrt(normalizer.squares / normalizer.count), everything.std(0), rtol=1e-5
+            np.sqrt(normalizer.squares / normalizer.count), everything.std(0), rtol=1e-12
         )
 
 
 def test_the_order_of_merging_is_what_the_bits_depend_on():
     episodes = data()
-    first, again, reverse = (merged(e, np.zeros(3)) for e in (episodes, episodes, episodes[::-1]))
+    first, again, reverse = (merged(e) for e in (episodes, episodes, episodes[::-1]))
     np.testing.assert_array_equal(first.squares, again.squares)
     assert not np.array_equal(first.squares, reverse.squares)
-    np.testing.assert_allclose(first.squares, reverse.squares, rtol=1e-6)
+    np.testing.assert_allclose(first.squares, reverse.squares, rtol=1e-12)
 
 
-def test_diverged_and_empty_episodes_are_left_out():
-    episodes = data()
-    clean, poisoned = merged(episodes, np.zeros(3)), merged(episodes[:10], np.zeros(3))
-    for bad in (np.nan, np.inf):
-        poisoned.merge(5, np.zeros(3), np.array([1.0, bad, 0.0]), np.ones(3))
-        poisoned.merge(5, np.zeros(3), np.zeros(3), np.array([bad, 1.0, 0.0]))
-    poisoned.merge(0, np.zeros(3), np.zeros(3), np.zeros(3))
-    for episode in episodes[10:]:
-        poisoned.merge(len(episode), np.zeros(3), episode.sum(0), (episode**2).sum(0))
+@pytest.mark.parametrize(("where", "bad"), [(0, np.nan), (0, np.inf), (0, -1e200), (1, np.nan), (1, np.inf)])
+def test_diverged_and_empty_episodes_are_left_out(bad, where):
+    lengths, found = moments(data())
+    clean = merged(data(), at_once=30)
+    broken = np.zeros((2, 2, 3))
+    broken[0, where, 1] = bad
+    poisoned = Normalizer(3)
+    order = np.insert(np.arange(30), [4, 20], [30, 31])  # the second of these has no observation
+    every = np.concatenate([found, broken])[order]
+    poisoned.merge_episodes(np.concatenate([lengths, [5, 0]])[order], every)
     np.testing.assert_array_equal(clean.mean, poisoned.mean)
     np.testing.assert_array_equal(clean.squares, poisoned.squares)
     assert clean.count == poisoned.count
+    poisoned.merge_episodes(np.array([5]), broken[:1])  # nothing else in it
+    np.testing.assert_array_equal(clean.mean, poisoned.mean)
+
+
+def test_large_offsets_do_not_hide_the_deviations():
+    chance = np.random.default_rng(2)
+    episodes = [chance.normal(1.7e9, 1.0, (40, 2)) for _ in range(50)]
+    for at_once in (1, 50):
+        normalizer = merged(episodes, at_once)
+        np.testing.assert_allclose(
+            1 / normalizer.freeze().inverse_std, np.concatenate(episodes).std(0), rtol=1e-6
+        )
 
 
 def test_before_any_observation_it_changes_nothing():
@@ -60,26 +81,35 @@ def test_before_any_observation_it_changes_nothing():
 
 
 def test_what_is_frozen_does_not_move():
-    normalizer = merged(data(), np.zeros(3))
+    normalizer = merged(data())
     frozen = normalizer.freeze()
-    mean, scale = frozen.mean.copy(), frozen.scale.copy()
-    normalizer.merge(5, np.zeros(3), np.full(3, 1e6), np.full(3, 1e12))
+    mean, inverse_std = frozen.mean.copy(), frozen.inverse_std.copy()
+    normalizer.merge_episodes(np.array([5]), np.full((1, 2, 3), 1e6))
     np.testing.assert_array_equal(frozen.mean, mean)
-    np.testing.assert_array_equal(frozen.scale, scale)
+    np.testing.assert_array_equal(frozen.inverse_std, inverse_std)
 
 
 def test_observations_become_standard_and_are_clipped():
     episodes = data()
     everything = np.concatenate(episodes)
-    applied = merged(episodes, np.zeros(3)).freeze().apply(everything)
+    applied = merged(episodes).freeze().apply(everything)
     np.testing.assert_allclose(applied.mean(0), 0, atol=0.01)
     np.testing.assert_allclose(applied.std(0), 1, atol=0.01)
     extreme = Normalization(np.zeros(2), np.ones(2)).apply(np.array([1e9, -1e9]))
     assert extreme.tolist() == [CLIP, -CLIP]
 
 
+def test_numpy_and_torch_are_normalised_by_the_same_formula():
+    chance = np.random.default_rng(0)
+    seen, mean, inverse_std = chance.normal(size=(9, 4)), chance.normal(size=4), chance.uniform(0.1, 9, 4)
+    ours = normalize(seen, mean, inverse_std)
+    theirs = normalize(*map(torch.from_numpy, (seen, mean, inverse_std)))
+    np.testing.assert_array_equal(ours, theirs.numpy())
+    assert np.abs(ours).max() == CLIP
+
+
 def test_a_dimension_that_never_moved_keeps_its_scale():
     normalizer = Normalizer(2)
-    normalizer.merge(10, np.zeros(2), np.array([70.0, 0.0]), np.array([490.0, 10.0]))
-    assert normalizer.freeze().scale.tolist() == [1.0, 1.0]
+    normalizer.merge_episodes(np.array([10]), np.array([[[7.0, 0.0], [0.0, 10.0]]]))
+    assert normalizer.freeze().inverse_std.tolist() == [1.0, 1.0]
     assert normalizer.freeze().mean.tolist() == [7.0, 0.0]

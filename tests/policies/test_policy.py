@@ -9,7 +9,7 @@ from torch import nn
 import escalade
 from escalade import InputError
 from escalade.envs import ActionMap
-from escalade.policies.networks import build, shape
+from escalade.policies.networks import batched_network, build
 from escalade.policies.normalizer import Normalization
 from escalade.policies.policy import Policy, architecture_of
 from escalade.storage.tensors import read, write
@@ -27,7 +27,7 @@ def policy(observation="dict", action="discrete", head="plain", normalized=True,
     made = Policy(module, space, actions, env_id="Tiny-v0", architecture=architecture)
     if normalized:
         chance = np.random.default_rng(0)
-        vector = chance.normal(size=made.shape.dimension).astype(np.float32)
+        vector = chance.normal(size=made.batched.dimension).astype(np.float32)
         made.set(vector, Normalization(chance.normal(size=size), chance.uniform(0.1, 9, size)))
     return made
 
@@ -50,7 +50,7 @@ def test_a_loaded_policy_acts_as_the_saved_one(action, normalized, tmp_path):
 
 def test_an_action_is_what_the_population_would_take():
     made = policy("box", "box", normalized=True)
-    forward, mapping = shape(made.network).forward(1), made.actions.compile()
+    forward, mapping = batched_network(made.network).forward(1), made.actions.compile()
     from escalade.policies.networks import to_vector
 
     forward.load(0, to_vector(made.network))
@@ -120,4 +120,77 @@ def test_a_policy_is_a_module():
     made = policy("box", "box")
     batch = torch.zeros(5, 3)
     assert made(batch).shape == (5, 2)
-    assert sum(p.numel() for p in made.parameters()) == made.shape.dimension
+    assert sum(p.numel() for p in made.parameters()) == made.batched.dimension
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor on a device that numpy cannot read, as one on a GPU is."""
+
+    @property
+    def device(self):
+        return torch.device("cuda", 0)
+
+    def numpy(self, *arguments, **keywords):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
+
+    __array__ = numpy
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor).clone()
+
+    def to(self, *arguments, **keywords):
+        return self.cpu().to(*arguments, **keywords)
+
+    def __deepcopy__(self, memo):
+        raise AssertionError("moved, not copied")
+
+
+def elsewhere():
+    module = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3))
+    module[2].weight = module[0].weight
+    module.register_buffer("passing", torch.ones(2).as_subclass(Elsewhere))
+    for layer in module:
+        for name, part in list(layer.named_parameters()):
+            moved = nn.Parameter(part.detach().as_subclass(Elsewhere))
+            setattr(layer, name, module[0].weight if layer is module[2] and name == "weight" else moved)
+    return module
+
+
+def test_a_network_on_another_device_is_run_as_a_copy_on_the_cpu(tmp_path):
+    theirs = elsewhere()
+    with pytest.raises(TypeError, match="cuda"):
+        theirs[0].weight.detach().numpy()
+    made = policy("box", "discrete", network=theirs)
+    assert {type(part) for part in made.network.parameters()} == {nn.Parameter}
+    assert made.network[2].weight is made.network[0].weight
+    assert made.batched.dimension == 9 + 3 + 3 + 3 + 3
+    assert not torch.equal(made.network[0].weight, theirs[0].weight.cpu())  # set() left theirs alone
+    seen = np.array([0.5, -1.0, 2.0])
+    made.save(tmp_path / "p.safetensors")
+    loaded = escalade.load(tmp_path / "p.safetensors", network=elsewhere())
+    assert loaded.act(seen) == made.act(seen)
+
+
+@pytest.mark.parametrize("where", ["parameter", "buffer"])
+def test_a_network_without_numbers_is_refused(where):
+    module = nn.Linear(3, 3)
+    if where == "parameter":
+        module = module.to("meta")
+    else:
+        module.register_buffer("shift", torch.zeros(3, device="meta"))
+    with pytest.raises(InputError, match="meta"):
+        policy("box", "discrete", network=module)
+
+
+def test_buffers_of_bfloat16_are_saved(tmp_path):
+    def module():
+        made = nn.Linear(3, 3)
+        made.register_buffer("shift", torch.zeros(3, dtype=torch.bfloat16))
+        return made
+
+    mine, other = module(), module()
+    mine.shift += 1.5
+    policy("box", "discrete", network=mine).save(tmp_path / "p.safetensors")
+    loaded = escalade.load(tmp_path / "p.safetensors", network=other)
+    assert loaded.network.shift.dtype == torch.bfloat16
+    assert loaded.network.shift.tolist() == [1.5] * 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from escalade.policies.networks import build, from_vector, shape, to_vector
+from escalade.policies.networks import batched_network, build, from_vector, to_vector
 from escalade.policies.stack import ACTIVATIONS, Stack
 
 ROWS = 23
@@ -15,7 +15,7 @@ def network(inputs, outputs, hidden, activation="tanh", bias=True):
     module = build(
         "mlp", inputs, outputs, hidden=hidden, activation=activation, bias=bias, init="xavier", seed=1
     )
-    return module, shape(module)
+    return module, batched_network(module)
 
 
 def fill(forward, members):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from escalade import InputError
-from escalade.policies.networks import from_vector, shape, to_vector
+from escalade.policies.networks import batched_network, from_vector, to_vector
 from escalade.policies.torch_network import TorchNetwork
 
 ROWS = 40  # more than one block
@@ -80,7 +80,7 @@ def module(request):
 
 
 def test_outputs_do_not_depend_on_the_batch_and_are_the_modules(module):
-    network = shape(module)
+    network = batched_network(module)
     assert isinstance(network, TorchNetwork)
     chance = np.random.default_rng(2)
     members = chance.normal(size=(ROWS, network.dimension)).astype(np.float32)
@@ -105,7 +105,7 @@ def test_outputs_do_not_depend_on_the_batch_and_are_the_modules(module):
 
 
 def test_vectors_go_there_and_back(module):
-    vector = np.random.default_rng(0).normal(size=shape(module).dimension).astype(np.float32)
+    vector = np.random.default_rng(0).normal(size=batched_network(module).dimension).astype(np.float32)
     from_vector(module, vector)
     np.testing.assert_array_equal(to_vector(module), vector)
 
@@ -113,7 +113,7 @@ def test_vectors_go_there_and_back(module):
 def test_a_population_leaves_the_users_module_alone(module):
     before = {name: value.clone() for name, value in module.state_dict().items()}
     training = module.training
-    network = shape(module)
+    network = batched_network(module)
     forward = network.forward(2)
     fill(forward, np.full((2, network.dimension), 9.0))
     forward(np.ones((2, 4), np.float32))
@@ -139,7 +139,7 @@ def test_a_module_that_does_not_fit_is_refused(module, said):
 def test_frozen_parameters_stay_as_they_are():
     module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
     module[0].requires_grad_(False)
-    network = shape(module)
+    network = batched_network(module)
     assert isinstance(network, TorchNetwork)
     assert network.dimension == 3 * 2 + 2 == len(to_vector(module))
     before = module[0].weight.clone()
@@ -150,3 +150,16 @@ def test_frozen_parameters_stay_as_they_are():
     seen = np.ones((1, 4), np.float32)
     expected = module(torch.from_numpy(seen)).detach().numpy()
     np.testing.assert_allclose(forward(seen), expected, rtol=1e-5)
+
+
+def test_the_callers_threads_are_left_as_they_are():
+    torch.manual_seed(0)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        forward = batched_network(MODULES["layer norm"]()).forward(2)
+        assert torch.get_num_threads() == 2
+        forward(np.ones((2, 4), np.float32))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)

@@ -15,7 +15,23 @@ class Terminal(io.StringIO):
 
 def row(generation, evaluation=None, seconds=3.0):
     return Row(
-        generation, 8, 12345, seconds, 20.5, 2.5, 1.0, 99.0, 50.0, evaluation, 1, 0.1, 0.02, 0.01, 4000.0
+        generation,
+        8,
+        12345,
+        seconds,
+        20.5,
+        2.5,
+        1.0,
+        99.0,
+        50.0,
+        evaluation,
+        1,
+        0.1,
+        0.02,
+        0.01,
+        4000.0,
+        9,
+        0,
     )
 
 

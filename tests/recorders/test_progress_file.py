@@ -12,7 +12,23 @@ def row(generation, evaluation=None):
     rank = None if evaluation is None else 3
     third = 1 / 3
     return Row(
-        generation, 8, 100, 0.5, third, 0.2, -1e300, 9.0, 12.5, evaluation, rank, 0.1, math.nan, 0.0, 7.0
+        generation,
+        8,
+        100,
+        0.5,
+        third,
+        0.2,
+        -1e300,
+        9.0,
+        12.5,
+        evaluation,
+        rank,
+        0.1,
+        math.nan,
+        0.0,
+        7.0,
+        40,
+        0,
     )
 
 

@@ -22,6 +22,14 @@ TENSORS = {
 STATE = {"progress": {"generation": 3, "best": None, "solved": False}, "name": "né\u2028", "x": 0.1 + 0.2}
 
 
+def content(stored):
+    return stored
+
+
+def as_stored(loaded):
+    return loaded.checkpoint, loaded.problems
+
+
 def same(first, second):
     assert first.keys() == second.keys()
     for name, value in first.items():
@@ -147,7 +155,7 @@ def test_the_last_two_checkpoints_and_snapshots_are_kept(tmp_path):
     for generation in range(0, 13, 2):
         checkpoints.save(generation, TENSORS, STATE | {"at": generation}, snapshot_every=6)
     assert checkpoints.generations() == [0, 6, 10, 12]
-    tensors, state, problems = checkpoints.load_latest()
+    (tensors, state), problems = as_stored(checkpoints.load_latest(content))
     assert (state["at"], problems) == (12, [])
     same(TENSORS, tensors)
 
@@ -167,12 +175,12 @@ def test_the_newest_whole_checkpoint_is_loaded(tmp_path):
     data = bytearray(checkpoints.path(2).read_bytes())
     data[-1] ^= 1
     checkpoints.path(2).write_bytes(bytes(data))
-    _, state, problems = checkpoints.load_latest()
+    (_, state), problems = as_stored(checkpoints.load_latest(content))
     assert state["at"] == 1
     assert [("000003" in problems[0]), ("000002" in problems[1])] == [True, True]
     checkpoints.path(1).unlink()
     with pytest.raises(InputError, match=r"no checkpoint to go on from .*000003.* is damaged"):
-        checkpoints.load_latest()
+        checkpoints.load_latest(content)
 
 
 def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):

@@ -28,7 +28,7 @@ MAKERS = {
     "OpenAIES": OpenAIES,
     "OpenAIES momentum": partial(OpenAIES, optimizer=SGD, lr="cosine:0.1:0.01:8", weight_decay=0.01),
     "OpenAIES clipup": partial(OpenAIES, optimizer=partial(ClipUp, lr=0.1)),
-    "ARS": partial(ARS, top=3),
+    "ARS": partial(ARS, top_directions=3),
     "SimpleGaussian": SimpleGaussian,
     "CEM": partial(CEM, elite=0.3, noise="linear:0.001:0:8"),
     "SNES": SNES,
@@ -43,7 +43,7 @@ RANKED = [make for name, make in MAKERS.items() if name != "ARS"]
 
 
 def built(make, dimension=6, population=10, **keywords):
-    x0 = np.linspace(-1, 1, dimension)
+    x0 = np.linspace(-1, 1, dimension, dtype=np.float32)
     return make(x0, population, sigma=0.2, **({"seed": 7, "table": TABLE} | keywords))
 
 
@@ -237,7 +237,7 @@ def test_permuting_members_with_their_fitness_changes_nothing(data):
     with (
         mock.patch("escalade.perturbation.population.offsets", shuffled),
         mock.patch("escalade.strategies.cma.offsets", shuffled),
-        mock.patch("escalade.strategies.base.offsets", shuffled),
+        mock.patch("escalade.strategies.gaussian.offsets", shuffled),
     ):
         permuted.tell(fitness.reshape(pairs, -1)[list(order)].reshape(-1))
     torch.testing.assert_close(permuted.center, straight.center, rtol=1e-5, atol=1e-6)
@@ -263,7 +263,11 @@ def test_mirrored_strategies_sample_with_zero_mean(seed, dimension):
     for make in (OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]):
         around_zero = make(np.zeros(dimension), 8, sigma=0.3, seed=seed, table=TABLE).ask()
         assert bool((around_zero.double().sum(dim=0) == 0).all())
-        members = make(np.linspace(-3, 3, dimension), 8, sigma=0.3, seed=seed, table=TABLE).ask().numpy()
+        members = (
+            make(np.linspace(-3, 3, dimension, dtype=np.float32), 8, sigma=0.3, seed=seed, table=TABLE)
+            .ask()
+            .numpy()
+        )
         middle = (members[0::2].astype(np.float64) + members[1::2]) / 2
         one_ulp = np.spacing(np.maximum(abs(members[0::2]), abs(members[1::2])))
         assert (abs(middle - np.linspace(-3, 3, dimension, dtype=np.float32)) <= one_ulp).all()
@@ -370,7 +374,7 @@ def test_deviations_may_be_a_vector_or_text(make):
         (partial(PGPE, weight_decay=-1.0), "weight_decay -1.0"),
         (partial(PGPE, max_change=1.0), "max_change 1.0"),
         (partial(PGPE, sigma_lr=-0.1), "sigma_lr -0.1"),
-        (partial(ARS, top=6), "top 6"),
+        (partial(ARS, top_directions=6), "top_directions 6"),
         (partial(SNES, direction="up"), "direction 'up'"),
     ],
 )

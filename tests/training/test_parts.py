@@ -17,9 +17,7 @@ def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
     gradients = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, 4.0], [-1.0, 0.0, 2.0]])
     velocity, expected = torch.zeros(3), torch.zeros(3)
     for gradient in gradients:
-        strategy.center.grad = gradient.clone()
-        strategy.optimizer.param_groups[0]["lr"] = strategy.lr
-        strategy.optimizer.step()
+        strategy.optimizer.step(gradient.clone(), strategy.lr)
         velocity = 0.9 * velocity + 0.1 * gradient
         expected -= 0.5 * velocity
         torch.testing.assert_close(strategy.center, expected)

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from escalade.config.names import flag
 from escalade.config.options import Config
 from escalade.engines import Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
-from escalade.policies.normalizer import Normalizer
-from escalade.rollout.episodes import Episodes, Job
-from escalade.training.parts import make_parts, make_strategy
+from escalade.support.interrupts import Interrupts
+from escalade.training.parts import Parts, make_parts, make_strategy
+from escalade.training.policy_objective import PolicyObjective
 
 
 @dataclass(frozen=True)
@@ -99,13 +98,13 @@ def bench(
     training has. A turn of training is at least one generation, policy update included.
     """
     if not seconds > 0 or rounds < 1:
-        raise InputError("--turn-seconds must be above 0 and --rounds at least 1")
+        raise InputError("`seconds` must be above 0 and `rounds` at least 1")
     for name in ("min_episodes", "min_env_steps", "cutoff"):
         if getattr(config, name) is not None:
-            raise InputError(f"{flag(name)} is not measured by bench: leave it out")
+            raise InputError(f"`{name}` is not measured by bench: leave it out")
     workers = config.worker_count
     if workers == 0:
-        raise InputError("--workers 0: bench measures worker processes, so use at least 1")
+        raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts = make_parts(config)
     parts.environment = settle_backend(parts.environment)
     training = parts.start_engine(config)
@@ -141,33 +140,20 @@ def bench(
 
 
 class _TrainingTurns:
-    """Generations as the trainer runs them, without the files."""
+    """Generations as the loop runs them, without evaluations and files."""
 
-    def __init__(self, config: Config, parts: Any, engine: Engine) -> None:
-        self._config, self._engine = config, engine
+    def __init__(self, config: Config, parts: Parts, engine: Engine) -> None:
         self._strategy = make_strategy(config, parts.start, parts.table)
-        self._normalizer = Normalizer(len(parts.policy.observation_mean))
+        self._objective = PolicyObjective(config, parts, engine, Interrupts())
 
     def run(self, seconds: float) -> float:
         """Useful steps a second over at least ``seconds`` and one generation."""
         began, steps = time.perf_counter(), 0
         while True:
-            steps += self._generation()
+            outcome = self._objective.measure(self._strategy, evaluate=False)
+            self._strategy.tell(outcome.fitness)
+            self._objective.learn(outcome)
+            steps += outcome.counts.env_steps
             spent = time.perf_counter() - began
             if spent >= seconds:
                 return steps / spent
-
-    def _generation(self) -> int:
-        normalization = self._normalizer.freeze() if self._config.normalize_observations else None
-        job = Job(
-            seed=self._config.seed,
-            generation=self._strategy.generation,
-            population=self._strategy.sample(),
-            episodes=self._config.episodes_per_member,
-            normalization=normalization,
-        )
-        episodes = Episodes.of(self._engine.run(job, job.items))
-        self._strategy.tell(episodes.returns.reshape(self._config.population, -1).mean(axis=1))
-        if normalization is not None:
-            self._normalizer.merge_episodes(episodes.lengths, normalization.mean, episodes.moments)
-        return int(episodes.lengths.sum())

@@ -1,8 +1,10 @@
-"""Evolve any module with any fitness function: the loop of Salimans et al. 2017, algorithm 2."""
+"""Evolve any module with any fitness function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -10,50 +12,54 @@ from torch import nn
 
 from escalade.engines import Engine, InProcessEngine
 from escalade.errors import InputError, nearest
-from escalade.fitness.work import Fitness, FitnessSetup
+from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.policies.layout import Layout, M
+from escalade.recorders import Recorder
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import State
+from escalade.strategies import Strategy
 from escalade.strategies.base import Direction
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
-from escalade.training.evolve_loop import Loop
-from escalade.training.evolve_plan import OnTest, Plan
-from escalade.training.evolve_records import Evolution, View
-from escalade.training.evolve_saving import read_saved
-from escalade.training.evolve_strategy import StrategyFactory, make_strategy
+from escalade.training.evolution import Evolution, Plan, run_plan
+from escalade.training.fitness_objective import read_parameters
+from escalade.training.limits import Limits
+from escalade.training.loop import Callback
+from escalade.training.strategy import StrategyFactory, build_strategy
 
-_EXECUTORS = ("process", "thread", "in-process")
+_ENGINES = ("local", "threads")
 _WARM = ["torch", "escalade.fitness.work"]
 
 
 def evolve(
     module: M,
-    fitness: Fitness,
+    fitness: FitnessFunction,
     *,
     population: int = 100,
     sigma: float | str | Schedule = 0.1,
     lr: float | str | Schedule | None = None,
     strategy: str | StrategyFactory = "openai-es",
+    strategy_options: Mapping[str, Any] | None = None,
     optimizer: OptimizerFactory | None = None,
     weight_decay: float | None = None,
     shaping: str | None = None,
     direction: Direction = "maximize",
-    generations: int = 100,
+    generations: int | None = None,
     seconds: float | None = None,
-    goal: float | None = None,
-    goal_patience: int = 1,
-    test_every: int = 1,
-    on_test: OnTest | None = None,
-    callback: Callable[[View], bool | None] | None = None,
+    target_return: float | None = None,
+    target_patience: int = 1,
+    eval_every: int = 1,
+    recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
     workers: int = 0,
-    executor: str = "process",
+    engine: str = "local",
     batched: bool = False,
     batch_size: int | None = None,
     seed: int = 0,
-    save_path: str | Path | None = None,
+    run_dir: str | PathLike[str] | None = None,
     resume: bool = False,
-    verbose: bool | int = False,
-    **options: Any,
+    verbose: bool = False,
 ) -> Evolution[M]:
     """Evolve ``module`` so that ``fitness`` grows; its parameters end up as the final centre's, in place.
 
@@ -61,10 +67,10 @@ def evolve(
     ``batched``, ``fitness(parameters)`` is given a dict of names to tensors with a leading axis of n
     members, as ``torch.func.vmap`` and ``functional_call`` take them, and returns n numbers. It may
     have parameters named ``seed`` and ``generation``: ``seed`` is another one for every member,
-    ``generation`` the same for all members of a generation, to choose a minibatch by. It runs under
-    ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and ``torch``
-    are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run gives
-    the same bits with any number of workers.
+    ``generation`` the same for all members of a generation (0 for the first), to choose a minibatch by.
+    It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and
+    ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run
+    gives the same bits with any number of workers.
 
     Only parameters with ``requires_grad`` evolve; tied ones are perturbed once; buffers stay as they
     are; half precision is evolved in float32 and cast for each member; a module on a GPU stays there.
@@ -76,28 +82,30 @@ def evolve(
         sigma: standard deviation of the noise; a number, a schedule, or text such as
             ``"exponential:0.1:0.999:0.01"``. For strategies that adapt it, its first value.
         lr: step size, as ``sigma``. None leaves it to the strategy or its optimiser.
-        strategy: a name (``openai-es``, ``ars``, ``pgpe``, ``snes``, ``simple-gaussian``, ``cem``,
-            ``sep-cma-es``, ``cma-es``), a class of :mod:`escalade.strategies`, or what is called like one.
+        strategy: a name of :data:`escalade.strategies.registry.STRATEGIES`, such as ``openai-es`` or
+            ``cma-es``, a class of :mod:`escalade.strategies`, or what is called like one.
+        strategy_options: further options of the strategy, such as ``{"elite": 0.1}`` for ``cem``.
         optimizer: as ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have one.
         weight_decay: for strategies that have it.
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`, for strategies that have one.
         direction: ``maximize`` or ``minimize``.
-        generations: most generations to run, those of a resumed run included.
+        generations: most generations to run, those of a resumed run included. None means 100, or no
+            such limit where ``seconds`` is given.
         seconds: most seconds to run, likewise.
-        goal: stop when the unperturbed module's fitness is at least (minimising: at most) this.
-        goal_patience: tests in a row in which the goal must be met.
-        test_every: generations between tests of the unperturbed module; 0 for none but a last one.
-        on_test: called as ``on_test(module, score)`` after a test, with the module just tested; True stops.
-        callback: called with a :class:`View` after each generation; True stops.
+        target_return: stop when the unperturbed module's fitness is at least (minimising: at most) this.
+        target_patience: evaluations in a row in which the target must be met.
+        eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
+        recorders: what is given every row and note; see :class:`escalade.recorders.Recorder`.
+        callbacks: called with a :class:`escalade.training.loop.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
-        executor: ``process``, ``thread`` or ``in-process``.
+        engine: ``local`` (processes) or ``threads``.
         batched: whether fitness takes a batch of parameters.
         batch_size: members in a batch; None is the whole population.
         seed: of the noise and of all else that is random.
-        save_path: a safetensors file for :func:`load_evolved`, written as the run goes.
-        resume: go on from ``save_path``, bit for bit, if that file is there.
-        verbose: print every generation, or every so many.
-        **options: further options of the strategy, such as ``elite=0.1`` for ``cem``.
+        run_dir: a folder for progress.csv, curve, summary, checkpoints and the parameters, which
+            :func:`load_evolved` reads; None writes nothing.
+        resume: go on from ``run_dir``, bit for bit, if a run is there.
+        verbose: print how the run goes.
 
     Raises:
         InputError: an argument is wrong; the message names it and the mend.
@@ -116,65 +124,100 @@ def evolve(
         'generations'
     """
     _check_fitness(fitness, batched, batch_size)
-    _check_workers(workers, executor, batched, batch_size)
+    _check_workers(workers, engine, batched, batch_size)
+    _check_evaluations(eval_every, target_return, run_dir, resume)
     layout = Layout(module)
-    start = layout.to_vector(module)
-    chosen = {"lr": lr, "optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
-    basics = {"population": population, "sigma": sigma, "seed": seed, "direction": direction}
+    asked = {
+        **{"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr},
+        **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
+        **(strategy_options or {}),
+    }
     with one_thread():
-        made = make_strategy(strategy, start, basics | chosen | options)
-    reseed = executor != "thread" or workers == 0
-    setup = FitnessSetup(module, layout, fitness, batched, made.table, reseed)
-    batch = (batch_size or made.population_size) if batched else 1
+        made = build_strategy(strategy, layout.to_vector(module), asked)
+    if generations is None and seconds is None:
+        generations = 100
     plan = Plan(
-        generations=generations,
-        seconds=seconds,
-        goal=goal,
-        goal_patience=goal_patience,
-        test_every=test_every,
-        on_test=on_test,
-        callback=callback,
-        batch=batch,
-        verbose=int(verbose),
-        save_path=None if save_path is None else Path(save_path),
+        limits=Limits(generations, None, seconds, target_return, target_patience),
+        eval_every=eval_every,
+        engine=engine,
+        workers=workers,
+        batch=(batch_size or made.population_size) if batched else 1,
+        folder=None if run_dir is None else _folder(run_dir, resume, type(module).__name__),
         resume=resume,
+        verbose=verbose,
+        recorders=recorders,
+        callbacks=callbacks,
+        facts=_facts(module, layout, strategy, made, asked),
     )
+    setup = FitnessSetup(module, layout, fitness, batched, made.table, engine == "local" or workers == 0)
     with one_thread():
-        engine = _start(setup, executor, workers)
+        running = _start(setup, engine, workers)
         try:
-            return Loop(module, layout, made, engine, plan).run()
+            return run_plan(module, setup, made, running, plan)
         finally:
-            engine.close()
+            running.close()
 
 
-def load_evolved(path: str | Path, module: M, *, best: bool = False) -> M:
+def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:
     """Give ``module`` the parameters that :func:`evolve` saved, in place; no code is read from the file.
 
-    ``module`` is one like that evolved. ``best`` takes the best member's parameters, not the centre's.
+    Args:
+        path: the run folder, or a file of parameters in it.
+        module: one like that evolved.
+        best: take the best member's parameters, not the centre's.
 
     Raises:
         InputError: the file is not there, damaged, not one of evolve's, or of another module.
     """
-    tensors, state = read_saved(Path(path))
-    layout = Layout(module)
-    here = {name: list(shape) for name, shape in layout.shapes.items()}
-    if here != state["shapes"]:
-        differing = sorted(
-            name for name in here | state["shapes"] if here.get(name) != state["shapes"].get(name)
-        )
-        name = differing[0]
-        raise InputError(
-            f"{path} was saved of another module: parameter {name!r} has shape "
-            f"{state['shapes'].get(name)} there and {here.get(name)} here"
-        )
-    layout.writer(module)(tensors["best" if best and "best" in tensors else "center"])
+    file, layout = Path(path), Layout(module)
+    if file.is_dir():
+        folder = RunFolder.open(file)
+        file = folder.best if best else folder.policy
+    layout.writer(module)(read_parameters(file, layout))
     return module
 
 
-def _start(setup: FitnessSetup, executor: str, workers: int) -> Engine:
+def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFolder:
+    folder = RunFolder(Path(run_dir))
+    if resume and folder.config.exists():
+        return folder
+    try:
+        return RunFolder.create(run_dir, subject, "evolve")
+    except InputError as problem:
+        if folder.config.exists():
+            raise InputError(
+                f"run_dir {folder.path} holds a run already: go on with resume=True, or name another"
+            ) from problem
+        raise
+
+
+def _facts(
+    module: nn.Module,
+    layout: Layout,
+    strategy: str | StrategyFactory,
+    made: Strategy,
+    asked: Mapping[str, Any],
+) -> State:
+    """Every option that moves the centre, as plain values; what is code goes by its name."""
+    plain = {name: _plain(value) for name, value in asked.items() if value is not None}
+    shapes = {name: list(shape) for name, shape in layout.shapes.items()}
+    own = {"strategy": _plain(strategy), "population": made.population_size}
+    return {"module": type(module).__name__, "parameters": shapes} | plain | own
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, partial):
+        given = ", ".join(f"{name}={_plain(item)}" for name, item in value.keywords.items())
+        return f"{_plain(value.func)}({given})"
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return value if isinstance(value, str | bool | int | float) else str(value)
+
+
+def _start(setup: FitnessSetup, engine: str, workers: int) -> Engine:
     if workers == 0:
         return InProcessEngine(setup)
-    if executor == "thread":
+    if engine == "threads":
         from escalade.engines.threads import ThreadEngine
 
         return ThreadEngine(setup, workers)
@@ -187,13 +230,13 @@ def _start(setup: FitnessSetup, executor: str, workers: int) -> Engine:
     except Exception as problem:
         raise InputError(
             f"module and fitness cannot be sent to worker processes ({problem}): "
-            "use executor='thread' or workers=0"
+            "use engine='threads' or workers=0"
         ) from problem
     warm_up(_WARM)
     return ProcessEngine(setup, workers)
 
 
-def _check_fitness(fitness: Fitness, batched: bool, batch_size: int | None) -> None:
+def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | None) -> None:
     if not callable(fitness):
         raise InputError(f"fitness must be callable as fitness(module), and {fitness!r} is not")
     if isinstance(fitness, nn.Module):
@@ -204,17 +247,26 @@ def _check_fitness(fitness: Fitness, batched: bool, batch_size: int | None) -> N
         raise InputError(f"batch_size {batch_size} must be at least 1")
 
 
-def _check_workers(workers: int, executor: str, batched: bool, batch_size: int | None) -> None:
-    if executor not in _EXECUTORS:
-        raise InputError(
-            f"executor {executor!r} must be one of {', '.join(_EXECUTORS)}{nearest(executor, _EXECUTORS)}"
-        )
+def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | None) -> None:
+    if engine not in _ENGINES:
+        raise InputError(f"engine {engine!r} must be one of {', '.join(_ENGINES)}{nearest(engine, _ENGINES)}")
     if workers < 0:
         raise InputError(f"workers {workers} must not be negative: 0 runs everything in this process")
-    if workers and executor == "in-process":
-        raise InputError(f"executor 'in-process' has no workers: leave workers={workers} out")
     if workers and batched and batch_size is None:
         raise InputError(
             f"batched=True gives the whole population to one call, so workers={workers} would idle: "
             "set batch_size"
         )
+
+
+def _check_evaluations(
+    eval_every: int, target_return: float | None, run_dir: str | PathLike[str] | None, resume: bool
+) -> None:
+    if eval_every < 0:
+        raise InputError(f"eval_every {eval_every} must not be negative")
+    if target_return is not None and eval_every == 0:
+        raise InputError(
+            "target_return is judged by evaluations of the unperturbed module: set eval_every to 1 or more"
+        )
+    if resume and run_dir is None:
+        raise InputError("resume=True goes on from run_dir: give it as well")

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from escalade.config.options import Config
-from escalade.engines.processes import warm_up
+from escalade.engines.fork_server import warm_up
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _ROLLOUTS = ["escalade.rollout.rollouts", "escalade.envs.gymnasium_backend"]
+_ENVPOOL = "escalade.envs.envpool_backend"
+_TORCH = "escalade.policies.torch_network"
 
 
-def warm_up_for(config: Config) -> None:
-    """Start the server that the config's workers will be forked from. Returns at once."""
-    if config.worker_count > 0 and config.engine == "local":
-        warm_up(_ROLLOUTS if config.backend == "gymnasium" else [*_ROLLOUTS, "envpool"])
+def warm_up_for(config: Config, network: nn.Module | None = None) -> None:
+    """Start the server that the config's workers will be forked from. Returns at once.
+
+    A module of the user's may go through torch: then the server imports it, once for all workers.
+
+    Raises:
+        InputError: this process may have no workers.
+    """
+    if config.worker_count == 0 or config.engine != "local":
+        return
+    modules = list(_ROLLOUTS)
+    if config.backend != "gymnasium":
+        modules.append(_ENVPOOL)
+    if network is not None or ":" in config.policy:
+        modules.append(_TORCH)
+    warm_up(modules)

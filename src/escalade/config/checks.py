@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from escalade.config.names import flag
 from escalade.engines.registry import ENGINES
 from escalade.errors import InputError, nearest
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.strategies.shaping import SHAPINGS
 
 if TYPE_CHECKING:
@@ -35,21 +34,23 @@ def check(config: Config) -> None:
     _at_least(config, 0, "seed", "workers", "snapshot_every", "weight_decay", "action_noise", "momentum")
     _at_least(config, 2, "population")
     if config.seed >= 2**63:
-        raise InputError(f"--seed {config.seed} must be below 2**63")
+        raise InputError(f"`seed` {config.seed} must be below 2**63")
     if config.momentum >= 1:
-        raise InputError(f"--momentum {config.momentum} must be below 1")
-    if config.seconds is not None and not 0 < config.seconds < math.inf:
-        raise InputError(f"--seconds {config.seconds} must be above 0")
+        raise InputError(f"`momentum` {config.momentum} must be below 1")
+    for name in ("seconds", "step_timeout"):
+        value = getattr(config, name)
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"`{name}` {value} must be above 0")
     if config.target_return is not None and not math.isfinite(config.target_return):
-        raise InputError(f"--target-return {config.target_return} must be a finite number")
+        raise InputError(f"`target_return` {config.target_return} must be a finite number")
     if any(size < 1 for size in config.hidden):
-        raise InputError(f"--hidden {','.join(map(str, config.hidden))}: sizes must be at least 1")
+        raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     if config.policy not in ("linear", "mlp") and ":" not in config.policy:
-        raise InputError(f"--policy {config.policy!r} must be linear, mlp or package.module:factory")
+        raise InputError(f"`policy` {config.policy!r} must be linear, mlp or package.module:factory")
     _check_cluster(config)
-    schedules.parse_sigma(config.sigma, "--sigma")
+    schedules.parse_sigma(config.sigma, "`sigma`")
     if config.lr is not None:
-        schedules.parse(config.lr, "--lr")
+        schedules.parse(config.lr, "`lr`")
     _check_strategy(config)
     cutoff.parse(config.cutoff)
 
@@ -57,10 +58,10 @@ def check(config: Config) -> None:
 def _check_cluster(config: Config) -> None:
     for name in ("address", "worker_resources"):
         if config.engine != "ray" and getattr(config, name):
-            raise InputError(f"{flag(name)} does nothing with engine {config.engine}: add --engine ray")
+            raise InputError(f"`{name}` does nothing with engine {config.engine}: use `engine` ray")
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
-            raise InputError(f"--worker-resources {name} {amount!r} must be a number of at least 0")
+            raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
 
 
 def _check_strategy(config: Config) -> None:
@@ -68,37 +69,37 @@ def _check_strategy(config: Config) -> None:
     for name in STRATEGY_OPTIONS:
         if name not in named.options and getattr(config, name) != _default(config, name):
             takers = ", ".join(other for other, known in STRATEGIES.items() if name in known.options)
-            raise InputError(f"{flag(name)} does nothing with {config.strategy}: leave it out (for {takers})")
+            raise InputError(f"`{name}` does nothing with {config.strategy}: leave it out (for {takers})")
     if config.momentum != _default(config, "momentum") and config.optimizer not in ("sgd", "clipup"):
-        raise InputError(f"--momentum {config.momentum} needs --optimizer sgd or clipup")
-    if named.pairs and config.population % 2:
+        raise InputError(f"`momentum` {config.momentum} needs `optimizer` sgd or clipup")
+    if named.antithetic and config.population % 2:
         raise InputError(
-            f"--population {config.population} is odd, but {config.strategy} needs mirrored pairs: "
+            f"`population` {config.population} is odd, but {config.strategy} needs mirrored pairs: "
             f"use {config.population + 1}"
         )
     if config.population < named.smallest:
         raise InputError(
-            f"--population {config.population} is too small for {config.strategy}: "
+            f"`population` {config.population} is too small for {config.strategy}: "
             f"use at least {named.smallest}"
         )
     if named.adapts_sigma and ":" in str(config.sigma):
         raise InputError(
-            f"--sigma {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
+            f"`sigma` {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
             "give its first value"
         )
     growing = config.min_episodes is not None or config.min_env_steps is not None
     if growing and not named.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
-        raise InputError(f"--min-episodes and --min-env-steps do not work with {config.strategy}: use {able}")
+        raise InputError(f"`min_episodes` and `min_env_steps` do not work with {config.strategy}: use {able}")
     if config.max_population is not None and not growing:
-        raise InputError("--max-population does nothing without --min-episodes or --min-env-steps")
+        raise InputError("`max_population` does nothing without `min_episodes` or `min_env_steps`")
     if config.max_population is not None and config.max_population < config.population:
         raise InputError(
-            f"--max-population {config.max_population} is below the --population of {config.population}"
+            f"`max_population` {config.max_population} is below the `population` of {config.population}"
         )
     if config.top_directions is not None and config.top_directions > config.population // 2:
         raise InputError(
-            f"--top-directions {config.top_directions} is more than the {config.population // 2} directions "
+            f"`top_directions` {config.top_directions} is more than the {config.population // 2} directions "
             f"of a population of {config.population}"
         )
 
@@ -106,14 +107,14 @@ def _check_strategy(config: Config) -> None:
 def _named(name: str, value: str, known: Mapping[str, Any]) -> None:
     if value not in known:
         hint = nearest(value, known) or f": it must be one of {', '.join(known)}"
-        raise InputError(f"unknown {flag(name)} {value!r}{hint}")
+        raise InputError(f"unknown `{name}` {value!r}{hint}")
 
 
 def _at_least(config: Config, least: int, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value is not None and not least <= value < math.inf:
-            raise InputError(f"{flag(name)} {value} must be at least {least}")
+            raise InputError(f"`{name}` {value} must be at least {least}")
 
 
 def _default(config: Config, name: str) -> Any:

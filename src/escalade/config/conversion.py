@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tomllib
 import types
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from escalade.config.names import flag
+from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
+from escalade.storage.files import read_text
 
 Values = dict[str, Any]
+
+_LARGEST = 10**60
+"""What a whole number may be at most: far beyond every limit, and short enough to be printed in an error."""
+
+_DEEPEST = 20
+"""Levels of tables and lists in ``env_kwargs``; what writes them back would run out of stack much later."""
 
 
 def convert(name: str, value: Any, *, text: bool) -> Any:
@@ -23,11 +30,11 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
     Raises:
         InputError: it cannot be; the message names the option and what it takes.
     """
-    annotation = _HINTS[name]
+    annotation = HINTS[name]
     try:
         return _convert(annotation, value, text)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{flag(name)} {value!r} is not valid: it takes {_describe(annotation)}") from None
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise InputError(f"`{name}` {_short(value)} is not valid: it takes {describe(annotation)}") from None
 
 
 def from_values(values: Mapping[str, Any], where: str = "") -> Values:
@@ -46,19 +53,27 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
         raise InputError(f"{place}{problem}") from None
 
 
-def read_toml(path: Path, section: str | None = None) -> Values:
-    """Options of a TOML file, or of one of its tables.
+def read_toml(path: str | os.PathLike[str]) -> Values:
+    """Options of a TOML file.
 
     Raises:
         InputError: it cannot be read, is not TOML, or holds an unknown or mistyped option.
     """
+    return from_values(parse_toml(path), os.fspath(path))
+
+
+def parse_toml(path: str | os.PathLike[str]) -> Values:
+    """What is in a TOML file.
+
+    Raises:
+        InputError: it cannot be read, or is not TOML.
+    """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InputError(f"config file {path} cannot be read: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        return tomllib.loads(read_text(path, "config file"))
+    except RecursionError:
+        raise InputError(f"config file {path} is nested too deeply") from None
+    except ValueError as problem:  # TOMLDecodeError is one, and so is a number of too many digits
         raise InputError(f"config file {path} is not TOML: {problem}") from None
-    return from_values(content if section is None else content.get(section, {}), str(path))
 
 
 def to_toml(config: Config) -> str:
@@ -66,6 +81,11 @@ def to_toml(config: Config) -> str:
     values = dict(vars(config))
     if _holds_null(config.env_kwargs):  # which TOML has not: the JSON text says it
         values["env_kwargs"] = json.dumps(config.env_kwargs)
+    return toml_text(values)
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """TOML of plain values; those that are None are left out."""
     lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
     return "\n".join(lines) + "\n"
 
@@ -78,12 +98,16 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
         if value not in choices:
             raise ValueError
         return value
+    if origin is os.PathLike:
+        if not isinstance(value, os.PathLike):
+            raise TypeError
+        return _convert_scalar(str, os.fspath(value), text)
     if origin is tuple:
         parts = ([part for part in value.split(",") if part] if isinstance(value, str) else value) or ()
         return tuple(_convert(int, part, text) for part in parts)
     if origin is dict:
         value = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or _depth(value) > _DEEPEST:
             raise TypeError
         json.dumps(value)  # a run records it: anything but plain values raises here
         return dict(value)
@@ -121,12 +145,7 @@ def _convert_scalar(kind: type, value: Any, text: bool) -> Any:
             raise TypeError
         return value
     if kind is int:
-        number = float(value) if text or isinstance(value, float) else value
-        if text and value.lstrip("+-").isdigit():
-            return int(value)  # exact, however long; 1e6 is welcome too
-        if number != int(number):
-            raise ValueError
-        return int(number)
+        return _whole_number(value, text)
     if not text and not isinstance(value, int | float):
         raise TypeError
     number = float(value)
@@ -135,17 +154,27 @@ def _convert_scalar(kind: type, value: Any, text: bool) -> Any:
     return number
 
 
-def _describe(annotation: Any) -> str:
-    origin, choices = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return " or ".join(_describe(choice) for choice in choices if choice is not type(None))
-    if origin is Literal:
-        return "one of " + ", ".join(choices)
-    if origin is tuple:
-        return "whole numbers with commas between, such as 64,64"
-    if origin is dict:
-        return 'a JSON object, such as {"gravity": -5.0}'
-    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[annotation]
+def _whole_number(value: Any, text: bool) -> int:
+    number = float(value) if text or isinstance(value, float) else value
+    if text and value.lstrip("+-").isdigit():
+        number = int(value)  # exact where a float is not; 1e6 is welcome too
+    if number != int(number) or abs(number) > _LARGEST:
+        raise ValueError
+    return int(number)
+
+
+def _short(value: Any) -> str:
+    """The value as an error shows it: not too long, and without digits that Python refuses to print."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):
+        return "given"
+    return shown if len(shown) <= 200 else f"{shown[:200]}..."
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return 1 + max((_depth(item) for item in inner), default=0)
 
 
 def _holds_null(value: Any) -> bool:
@@ -164,6 +193,3 @@ def _toml(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
     return repr(value)
-
-
-_HINTS = get_type_hints(Config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from escalade.config.conversion import read_toml, to_toml
 from escalade.config.options import Config
+from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 
 
@@ -28,6 +29,10 @@ def read_config(folder: RunFolder) -> Config:
     """The config that a run was started (or last resumed) with.
 
     Raises:
-        InputError: config.toml cannot be read, or holds an unknown or mistyped option.
+        InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
     """
-    return Config(**(read_toml(folder.config) | {"run_dir": str(folder.path)}))
+    values = read_toml(folder.config)
+    try:
+        return Config(**(values | {"run_dir": str(folder.path)}))
+    except InputError as problem:
+        raise InputError(f"{folder.config}: {problem}") from None

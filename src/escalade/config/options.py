@@ -4,21 +4,58 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Literal
 
 from escalade.config.checks import check
 from escalade.engines.registry import ENGINES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.names import STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
 
 
-def _option(default: Any, text: str) -> Any:
+def _option(
+    group: str,
+    default: Any,
+    text: str,
+    *,
+    form: str | None = None,
+    choices: Iterable[str] = (),
+    unset: str = "none",
+    resumable: bool = False,
+) -> Any:
+    """A field of :class:`Config` with what ``--help`` and ``escalade resume`` must know of it.
+
+    Args:
+        group: the heading of ``--help`` that it stands under.
+        default: its value when it is not given.
+        text: what it does, in one line.
+        form: how its value is written, such as ``N``; None where its type says that.
+        choices: the names it takes, where its type does not list them.
+        unset: what None stands for.
+        resumable: whether it may change when a run is resumed.
+    """
+    metadata = {
+        "group": group,
+        "help": text,
+        "form": form,
+        "choices": tuple(choices),
+        "unset": unset,
+        "resumable": resumable,
+    }
     if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata={"help": text})
-    return field(default=default, metadata={"help": text})
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+_environment = partial(_option, "environment")
+_strategy = partial(_option, "strategy")
+_policy = partial(_option, "policy")
+_limit = partial(_option, "evaluation and limits", resumable=True)
+_run = partial(_option, "run")
 
 
 @dataclass(frozen=True)
@@ -29,69 +66,103 @@ class Config:
         InputError: a value is impossible; the message names it.
     """
 
-    env: str = _option("", "Gymnasium id, or package.module:Id-v0")
-    env_kwargs: dict[str, Any] = _option({}, "arguments of the environment, as JSON")
-    backend: Literal["auto", "gymnasium", "envpool"] = _option("auto", "who steps the environment")
-    max_episode_steps: int | None = _option(None, "cut episodes after this many steps")
-    cutoff: int | str | None = _option(None, f"cap on the population's episodes: {cutoff.FORMS}")
-    seed: int = _option(0, "the same seed gives the same bits")
+    env: str = _environment("", "Gymnasium id, or package.module:Id-v0", form="ENV")
+    env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
+    backend: Literal["auto", "gymnasium", "envpool"] = _environment("auto", "who steps the environment")
+    max_episode_steps: int | None = _environment(
+        None, "cut episodes after this many steps", unset="the environment's own limit"
+    )
+    cutoff: int | str | None = _environment(
+        None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
+    )
+    seed: int = _environment(0, "the same seed gives the same bits")
 
-    strategy: str = _option("openai-es", f"how the centre moves: {', '.join(STRATEGIES)}")
-    population: int = _option(64, "members a generation")
-    min_episodes: int | None = _option(
-        None, "a generation grows by populations until it holds these episodes"
+    strategy: str = _strategy("openai-es", "how the centre moves", choices=STRATEGIES)
+    population: int = _strategy(64, "members in a generation")
+    min_episodes: int | None = _strategy(
+        None, "a generation grows by populations until it holds this many episodes", unset="it does not grow"
     )
-    min_env_steps: int | None = _option(None, "likewise, until it holds these steps")
-    max_population: int | None = _option(None, "a generation grows no further than this")
-    sigma: float | str = _option(0.05, f"noise scale: a number or a schedule ({schedules.FORMS})")
-    lr: float | str | None = _option(
-        None, "step size: a number or a schedule; the strategy's own when not given"
+    min_env_steps: int | None = _strategy(
+        None, "likewise, until it holds this many steps", unset="it does not grow"
     )
-    optimizer: Literal["adam", "sgd", "clipup"] | None = _option(
-        None, "for openai-es (adam when not given) and pgpe (clipup)"
+    max_population: int | None = _strategy(None, "a generation grows no further than this", unset="no limit")
+    sigma: float | str = _strategy(
+        0.05, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
     )
-    momentum: float = _option(0.9, "of sgd and clipup")
-    weight_decay: float = _option(0.0, "pull towards zero, added to the gradient")
-    shaping: str | None = _option(
-        None, f"fitness to utilities: {', '.join(SHAPINGS)}; the strategy's own when not given"
+    lr: float | str | None = _strategy(
+        None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own"
     )
-    top_directions: int | None = _option(None, "ars: directions kept of population/2; all when not given")
+    optimizer: Literal["adam", "sgd", "clipup"] | None = _strategy(
+        None, "for strategies with a gradient", unset="adam for openai-es, clipup for pgpe"
+    )
+    momentum: float = _strategy(0.9, "of sgd and clipup")
+    weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient")
+    shaping: str | None = _strategy(
+        None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
+    )
+    top_directions: int | None = _strategy(
+        None, "ars: how many of the population/2 directions are used", unset="all"
+    )
 
-    policy: str = _option("mlp", "linear, mlp, or package.module:factory of an nn.Module")
-    hidden: tuple[int, ...] = _option((64, 64), "sizes of the mlp's hidden layers")
-    activation: Literal["tanh", "relu", "elu", "selu"] = _option("tanh", "between the mlp's layers")
-    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _option("normc", "how weights begin")
-    bias: bool = _option(True, "whether layers have a bias")
-    head: str = _option("plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins")
-    action_map: Literal["clip", "rescale", "tanh"] = _option("clip", "how Box actions meet their bounds")
-    action_noise: float = _option(
-        0.0, "for Box actions: deviation of noise on the policy's outputs, before the action map"
+    policy: str = _policy(
+        "mlp", "linear, mlp, or package.module:factory of an nn.Module", form="linear|mlp|FACTORY"
     )
-    normalize_observations: bool = _option(True, "by running mean and deviation")
+    hidden: tuple[int, ...] = _policy((64, 64), "sizes of the mlp's hidden layers")
+    activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between the mlp's layers")
+    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")
+    bias: bool = _policy(True, "whether layers have a bias")
+    head: str = _policy(
+        "plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins", form="HEAD"
+    )
+    action_map: Literal["clip", "rescale", "tanh"] = _policy("clip", "how Box actions meet their bounds")
+    action_noise: float = _policy(
+        0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
+    )
+    normalize_observations: bool = _policy(True, "by running mean and standard deviation")
 
-    episodes_per_member: int = _option(1, "episodes whose mean return is a member's fitness")
-    eval_episodes: int = _option(8, "episodes of the unperturbed policy in an evaluation")
-    eval_every: int = _option(5, "generations between evaluations")
-    generations: int | None = _option(None, "stop after this many")
-    env_steps: int | None = _option(None, "stop after this many training steps")
-    seconds: float | None = _option(None, "stop after this many seconds of training")
-    target_return: float | None = _option(None, "stop once 100 fresh episodes confirm this mean return")
+    episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
+    eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
+    eval_every: int = _limit(5, "generations between evaluations")
+    generations: int | None = _limit(None, "stop after this many", unset="no limit")
+    env_steps: int | None = _limit(None, "stop after this many training steps", unset="no limit")
+    seconds: float | None = _limit(None, "stop after this many seconds of training", unset="no limit")
+    target_return: float | None = _limit(
+        None, "stop once 100 fresh episodes confirm this mean return", unset="no target"
+    )
 
-    workers: int | None = _option(None, "worker processes; 0 runs all in this one; one a core when not given")
-    engine: str = _option(
-        "local", f"who runs the rollouts: {', '.join(f'{name} ({e.summary})' for name, e in ENGINES.items())}"
+    workers: int | None = _run(
+        None, "worker processes; 0 runs everything in this one", unset="one a core", resumable=True
     )
-    address: str | None = _option(
-        None, "ray: auto, or HOST:PORT of the cluster's head node; a cluster of this machine when not given"
+    engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
+    address: str | None = _run(
+        None,
+        "of a Ray cluster: auto, or HOST:PORT of its head node",
+        form="ADDRESS",
+        unset="a cluster of this machine, for the run",
+        resumable=True,
     )
-    worker_resources: dict[str, Any] = _option(
+    worker_resources: dict[str, Any] = _run(
         {},
-        'ray: what a worker needs of its node, as JSON; {"CPU": 8} is 8 worker processes; 1 when not given',
+        'what a worker takes of a Ray node, beside or instead of one CPU; {"CPU": 8} leads 8 processes',
+        form="JSON",
+        resumable=True,
     )
-    snapshot_every: int = _option(50, "generations between checkpoints that are kept for good; 0 for none")
-    run_dir: str | None = _option(None, "the run's folder; a new one under runs/ when not given")
+    step_timeout: float | None = _run(
+        None,
+        "replace a worker that gives no sign of life for this many seconds, and run its episodes again",
+        unset="wait for ever",
+        resumable=True,
+    )
+    snapshot_every: int = _run(
+        50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
+    )
+    run_dir: str | os.PathLike[str] | None = _run(
+        None, "the run's folder", form="FOLDER", unset="a new one in runs/"
+    )
 
     def __post_init__(self) -> None:
+        if isinstance(self.run_dir, os.PathLike):
+            object.__setattr__(self, "run_dir", os.fspath(self.run_dir))
         check(self)
 
     @property
@@ -105,6 +176,9 @@ class Config:
 
 
 OPTIONS: dict[str, dataclasses.Field[Any]] = {option.name: option for option in fields(Config)}
+
+RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if option.metadata["resumable"])
+"""Options that may change when a run is resumed; none of them moves the centre."""
 
 
 def _cores() -> int:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from escalade.config.conversion import Values, from_values
+from escalade.config.conversion import Values, from_values, parse_toml
 from escalade.errors import InputError, nearest
-from escalade.strategies.names import STRATEGY_OPTIONS
+from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
+_RESULT = ("solved", "seeds", "env_steps", "seconds")
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,23 @@ def read(name: str) -> Preset:
     """The preset called ``name``.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or its file is not one of ours.
     """
     path = _FOLDER / f"{name}.toml"
     if name not in names():
         raise InputError(
             f"there is no preset {name!r}{nearest(name, names())}: 'escalade presets' lists them"
         )
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
-    return Preset(name, from_values(content["config"], path.name), content["result"])
+    content = parse_toml(path)
+    config, result = content.get("config"), content.get("result")
+    if not isinstance(config, dict) or not isinstance(result, dict):
+        raise InputError(f"preset {path} must have the tables [config] and [result]")
+    found = Preset(name, from_values(config, str(path)), result)
+    if missing := [needed for needed in ("strategy", "target_return") if needed not in found.options]:
+        raise InputError(f"preset {path} must say its {missing[0]}")
+    if missing := [needed for needed in _RESULT if needed not in result]:
+        raise InputError(f"preset {path} must say {missing[0]} in its [result]")
+    return found
 
 
 def options(env: str, preset: str | None, strategy: str | None = None) -> Values:

@@ -1,10 +1,15 @@
-"""Who runs the work. An engine knows nothing of what the work is."""
+"""What an engine is, what work it runs, and the engine that runs it in the calling process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from escalade.engines.results import Results
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Feed(Protocol):
@@ -18,15 +23,23 @@ class Feed(Protocol):
         """Hand in the result of an item that was taken."""
         ...
 
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+        """Hand in the results of several items, row k that of ``items[k]``; the arrays may be kept."""
+        ...
+
+    def alive(self) -> None:
+        """Say that the work goes on; to be called between steps, however often."""
+        ...
+
 
 class Work(Protocol):
-    """What a worker does. Built once per worker; told of each job; then run until there is no more.
+    """What a worker does: built once per worker, given each job, run until a job has no more items.
 
     Running an item twice, or in another worker, must give the same result.
     """
 
     def info(self) -> dict[str, Any]:
-        """What there is to know of this worker.
+        """Facts about this worker.
 
         ``slots`` is how many items it can run at once; ``refills`` (True where it is left out) says
         whether a slot that is done can start on another item while the rest go on.
@@ -50,15 +63,21 @@ Factory = Callable[[], Work]
 
 
 class Engine(Protocol):
-    """Runs jobs: every item's result exactly once, in item order, or an exception."""
+    """Runs jobs: every item's result exactly once, in item order, or an exception.
+
+    A job may have a method ``describe(item)`` that says in words what an item is, for messages.
+    """
+
+    on_note: Callable[[str], None]
+    """Called with a line for the user, such as which worker is being waited for; set by the owner."""
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the workers say of themselves."""
+        """:meth:`Work.info` of one of the workers."""
         ...
 
-    def run(self, job: Any, items: int) -> list[Any]:
-        """Results of items 0 to ``items - 1``.
+    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+        """Results of items 0 to ``items - 1``: an array where they were handed in as rows of arrays.
 
         Raises:
             EscaladeError: what the work raised, or that it cannot be done.
@@ -66,7 +85,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """End every worker. The engine cannot be used afterwards."""
+        """End every worker, its work closed first. The engine cannot be used afterwards."""
         ...
 
 
@@ -79,43 +98,59 @@ class EngineOptions:
     step_timeout: float | None = None
     """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
     elastic: bool = False
-    """Whether an engine on a cluster should use all the room there is instead of ``workers``."""
+    """Whether an engine on a cluster uses all the room there is, instead of ``workers``."""
     address: str | None = None
     """Of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
     worker_resources: Mapping[str, float] = field(default_factory=dict)
-    """What a worker of a cluster needs of its machine, such as ``{"CPU": 2}``; one CPU when not given."""
+    """What a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
     steps: Callable[[Any], int] | None = None
-    """Environment steps of a result, for whoever counts them by machine."""
+    """Environment steps of some results, for whoever counts them by node."""
+
+
+def ignore_note(text: str) -> None:
+    """What ``on_note`` is until the engine's owner sets it."""
+
+
+def describe(job: Any, item: int) -> str:
+    """An item in words: the job's own, where it has them."""
+    return str(job.describe(item)) if hasattr(job, "describe") else f"item {item}"
 
 
 class InProcessEngine:
     """Runs everything in the calling process: for debuggers, and for tests to compare with."""
 
     def __init__(self, factory: Factory) -> None:
+        self.on_note: Callable[[str], None] = ignore_note
         self._work = factory()
 
     @property
     def info(self) -> dict[str, Any]:
         return self._work.info()
 
-    def run(self, job: Any, items: int) -> list[Any]:
-        feed = _ListFeed(items)
+    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+        feed = _LocalFeed(items)
         self._work.begin(job)
         self._work.run(feed)
-        return [feed.results[item] for item in range(items)]
+        return feed.results.in_order()
 
     def close(self) -> None:
         self._work.close()
 
 
-class _ListFeed:
+class _LocalFeed:
     def __init__(self, items: int) -> None:
         self._items, self._next = items, 0
-        self.results: dict[int, Any] = {}
+        self.results = Results(items)
 
     def take(self, most: int, wait: bool) -> list[int]:
         first, self._next = self._next, min(self._items, self._next + most)
         return list(range(first, self._next))
 
     def put(self, item: int, result: Any) -> None:
-        self.results[item] = result
+        self.results.put(item, result)
+
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+        self.results.put_many(items, rows)
+
+    def alive(self) -> None:
+        """Nobody waits for a sign of life: whoever would is running the work."""

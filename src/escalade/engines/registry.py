@@ -41,11 +41,13 @@ def start_engine(name: str, factory: Factory, workers: int, **options: Any) -> E
         **options: the other fields of :class:`EngineOptions`.
 
     Raises:
-        InputError: there is no such engine, or it misses a package.
+        InputError: there is no such engine, it misses a package, or it cannot keep a step timeout.
     """
     if name not in ENGINES:
         raise InputError(f"engine {name!r} must be one of {', '.join(ENGINES)}{nearest(name, ENGINES)}")
     if workers == 0:
+        if options.get("step_timeout") is not None:
+            raise InputError("`step_timeout` needs worker processes: nothing in `workers` 0 could end a step")
         return InProcessEngine(factory)
     start = importlib.import_module(ENGINES[name].module).start
     engine: Engine = start(factory, EngineOptions(workers, **options))

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import EngineOptions, Factory, Feed, Work
+from escalade.engines.base import EngineOptions, Factory, Feed, Work, ignore_note
+from escalade.engines.results import Results
+from escalade.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def start(factory: Factory, options: EngineOptions) -> ThreadEngine:
-    """The engine ``threads``."""
+    """The engine ``threads``.
+
+    Raises:
+        InputError: there is a step timeout, and a thread cannot be ended from outside.
+    """
+    if options.step_timeout is not None:
+        raise InputError("`step_timeout` needs worker processes: a thread cannot be ended from outside")
     return ThreadEngine(factory, options.workers)
 
 
@@ -18,6 +30,7 @@ class ThreadEngine:
     """Runs items on ``workers`` threads, each with work of its own that ``factory`` makes."""
 
     def __init__(self, factory: Factory, workers: int) -> None:
+        self.on_note: Callable[[str], None] = ignore_note
         self._works = [factory() for _ in range(workers)]
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="escalade")
 
@@ -25,7 +38,7 @@ class ThreadEngine:
     def info(self) -> dict[str, Any]:
         return self._works[0].info()
 
-    def run(self, job: Any, items: int) -> list[Any]:
+    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
         feed = _SharedFeed(items)
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
@@ -35,7 +48,7 @@ class ThreadEngine:
             wait(shares)
         for share in shares:
             share.result()
-        return [feed.results[item] for item in range(items)]
+        return feed.results.in_order()
 
     def close(self) -> None:
         self._pool.shutdown()
@@ -54,7 +67,7 @@ class _SharedFeed:
     def __init__(self, items: int) -> None:
         self._items, self._next = items, 0
         self._lock = threading.Lock()
-        self.results: dict[int, Any] = {}
+        self.results = Results(items)
 
     def take(self, most: int, wait: bool) -> list[int]:
         with self._lock:
@@ -63,7 +76,14 @@ class _SharedFeed:
 
     def put(self, item: int, result: Any) -> None:
         with self._lock:
-            self.results[item] = result
+            self.results.put(item, result)
+
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+        with self._lock:
+            self.results.put_many(items, rows)
+
+    def alive(self) -> None:
+        """Nobody waits for a sign of life: threads have no timeout."""
 
     def stop(self) -> None:
         """Give out no more."""

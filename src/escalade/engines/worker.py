@@ -8,52 +8,121 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory
-from escalade.errors import EscaladeError
+from escalade.engines.base import Factory, Work
+from escalade.errors import EscaladeError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OWNERS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""What a terminal, a service manager or a batch system sends to every process of a group."""
+
+CLOSE_SECONDS = 2.0
+"""How long work may take to close, once the engine has gone."""
 
 _FLUSH_SECONDS = 0.02
+_ALIVE_SECONDS = 1.0  # between signs of life while there are no results to send
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ByValue:
     """Carries an object to a worker by cloudpickle: classes of the user's script travel whole."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._value = value
 
     def __reduce__(self) -> Any:
         import cloudpickle
 
-        return _by_value, (cloudpickle.dumps(self.value),)
+        # Anew for each worker: what holds shared memory is handed over while its process is started.
+        try:
+            return Pickled, (cloudpickle.dumps(self._value),)
+        except Exception as problem:
+            raise InputError(
+                f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
+                "use `workers` 0 or `engine` threads"
+            ) from problem
 
 
-def _by_value(data: bytes) -> ByValue:
-    import cloudpickle
+class Pickled:
+    """What a worker receives of a :class:`ByValue`."""
 
-    # This reads what the parent process, which started this one, has just written.
-    return ByValue(cloudpickle.loads(data))
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def load(self) -> Any:
+        """The object."""
+        import cloudpickle
+
+        # This reads what the parent process, which started this one, has just written.
+        return cloudpickle.loads(self._data)
 
 
-def serve(factory: ByValue, messages: Connection, lifeline: Connection) -> None:
+def one_blas_thread() -> None:
+    """Let BLAS, which reads these variables when it is loaded, use one thread: a worker is one of N."""
+    for name in _ONE_THREAD:
+        os.environ.setdefault(name, "1")
+
+
+def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     """Main function of a worker process."""
-    # Ctrl-C goes to every process of the terminal; only the engine's owner decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
+    _leave_signals_to_the_owner()
+    one_blas_thread()
+    threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
     try:
-        _serve(factory.value, messages)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass  # the engine is gone, and with it whoever wanted a result
+        _serve(factory.load(), messages)
+    except _EngineGone:
+        pass  # and with it whoever wanted a result
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
     except Exception as problem:  # noqa: BLE001 - whatever it is, the parent raises it
         _report(messages, None, f"{type(problem).__name__}: {problem}", traceback.format_exc())
+
+
+def _serve(factory: Factory, messages: Connection) -> None:
+    work = factory()
+    try:
+        feed = _PipeFeed(messages)
+        feed.send(("ready", work.info()))
+        while True:
+            job = feed.next_job()
+            work.begin(job)
+            work.run(feed)
+            feed.flush()
+    finally:
+        _close(work)
+
+
+def _close(work: Work) -> None:
+    try:
+        work.close()
+    except Exception as problem:  # noqa: BLE001 - whatever it is, there is nobody left to raise it
+        print(f"escalade: closing a worker's environments: {problem!r}", file=sys.stderr)  # noqa: T201
+
+
+def _leave_signals_to_the_owner() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Handlers and no mask: what an environment starts would inherit a mask, and could not be ended.
+    others = [number for number in OWNERS_SIGNALS if number != signal.SIGINT]
+    for number in others:
+        signal.signal(number, _do_nothing)
+        signal.siginterrupt(number, False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, others)
+
+
+def _do_nothing(number: int, frame: FrameType | None) -> None:
+    """Handle a signal."""
 
 
 def _report(messages: Connection, kind: type[EscaladeError] | None, text: str, trace: str) -> None:
@@ -61,23 +130,16 @@ def _report(messages: Connection, kind: type[EscaladeError] | None, text: str, t
         messages.send(("failed", kind, text, trace))
 
 
-def _serve(factory: Factory, messages: Connection) -> None:
-    work = factory()
-    messages.send(("ready", work.info()))
-    feed = _PipeFeed(messages)
-    while True:
-        job = feed.next_job()
-        work.begin(job)
-        work.run(feed)
-        feed.flush()
-
-
-def _die_with_parent(lifeline: Connection) -> None:
-    """Block until the parent's end closes, which its death does whatever the cause."""
-    try:
+def _end_with_engine(lifeline: Connection) -> None:
+    """Wait until the engine's end closes, as it does when its process dies; then give the work its time."""
+    with suppress(EOFError, OSError):
         lifeline.recv_bytes()
-    except (EOFError, OSError):
-        os._exit(0)
+    time.sleep(CLOSE_SECONDS)
+    os._exit(0)
+
+
+class _EngineGone(Exception):
+    """The other end of the pipe is closed."""
 
 
 class _PipeFeed:
@@ -87,7 +149,8 @@ class _PipeFeed:
         self._poll.register(messages, select.POLLIN)
         self._items: deque[int] = deque()
         self._results: list[tuple[int, Any]] = []
-        self._flushed = time.monotonic()
+        self._batches: list[tuple[Any, NDArray[Any]]] = []
+        self._sent = time.monotonic()
         self._job: tuple[int, Any] | None = None
         self._number = -1
 
@@ -111,20 +174,49 @@ class _PipeFeed:
 
     def put(self, item: int, result: Any) -> None:
         self._results.append((item, result))
-        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+        if time.monotonic() - self._sent > _FLUSH_SECONDS:
             self.flush()
+
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+        self._batches.append((items, rows))
+        if time.monotonic() - self._sent > _FLUSH_SECONDS:
+            self.flush()
+
+    def alive(self) -> None:
+        if time.monotonic() - self._sent > _ALIVE_SECONDS:
+            self.send(("alive", self._number))
 
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""
-        if self._results:
-            self._messages.send(("results", self._number, self._results))
-            self._results = []
-        self._flushed = time.monotonic()
+        if self._results or self._batches:
+            self.send(("results", self._number, self._results, _joined(self._batches)))
+            self._results, self._batches = [], []
+        self._sent = time.monotonic()
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        try:
+            self._messages.send(message)
+        except OSError:
+            raise _EngineGone from None
+        self._sent = time.monotonic()
 
     def _receive(self) -> None:
-        kind, number, content = self._messages.recv()
+        try:
+            kind, number, content = self._messages.recv()
+        except (EOFError, OSError):
+            raise _EngineGone from None
         if kind == "job":
             self._job = (number, content)
             self._items.clear()
         elif kind == "items":
             self._items.extend(content)
+
+
+def _joined(batches: list[tuple[Any, NDArray[Any]]]) -> list[tuple[Any, NDArray[Any]]]:
+    """One batch instead of many, where their rows have one shape."""
+    if len({(rows.shape[1:], rows.dtype) for _, rows in batches}) != 1:
+        return batches
+    import numpy as np
+
+    items = np.concatenate([np.asarray(items, np.int64) for items, _ in batches])
+    return [(items, np.concatenate([rows for _, rows in batches]))]

@@ -39,7 +39,7 @@ class ActionMap:
             raise InputError(f"action map {self.bounding!r} must be clip, rescale or tanh")
         if self.head != "plain":
             if not isinstance(self.space, spaces.Box):
-                raise InputError(f"head {self.head!r} needs a Box action space; use --head plain")
+                raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain`")
             self._bin_values(self.space)
 
     @property
@@ -98,7 +98,11 @@ class ActionMap:
 
 
 class _Mapping:
-    """Raw outputs (k, outputs), float32, to an array of k actions."""
+    """Raw outputs (k, outputs), float32, to an array of k actions.
+
+    The array is new in every call, and shares no memory with the outputs: an environment may keep
+    its action, or write to it.
+    """
 
     def __call__(self, raw: Array) -> Array:
         raise NotImplementedError
@@ -160,10 +164,11 @@ class _Bounded(_Mapping):
         self.unbounded = not np.isfinite(np.concatenate([low, high])).any()
 
     def __call__(self, raw: Array) -> Array:
-        if self.bounding != "clip" and not self.unbounded:
+        if self.unbounded:
+            return raw.reshape(-1, *self.shape).astype(self.dtype)
+        if self.bounding != "clip":
             squashed = np.tanh(raw) if self.bounding == "tanh" else np.clip(raw, -1, 1)
             raw = np.where(self.bounded, self.middle + self.half * squashed, raw)
-        if not self.unbounded:
-            # minimum and maximum spare np.clip's overhead, which a small batch would feel
-            raw = np.minimum(np.maximum(raw.astype(self.inner, copy=False), self.low), self.high)
+        # minimum and maximum spare np.clip's overhead, which a small batch would feel
+        raw = np.minimum(np.maximum(raw.astype(self.inner, copy=False), self.low), self.high)
         return raw.reshape(-1, *self.shape).astype(self.dtype, copy=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
+import ctypes
 import os
-import warnings
-from contextlib import nullcontext
+import sys
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -15,12 +15,18 @@ from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
+from escalade.envs.backends import check_installed
 from escalade.envs.quiet import mujoco_quiet, quiet
-from escalade.envs.spaces import check_observation_space, is_vector
+from escalade.envs.spaces import check_observation_space
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
+from escalade.support.shared import without_warnings
 
-Backend = Literal["auto", "gymnasium", "envpool"]
+_NEED_FRESH = {
+    # It makes its Box2D world once per object and empties it at reset. What the solver computes
+    # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
+    "gymnasium.envs.box2d.bipedal_walker",
+}
 
 
 class SlotError(Exception):
@@ -65,11 +71,13 @@ class Environment:
 
     spec: EnvSpec
     kwargs: dict[str, Any]
-    backend: Backend
+    backend: str
     max_episode_steps: int | None
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
     threshold: float | None = field(default=None, compare=False)
+    fresh: bool = False
+    """Whether every episode is run in an environment object of its own."""
 
     @property
     def id(self) -> str:
@@ -100,12 +108,19 @@ class Environment:
 def resolve(
     env_id: str,
     kwargs: dict[str, Any] | None = None,
-    backend: Backend = "auto",
+    backend: str = "auto",
     max_episode_steps: int | None = None,
+    fresh_environments: bool = False,
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
-    ``env_id`` is a registered id or ``package.module:Id-v0``, which imports the module first.
+    Args:
+        env_id: a registered id or ``package.module:Id-v0``, which imports the module first.
+        kwargs: arguments of its constructor.
+        backend: a key of :data:`escalade.envs.backends.BACKENDS`, or ``auto``.
+        max_episode_steps: cut episodes after this many steps; the registered limit when not given.
+        fresh_environments: build a new object for every episode, which is needed where an object
+            carries something over from one episode to the next. Some ids need it and get it anyway.
 
     Raises:
         InputError: unknown id, missing package, unsupported space, or arguments it does not take.
@@ -113,8 +128,7 @@ def resolve(
     """
     kwargs = dict(kwargs or {})
     spec = _find(env_id)
-    if backend == "envpool" and importlib.util.find_spec("envpool") is None:
-        raise InputError("backend envpool is not installed: pip install 'escalade[envpool]'")
+    check_installed(backend)
     headless()
     bare = Environment(spec, kwargs, backend, max_episode_steps, gymnasium.Space(), gymnasium.Space())
     try:
@@ -125,7 +139,7 @@ def resolve(
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (TypeError, ValueError, AssertionError) as problem:
         if kwargs:
-            raise InputError(f"--env-kwargs {kwargs} do not fit {env_id}: {problem}") from problem
+            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
@@ -140,31 +154,33 @@ def resolve(
         raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
     env.close()
     check_observation_space(observation)
-    return Environment(spec, kwargs, backend, limit, observation, action, spec.reward_threshold)
+    fresh = fresh_environments or needs_fresh(spec)
+    return Environment(spec, kwargs, backend, limit, observation, action, spec.reward_threshold, fresh)
 
 
-def may_use_envpool(environment: Environment) -> bool:
-    """Whether EnvPool could run this environment, as far as can be told without importing it.
-
-    It must be Gymnasium's own environment, by its own arguments: a user's class registered under
-    a known name stays the user's.
-    """
-    spec = environment.spec
-    own = isinstance(spec.entry_point, str) and spec.entry_point.startswith("gymnasium.")
-    plain = not environment.kwargs and not spec.additional_wrappers
-    return own and plain and is_vector(environment.observation_space) and _installed("envpool")
+def needs_fresh(spec: EnvSpec) -> bool:
+    """Whether objects of this environment are known to carry something over between episodes."""
+    entry = spec.entry_point
+    module = entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", "")
+    return module in _NEED_FRESH
 
 
 def headless() -> None:
     """Let environments draw where there is no display."""
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        os.environ.setdefault("MUJOCO_GL", "egl")
+        if _has_egl():
+            os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
-def _installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
+def _has_egl() -> bool:
+    """Whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            ctypes.CDLL("libEGL.so.1")
+            return True
+    return False
 
 
 def _find(env_id: str) -> EnvSpec:
@@ -172,8 +188,7 @@ def _find(env_id: str) -> EnvSpec:
     if colon:
         import_named(module, f"environment {env_id}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "a newer version exists": the user chose this one
+        with without_warnings():  # "a newer version exists": the user chose this one
             return gymnasium.spec(name)
     except error.Error:
         raise InputError(f"unknown environment {env_id!r}{nearest(name, gymnasium.registry)}") from None

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-import envpool
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
 from escalade.envs.quiet import quiet
-from escalade.envs.spaces import same
+from escalade.envs.registrations import is_gymnasiums_own
+from escalade.envs.spaces import is_vector, same
 
 
-def matches(environment: Environment) -> bool:
-    """Whether EnvPool has this id with the same spaces."""
+def supports(environment: Environment) -> bool:
+    """Whether EnvPool runs this environment: Gymnasium's own under this id, with the same spaces.
+
+    A user's class or arguments registered under a known id stay the user's.
+    """
+    plain = not environment.kwargs and is_gymnasiums_own(environment.spec)
+    # EnvPool ends every episode at a limit of its own where it is given none.
+    if not plain or environment.max_episode_steps is None or not is_vector(environment.observation_space):
+        return False
+    return _has_same_spaces(environment)
+
+
+def make_vector(environment: Environment, slots: int) -> EnvPoolVector:
+    """Slots for up to ``slots`` concurrent episodes."""
+    return EnvPoolVector(environment, slots)
+
+
+def _has_same_spaces(environment: Environment) -> bool:
+    import envpool  # which takes a second: not for environments that it cannot run
+
     if environment.id not in envpool.list_all_envs():
         return False
     with quiet():  # the bounds of some spaces warn when they are read
@@ -48,6 +66,8 @@ class EnvPoolVector:
         self._pool: Any = None
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        import envpool
+
         limit = {} if self._limit is None else {"max_episode_steps": self._limit}
         with quiet():
             self._pool = envpool.make(

@@ -13,11 +13,22 @@ from escalade.envs.environment import Environment, SlotError
 from escalade.envs.spaces import flatten, is_vector, observation_size
 
 
+def supports(environment: Environment) -> bool:
+    """Every environment that resolves."""
+    return True
+
+
+def make_vector(environment: Environment, slots: int) -> GymnasiumVector:
+    """Slots for up to ``slots`` concurrent episodes."""
+    return GymnasiumVector(environment, slots)
+
+
 class GymnasiumVector:
     """Slots that each hold one environment, built when the slot is first used.
 
     An episode starts with ``reset(seed=...)``, which makes it a function of its seed in every
-    environment that keeps Gymnasium's contract.
+    environment that keeps Gymnasium's contract. For others, where ``environment.fresh`` is set, a
+    slot builds a new environment for every episode.
     """
 
     refills = True
@@ -38,9 +49,13 @@ class GymnasiumVector:
         observations = np.empty((len(slots), self._size), self._dtype)
         row = 0
         try:
+            fresh = len(self._envs)
             while len(self._envs) <= int(slots.max()):
                 self._envs.append(self._environment.make())
             for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
+                if self._environment.fresh and slot < fresh:
+                    self._envs[slot].close()
+                    self._envs[slot] = self._environment.make()
                 observation, _ = self._envs[slot].reset(seed=seed)
                 observations[row] = observation if self._plain else flatten(self._space, observation)
         except Exception as problem:
@@ -62,7 +77,7 @@ class GymnasiumVector:
             for row, slot in enumerate(slots.tolist()):
                 observation, reward, terminated, truncated, _ = envs[slot].step(chosen[row])
                 observations[row] = observation if plain else flatten(self._space, observation)
-                rewards[row] = reward
+                rewards[row] = reward if isinstance(reward, float) else _one_number(reward)
                 ended[row] = terminated or truncated
         except Exception as problem:
             raise SlotError(row, problem) from problem
@@ -72,3 +87,11 @@ class GymnasiumVector:
         for env in self._envs:
             env.close()
         self._envs.clear()
+
+
+def _one_number(reward: Any) -> float:
+    """A reward that is no plain float: whatever holds one number, an array of size 1 among them."""
+    try:
+        return float(reward.item() if hasattr(reward, "item") else reward)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"its reward must be one number, not {str(reward)[:60]}") from None

@@ -6,19 +6,15 @@ import importlib
 import importlib.util
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from escalade.support.shared import Shared, without_warnings
+
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Send the process's standard output and error to nowhere, C libraries' writes included.
-
-    MuJoCo warns of its own model files on every construction, from C: a population's worth of
-    environments would flood the console. Exceptions pass through untouched.
-    """
+def _quiet() -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [os.dup(fd) for fd in (1, 2)]
@@ -26,9 +22,7 @@ def quiet() -> Iterator[None]:
     try:
         for fd in (1, 2):
             os.dup2(nowhere, fd)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -39,11 +33,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def mujoco_quiet() -> Iterator[None]:
-    """Keep MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``.
-
-    With a handler of ours in place it writes neither; what is simulated later may warn again.
-    """
+def _mujoco_quiet() -> Iterator[None]:
     mujoco: Any = importlib.import_module("mujoco") if importlib.util.find_spec("mujoco") else None
     if not hasattr(mujoco, "set_mju_user_warning"):
         yield
@@ -54,3 +44,23 @@ def mujoco_quiet() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(before)
+
+
+mujoco_quiet = Shared(_mujoco_quiet)
+"""Keeps MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``.
+
+With a handler of ours in place it writes neither; what is simulated later may warn again.
+"""
+
+_silent_output = Shared(_quiet)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Send the process's standard output and error to nowhere, C libraries' writes included.
+
+    MuJoCo warns of its own model files on every construction, from C: a population's worth of
+    environments would flood the console. Exceptions pass through untouched.
+    """
+    with _silent_output(), without_warnings():
+        yield

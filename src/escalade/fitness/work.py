@@ -20,14 +20,14 @@ from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Population, Stream, seeds
 from escalade.policies.layout import Layout, Vector, copy_module
 
-Fitness = Callable[..., Any]
+FitnessFunction = Callable[..., Any]
 
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
 
 
 @dataclass(frozen=True)
-class Job:
+class FitnessJob:
     """One generation: items are its members, ``batch`` at a time, and then ``center``, if there is one."""
 
     seed: int
@@ -53,7 +53,7 @@ class FitnessSetup:
 
     module: nn.Module
     layout: Layout
-    fitness: Fitness
+    fitness: FitnessFunction
     batched: bool
     table: NoiseTable
     reseed: bool
@@ -78,7 +78,7 @@ class FitnessWork:
     def info(self) -> dict[str, Any]:
         return {"slots": _SLOTS}
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: FitnessJob) -> None:
         self.job = job
 
     def run(self, feed: Feed) -> None:
@@ -90,9 +90,9 @@ class FitnessWork:
         """Nothing to free."""
 
     def _evaluate(self, item: int) -> list[float]:
-        """Fitness of an item's members (or of the centre), in member order."""
+        """FitnessFunction of an item's members (or of the centre), in member order."""
         members, parameters = self._members(item)
-        who = _Who(members, self.job.generation)
+        who = _Who(members, self.job.generation + 1)
         keywords = self._keywords(members)
         if self.setup.batched:
             argument: Any = self.setup.layout.stack(parameters)
@@ -162,6 +162,7 @@ class _Who:
 
     members: range
     generation: int
+    """1 for the first."""
 
     def __str__(self) -> str:
         if not self.members:
@@ -201,7 +202,7 @@ def _described(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
 
 
-def _named_parameters(fitness: Fitness) -> list[str]:
+def _named_parameters(fitness: FitnessFunction) -> list[str]:
     try:
         # The first is the module, whatever its name.
         parameters = list(inspect.signature(fitness).parameters.values())[1:]

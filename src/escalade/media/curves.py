@@ -7,13 +7,21 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from escalade.errors import InputError
 from escalade.recorders.progress import read_progress
-from escalade.storage.files import write_bytes
+from escalade.storage.files import AnyPath, write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Columns = dict[str, list[float]]
+"""A progress.csv: numbers by column."""
 
 _COLOURS = ("#2a6fbb", "#d1495b", "#3f8f5f", "#edae49", "#7d5ba6", "#66717e")
 _FORMATS = (".png", ".pdf", ".svg")
+_LARGEST = 1e30  # returns beyond this come from a simulation that diverged
 
 
 def plotting_available() -> bool:
@@ -21,53 +29,31 @@ def plotting_available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None, title: str = "") -> None:
+def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = None, title: str = "") -> None:
     """Draw the learning curves of run folders into ``output`` (png, pdf or svg).
 
-    For each run: the unperturbed policy's evaluations, the population's mean, and its range from
-    worst to best member, over training steps. ``target`` is drawn as a line.
+    For each run: the evaluations of the unperturbed policy, the population's mean, and its range from
+    worst to best member, over training steps (over generations where there is no environment).
+    ``target`` is drawn as a line.
 
     Raises:
         InputError: matplotlib is missing, a folder is no run, or the output's ending is another.
+        StorageFailure: the disk is full.
     """
-    if not plotting_available():
-        raise InputError("plots need matplotlib: pip install 'escalade[plot]'")
-    if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"--output {output} must end in {', '.join(_FORMATS)}")
-    if not output.parent.is_dir():
-        raise InputError(f"--output {output}: there is no folder {output.parent}")
-    progress = [(run, read_progress(run / "progress.csv")) for run in runs]
+    output = Path(output)
+    _check_output(output)
+    progress = [(Path(run), read_progress(Path(run) / "progress.csv")) for run in runs]
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
+    axis = "env_steps" if any(_any_number(columns["env_steps"]) for _, columns in progress) else "generation"
     for number, (run, columns) in enumerate(progress):
-        colour = _COLOURS[number % len(_COLOURS)]
-        steps, label = columns["env_steps"], run.resolve().name if len(runs) > 1 else ""
-        axes.fill_between(
-            steps, columns["return_min"], columns["return_max"], color=colour, alpha=0.13, linewidth=0
-        )
-        axes.plot(
-            steps,
-            columns["return_mean"],
-            color=colour,
-            alpha=0.6,
-            linewidth=1,
-            label=_label(label, "population mean"),
-        )
-        evaluated = [
-            (s, e) for s, e in zip(steps, columns["eval_return_mean"], strict=True) if not math.isnan(e)
-        ]
-        if evaluated:
-            axes.plot(
-                *zip(*evaluated, strict=True),
-                color=colour,
-                linewidth=2,
-                label=_label(label, "unperturbed policy"),
-            )
-    if target is not None:
+        label = run.resolve().name if len(runs) > 1 else ""
+        _draw(axes, columns, axis, _COLOURS[number % len(_COLOURS)], label)
+    if target is not None and abs(target) <= _LARGEST:
         axes.axhline(target, color="#66717e", linestyle="--", linewidth=1, label=f"target {target:g}")
-    axes.set_xlabel("training steps")
+    axes.set_xlabel("training steps" if axis == "env_steps" else "generations")
     axes.set_ylabel("return")
     axes.set_title(title)
     axes.grid(alpha=0.25)
@@ -77,6 +63,39 @@ def plot_runs(runs: Sequence[Path], output: Path, target: float | None = None, t
     picture = io.BytesIO()
     figure.savefig(picture, format=output.suffix.lower()[1:], dpi=120)
     write_bytes(output, picture.getvalue())
+
+
+def _check_output(output: Path) -> None:
+    if not plotting_available():
+        raise InputError("plots need matplotlib: pip install 'escalade[plot]'")
+    if output.suffix.lower() not in _FORMATS:
+        raise InputError(f"`output` {output} must end in {', '.join(_FORMATS)}")
+    if not output.parent.is_dir():
+        raise InputError(f"`output` {output}: there is no folder {output.parent}")
+
+
+def _draw(axes: Axes, columns: Columns, axis: str, colour: str, run: str) -> None:
+    x, worst, best = (_drawable(columns[name]) for name in (axis, "return_min", "return_max"))
+    axes.fill_between(x, worst, best, color=colour, alpha=0.13, linewidth=0)
+    mean = _drawable(columns["return_mean"])
+    axes.plot(x, mean, color=colour, alpha=0.6, linewidth=1, label=_label(run, "population mean"))
+    evaluated = [
+        (at, value)
+        for at, value in zip(x, _drawable(columns["eval_return_mean"]), strict=True)
+        if not math.isnan(value)
+    ]
+    if evaluated:
+        at, values = zip(*evaluated, strict=True)
+        axes.plot(at, values, color=colour, linewidth=2, label=_label(run, "evaluation"))
+
+
+def _any_number(column: Sequence[float]) -> bool:
+    return not all(map(math.isnan, column))
+
+
+def _drawable(column: Sequence[float]) -> list[float]:
+    """The numbers, with NaN, which leaves a gap, for those that would stretch the axes beyond all use."""
+    return [value if abs(value) <= _LARGEST else math.nan for value in column]
 
 
 def _label(run: str, what: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from escalade.envs import Environment
 from escalade.envs.environment import headless, pip_line
-from escalade.errors import EnvironmentFailure, InputError
-from escalade.storage.files import temporary_beside
+from escalade.errors import EnvironmentFailure, InputError, StorageFailure
+from escalade.storage.files import AnyPath, storage, temporary_beside, write_bytes
 
 _FORMATS = (".mp4", ".gif")
 _GIF_FPS = 25.0  # browsers show faster ones slowly
@@ -34,45 +35,36 @@ def video_available() -> bool:
 
 
 def record_episode(
-    environment: Environment, policy: Acts, output: Path, *, seed: int = 0, max_steps: int | None = None
+    environment: Environment, policy: Acts, output: AnyPath, *, seed: int = 0, max_steps: int | None = None
 ) -> tuple[float, int]:
-    """Film one episode from ``seed`` into ``output`` (mp4 or gif); its return and length in steps.
+    """Film one episode from ``seed`` into ``output`` (mp4 or gif).
 
     The frames are those of Gymnasium's ``rgb_array``, whatever backend the run trained on.
+
+    Returns:
+        The episode's return, and its length in steps.
 
     Raises:
         InputError: imageio is missing, the ending is another, or the environment does not draw.
         EnvironmentFailure: drawing or stepping failed.
+        StorageFailure: the film could not be written whole.
     """
-    if not video_available():
-        raise InputError("videos need imageio: pip install 'escalade[video]'")
-    if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"--output {output} must end in .mp4 or .gif")
-    if not output.parent.is_dir():
-        raise InputError(f"--output {output} cannot be written: there is no folder {output.parent}")
+    output = Path(output)
+    _check_output(output)
     headless()
-    try:
-        env = environment.make(render_mode="rgb_array")
-    except error.DependencyNotInstalled as problem:
-        raise _needs_package(environment, problem) from problem
-    except TypeError as problem:  # its constructor has never heard of render_mode
-        raise InputError(f"environment {environment.id} has no rgb_array frames to film") from problem
-    except Exception as problem:
-        raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
-    if "rgb_array" not in env.metadata.get("render_modes", ()):
-        raise InputError(f"environment {environment.id} has no rgb_array frames to film")
+    env = _drawing(environment)
     played = _Played()
+    frames = _frames(env, policy, seed, max_steps, played)
+    fps = float(env.metadata.get("render_fps") or 30)
     try:
-        frames = _frames(env, policy, seed, max_steps, played)
-        with temporary_beside(output) as temporary:
-            _write(temporary, frames, float(env.metadata.get("render_fps") or 30))
-            temporary.replace(output)
-    except (InputError, KeyboardInterrupt):
+        if output.suffix.lower() == ".gif":
+            write_bytes(output, _gif(frames, fps))
+        else:
+            _write_mp4(output, frames, fps)
+    except (InputError, StorageFailure, KeyboardInterrupt):
         raise
     except error.DependencyNotInstalled as problem:
         raise _needs_package(environment, problem) from problem
-    except OSError as problem:
-        raise InputError(f"--output {output} cannot be written: {problem.strerror or problem}") from None
     except Exception as problem:
         raise EnvironmentFailure(
             f"environment {environment.id} failed while it was filmed: {type(problem).__name__}: {problem}"
@@ -80,6 +72,31 @@ def record_episode(
     finally:
         env.close()
     return played.total, played.steps
+
+
+def _check_output(output: Path) -> None:
+    if not video_available():
+        raise InputError("videos need imageio: pip install 'escalade[video]'")
+    if output.suffix.lower() not in _FORMATS:
+        raise InputError(f"`output` {output} must end in .mp4 or .gif")
+    if not output.parent.is_dir():
+        raise InputError(f"`output` {output} cannot be written: there is no folder {output.parent}")
+
+
+def _drawing(environment: Environment) -> Any:
+    """The environment, made so that it draws."""
+    try:
+        env = environment.make(render_mode="rgb_array")
+    except error.DependencyNotInstalled as problem:
+        raise _needs_package(environment, problem) from problem
+    except TypeError as problem:  # its constructor takes no render_mode
+        raise InputError(f"environment {environment.id} has no rgb_array frames to film") from problem
+    except Exception as problem:
+        raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
+    if "rgb_array" not in env.metadata.get("render_modes", ()):
+        env.close()
+        raise InputError(f"environment {environment.id} has no rgb_array frames to film")
+    return env
 
 
 def _needs_package(environment: Environment, problem: Exception) -> InputError:
@@ -106,21 +123,40 @@ def _frames(
         yield env.render()
 
 
-def _write(path: Path, frames: Iterator[NDArray[np.uint8]], fps: float) -> None:
+def _gif(frames: Iterator[NDArray[np.uint8]], fps: float) -> bytes:
+    """The frames as a gif. In memory: a writer that fails on a file tries again when it is collected."""
     import imageio
 
+    # Every k-th frame keeps the film's speed where the environment draws faster than a gif can.
+    every = max(1, round(fps / _GIF_FPS))
+    buffer = io.BytesIO()
+    film = imageio.get_writer(buffer, format="GIF", mode="I", duration=1000 * every / fps, loop=0)
+    with film:
+        for number, frame in enumerate(frames):
+            if number % every == 0:
+                film.append_data(frame)
+    return buffer.getvalue()
+
+
+def _write_mp4(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) -> None:
+    import imageio
+    import imageio_ffmpeg
+
     film: Any
-    if path.suffix.lower() == ".gif":
-        # Every k-th frame keeps the film's speed where the environment draws faster than a gif can.
-        every = max(1, round(fps / _GIF_FPS))
-        with imageio.get_writer(path, format="GIF", mode="I", duration=1000 * every / fps, loop=0) as film:
-            for number, frame in enumerate(frames):
-                if number % every == 0:
-                    film.append_data(frame)
-        return
-    with imageio.get_writer(path, format="FFMPEG", mode="I", fps=fps, macro_block_size=2) as film:
-        for frame in frames:
-            film.append_data(_even(frame))
+    with temporary_beside(output) as temporary:
+        count = 0
+        with imageio.get_writer(temporary, format="FFMPEG", mode="I", fps=fps, macro_block_size=2) as film:
+            for frame in frames:
+                film.append_data(_even(frame))
+                count += 1
+        try:  # ffmpeg ends in silence when the disk is full
+            whole = imageio_ffmpeg.count_frames_and_secs(str(temporary))[0] >= count
+        except RuntimeError:
+            whole = False
+        if not whole:
+            raise StorageFailure(f"{output} is not whole: make room, or choose another `output`")
+        with storage(output, "choose another `output`"):
+            temporary.replace(output)
 
 
 def _even(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:

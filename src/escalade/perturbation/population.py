@@ -8,14 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from escalade.perturbation.address import Stream, hash64
+from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:
     import torch
 
 Vector = NDArray[np.float32]
+Center = NDArray[np.floating]
+"""Parameters: float32, or float64 where the strategy's first centre was."""
 
 
 class Population(Protocol):
@@ -31,15 +34,28 @@ class Population(Protocol):
         """Parameters of one member."""
         ...
 
-    def write(self, member: int, table: Vector, out: Vector) -> None:
-        """Write the parameters of ``member``, shape (dimension,), into ``out``."""
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Type of the members' numbers: float32 or float64."""
+        ...
+
+    def write(self, member: int, noise: Vector, out: Center) -> None:
+        """Write the parameters of ``member``, shape (dimension,), into ``out``.
+
+        Args:
+            member: its number in the population, from 0.
+            noise: the values of the noise table.
+            out: shape (dimension,).
+        """
         ...
 
 
-def offsets(seed: int, generation: int, pairs: int, table: int, dimension: int) -> NDArray[np.int64]:
-    """Where in a table of ``table`` floats each pair's perturbation starts; shape (pairs,)."""
-    starts = np.uint64(table - dimension + 1)
-    hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(pairs))
+def offsets(
+    seed: int, generation: int, perturbations: int, table_size: int, dimension: int
+) -> NDArray[np.int64]:
+    """Where in a table of ``table_size`` floats each perturbation starts, shape (perturbations,)."""
+    starts = np.uint64(table_size - dimension + 1)
+    hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(perturbations))
     return (hashed % starts).astype(np.int64)
 
 
@@ -48,12 +64,12 @@ class GaussianPopulation:
     """Members ``center + sign * scale * noise[offset:offset + dimension]``.
 
     ``scale`` is a number or a vector of shape (dimension,). With ``antithetic``, members 2k and
-    2k + 1 are pair k with the signs +1 and -1; otherwise member k is pair k with the sign +1.
-    Salimans et al. 2017, algorithm 2 and section 2.1.
+    2k + 1 have perturbation k with the signs +1 and -1; otherwise member k has perturbation k with the
+    sign +1. Salimans et al. 2017, algorithm 2 and section 2.1.
     """
 
-    center: Vector
-    scale: float | Vector
+    center: Center
+    scale: float | Center
     seed: int
     generation: int
     size: int
@@ -65,19 +81,23 @@ class GaussianPopulation:
         return len(self.center)
 
     @property
-    def pairs(self) -> int:
-        """Number of distinct perturbations."""
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.center.dtype
+
+    @property
+    def perturbations(self) -> int:
+        """Number of distinct perturbations: half the members where they come in mirrored pairs."""
         return self.size // 2 if self.antithetic else self.size
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Start of every pair's perturbation in the table, shape (pairs,)."""
-        return offsets(self.seed, self.generation, self.pairs, self.table_size, self.dimension)
+        """Start of every perturbation in the table, shape (perturbations,)."""
+        return offsets(self.seed, self.generation, self.perturbations, self.table_size, self.dimension)
 
-    def write(self, member: int, table: Vector, out: Vector) -> None:
-        pair, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
-        start = int(self.offsets[pair])
-        np.multiply(table[start : start + self.dimension], self.scale, out=out)
+    def write(self, member: int, noise: Vector, out: Center) -> None:
+        perturbation, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
+        start = int(self.offsets[perturbation])
+        np.multiply(noise[start : start + self.dimension], self.scale, out=out, dtype=out.dtype)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
         (np.subtract if mirrored else np.add)(self.center, out, out=out)
 
@@ -86,7 +106,7 @@ class GaussianPopulation:
 class DensePopulation:
     """Members written out, shape (size, dimension): for strategies whose members have no address."""
 
-    vectors: Vector
+    vectors: Center
 
     @property
     def size(self) -> int:
@@ -96,76 +116,86 @@ class DensePopulation:
     def dimension(self) -> int:
         return int(self.vectors.shape[1])
 
-    def write(self, member: int, table: Vector, out: Vector) -> None:
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.vectors.dtype
+
+    def write(self, member: int, noise: Vector, out: Center) -> None:
         out[:] = self.vectors[member]
 
 
-def write_all(population: Population, table: Vector) -> Vector:
-    """Every member's parameters, shape (size, dimension)."""
-    members = np.empty((population.size, population.dimension), dtype=np.float32)
+def write_all(population: Population, noise: Vector) -> Center:
+    """Every member's parameters, shape (size, dimension), in the population's own type."""
+    members = np.empty((population.size, population.dimension), dtype=population.dtype)
     for member in range(population.size):
-        population.write(member, table, members[member])
+        population.write(member, noise, members[member])
     return members
 
 
 _BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
+Weights = Sequence[float] | NDArray[np.floating]
 
 
 def weighted_noise_sum(
-    table: Vector, starts: NDArray[np.int64], weights: Sequence[float] | NDArray[np.floating], dimension: int
-) -> Vector:
-    """``sum_k weights[k] * table[starts[k]:starts[k] + dimension]``, added in the order of k.
+    noise: Vector, starts: NDArray[np.int64], weights: Weights, dimension: int, dtype: DTypeLike = np.float32
+) -> Center:
+    """``sum_k weights[k] * noise[starts[k]:starts[k] + dimension]``, added in the order of k.
 
-    Reads the table in place: beyond the result, no memory is taken. A weight of zero skips its
+    Reads the noise table in place: beyond the result, no memory is taken. A weight of zero skips its
     perturbation.
+
+    Args:
+        noise: the values of the noise table.
+        starts: where each perturbation begins, shape (n,).
+        weights: one a perturbation.
+        dimension: length of a perturbation.
+        dtype: of the sum, float32 or float64.
     """
     # BLAS axpy through torch reads each perturbation once; numpy would need a temporary.
     import torch
 
-    noise = torch.from_numpy(table) if table.flags.writeable else _borrow(table)
-    total = torch.zeros(dimension)
+    values = _as_tensor(noise)
+    total = np.zeros(dimension, dtype=dtype)
     terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
     for low in range(0, dimension, _BLOCK):
-        block = total[low : low + _BLOCK]
+        block = torch.from_numpy(total[low : low + _BLOCK])
         for start, weight in terms:
-            block.add_(noise[start + low : start + low + len(block)], alpha=weight)
-    return np.asarray(total.numpy())
+            block.add_(values[start + low : start + low + len(block)], alpha=weight)
+    return total
 
 
 def weighted_square_sum(
-    table: Vector,
+    noise: Vector,
     starts: NDArray[np.int64],
-    weights: Sequence[float] | NDArray[np.floating],
+    weights: Weights,
     dimension: int,
-    shift: Vector | None = None,
-) -> Vector:
-    """``sum_k weights[k] * (table[starts[k]:starts[k] + dimension] - shift)**2``, in the order of k.
+    shift: Center | None = None,
+    dtype: DTypeLike = np.float32,
+) -> Center:
+    """``sum_k weights[k] * (noise[starts[k]:starts[k] + dimension] - shift)**2``, in the order of k.
 
-    ``shift`` has shape (dimension,); without it nothing is subtracted. Like
-    :func:`weighted_noise_sum`, it reads the table in place and skips weights of zero.
+    ``shift`` has shape (dimension,) and the type of the sum; without it nothing is subtracted. The other
+    arguments are those of :func:`weighted_noise_sum`.
     """
     import torch
 
-    noise = torch.from_numpy(table) if table.flags.writeable else _borrow(table)
-    total = torch.zeros(dimension)
+    values = _as_tensor(noise)
+    total = np.zeros(dimension, dtype=dtype)
     terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
-    moved = torch.empty(min(dimension, _BLOCK)) if shift is not None else None
+    moved = None if shift is None else torch.from_numpy(np.empty_like(total[:_BLOCK]))
     for low in range(0, dimension, _BLOCK):
-        block = total[low : low + _BLOCK]
+        block = torch.from_numpy(total[low : low + _BLOCK])
         for start, weight in terms:
-            term = noise[start + low : start + low + len(block)]
+            term = values[start + low : start + low + len(block)]
             if shift is not None and moved is not None:
                 origin = torch.from_numpy(shift[low : low + len(block)])
                 term = torch.sub(term, origin, out=moved[: len(block)])
             block.addcmul_(term, term, value=weight)
-    return np.asarray(total.numpy())
+    return total
 
 
-def _borrow(table: Vector) -> torch.Tensor:
-    import warnings
-
+def _as_tensor(noise: Vector) -> torch.Tensor:
     import torch
 
-    with warnings.catch_warnings():  # the table is read-only; nothing here writes to it
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(table)
+    with without_warnings():  # the table is read-only; nothing here writes to it
+        return torch.from_numpy(noise)

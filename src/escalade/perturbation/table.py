@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from multiprocessing import reduction
@@ -98,7 +99,7 @@ def _label(seed: int, size: int) -> str:
 
 
 def _anonymous_file(length: int, label: str) -> int:
-    if hasattr(os, "memfd_create"):
+    if sys.platform == "linux":
         fd = os.memfd_create(label, os.MFD_CLOEXEC)
     else:  # no memfd outside Linux: a file without a name serves as well
         with tempfile.TemporaryFile() as file:

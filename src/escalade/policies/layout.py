@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -19,17 +21,44 @@ Vector = NDArray[np.float32]
 M = TypeVar("M", bound=nn.Module)
 
 
+@dataclass(frozen=True)
+class Part:
+    """One evolved parameter: a stretch of the flat vector."""
+
+    name: str
+    shape: torch.Size
+    dtype: torch.dtype
+    device: torch.device
+    transposed: bool
+    """Whether the vector holds the matrix transposed."""
+
+    def view(self, flat: Tensor) -> Tensor:
+        """Numbers of the vector, shape (..., size), seen in the parameter's shape, (..., *shape)."""
+        if self.transposed:
+            return flat.view(flat.shape[:-1] + self.shape[::-1]).transpose(-1, -2)
+        return flat.view(flat.shape[:-1] + self.shape)
+
+    def flat(self, parameter: Tensor) -> Tensor:
+        """A parameter's numbers as the vector holds them, shape (size,), float32, on the CPU."""
+        values = parameter.detach().to("cpu", torch.float32)
+        return (values.T if self.transposed else values).reshape(-1)
+
+
 class Layout:
     """The parameters of a module that evolve: those with ``requires_grad``, tied ones once.
 
     They lie in the vector in the order of ``named_parameters()``. The vector is float32 whatever
     the parameters are: each member is cast as it is written into the module.
 
+    Args:
+        module: whose parameters they are.
+        transposed: names of matrices that the vector holds transposed.
+
     Raises:
         InputError: nothing can be evolved, or a parameter cannot; the message names it.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, transposed: Collection[str] = ()) -> None:
         if not isinstance(module, nn.Module):
             raise InputError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
         kind = type(module).__name__
@@ -43,42 +72,52 @@ class Layout:
             )
         for name, part in evolved.items():
             _refuse_unusable(name, part)
-        self.shapes = {name: part.shape for name, part in evolved.items()}
-        self.types = {name: (part.dtype, part.device) for name, part in evolved.items()}
-        self.dimension = sum(shape.numel() for shape in self.shapes.values())
+        _refuse_shared_memory(evolved)
+        self.parts = tuple(
+            Part(name, part.shape, part.dtype, part.device, name in transposed)
+            for name, part in evolved.items()
+        )
+        self.sizes = [part.shape.numel() for part in self.parts]
+        self.dimension = sum(self.sizes)
+
+    @property
+    def shapes(self) -> dict[str, torch.Size]:
+        """The shape of each evolved parameter, by name, in order."""
+        return {part.name: part.shape for part in self.parts}
 
     def to_vector(self, module: nn.Module) -> Vector:
-        """The module's evolved parameters, shape (dimension,)."""
-        parts = [part.detach().to("cpu", torch.float32).reshape(-1) for part in self._parts(module)]
-        return np.asarray(torch.cat(parts).numpy())
+        """The module's evolved parameters, shape (dimension,), in memory of their own."""
+        pairs = zip(self.parts, self._parameters(module), strict=True)
+        return np.asarray(torch.cat([part.flat(parameter) for part, parameter in pairs]).numpy())
 
-    def writer(self, module: nn.Module) -> Callable[[Vector], None]:
+    def writer(self, module: nn.Module) -> Callable[[Vector | Tensor], None]:
         """What writes a vector, shape (dimension,), into the module's parameters in place."""
-        parts, shapes = self._parts(module), list(self.shapes.values())
-        sizes = [shape.numel() for shape in shapes]
+        parameters = self._parameters(module)
 
-        def write(vector: Vector) -> None:
+        def write(vector: Vector | Tensor) -> None:
+            pieces = torch.split(torch.as_tensor(vector, dtype=torch.float32), self.sizes)
             with torch.no_grad():
-                pieces = torch.split(torch.from_numpy(vector), sizes)
-                for part, piece, shape in zip(parts, pieces, shapes, strict=True):
-                    part.copy_(piece.view(shape))
+                for part, parameter, piece in zip(self.parts, parameters, pieces, strict=True):
+                    parameter.copy_(part.view(piece))
 
         return write
 
-    def stack(self, members: Vector) -> dict[str, Tensor]:
-        """Rows of parameters, shape (n, dimension), as what ``torch.func`` takes: names to (n, ...)."""
-        sizes = [shape.numel() for shape in self.shapes.values()]
-        pieces = torch.split(torch.from_numpy(members), sizes, dim=1)
-        return {
-            name: piece.reshape(len(members), *shape).to(
-                dtype=self.types[name][0], device=self.types[name][1]
-            )
-            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
-        }
+    def views(self, members: Tensor) -> dict[str, Tensor]:
+        """Rows of parameters, shape (n, dimension), seen as the parameters they are: (n, *shape) each."""
+        pieces = torch.split(members, self.sizes, dim=1)
+        return {part.name: part.view(piece) for part, piece in zip(self.parts, pieces, strict=True)}
 
-    def _parts(self, module: nn.Module) -> list[Tensor]:
+    def stack(self, members: Vector) -> dict[str, Tensor]:
+        """Rows of parameters, shape (n, dimension), as what ``torch.func`` takes: names to (n, *shape).
+
+        The tensors have the parameters' types and devices, and memory of their own.
+        """
+        views = self.views(torch.tensor(members))
+        return {part.name: views[part.name].to(part.device, part.dtype) for part in self.parts}
+
+    def _parameters(self, module: nn.Module) -> list[Tensor]:
         parameters = dict(module.named_parameters())
-        return [parameters[name] for name in self.shapes]
+        return [parameters[part.name] for part in self.parts]
 
 
 def copy_module(module: M) -> M:
@@ -87,8 +126,42 @@ def copy_module(module: M) -> M:
     Raises:
         InputError: it cannot be copied.
     """
+    return _copied(module, {})
+
+
+def on_cpu(module: M) -> M:
+    """The module itself where all its parameters and buffers are on the CPU, and a copy there otherwise.
+
+    Raises:
+        InputError: it cannot be copied.
+    """
+    tensors = [*module.parameters(), *module.buffers()]
+    if all(tensor.device.type == "cpu" for tensor in tensors):
+        return module
     try:
-        return copy.deepcopy(module)
+        moved = {id(tensor): _moved(tensor) for tensor in tensors}
+    except (RuntimeError, NotImplementedError) as problem:
+        raise InputError(f"module {type(module).__name__} cannot be moved to the CPU: {problem}") from problem
+    return _copied(module, moved)
+
+
+def _moved(tensor: Tensor) -> Tensor:
+    values = tensor.detach().cpu().clone()
+    return nn.Parameter(values, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else values
+
+
+def _copied(module: M, known: dict[int, Tensor]) -> M:
+    """A copy that uses ``known`` tensors instead of copies of those with these ids."""
+    # Pruning and weight norm leave the last weight they computed as an attribute, which deepcopy
+    # refuses as part of a graph; the copy computes its own.
+    computed = {
+        id(value): value.detach().cpu().clone()
+        for part in module.modules()
+        for value in vars(part).values()
+        if isinstance(value, Tensor) and not value.is_leaf
+    }
+    try:
+        return copy.deepcopy(module, computed | known)
     except Exception as problem:
         raise InputError(f"module {type(module).__name__} cannot be copied: {problem}") from problem
 
@@ -104,3 +177,20 @@ def _refuse_unusable(name: str, part: Tensor) -> None:
         )
     if not math.isfinite(float(part.detach().float().sum())) and not bool(part.detach().isfinite().all()):
         raise InputError(f"parameter {name!r} holds NaN or infinity: initialise it first")
+
+
+def _refuse_shared_memory(parameters: dict[str, nn.Parameter]) -> None:
+    """Two parameters in one memory would each be given numbers of their own, and the last would win."""
+    spans = []
+    for name, part in parameters.items():
+        reach = sum((size - 1) * stride for size, stride in zip(part.shape, part.stride(), strict=True))
+        if part.numel() > reach + 1:
+            raise InputError(f"parameter {name!r} repeats its numbers (expand): call .clone() on it first")
+        if part.numel():
+            spans.append((part.data_ptr(), part.data_ptr() + (reach + 1) * part.element_size(), name))
+    for (_, end, first), (start, _, second) in pairwise(sorted(spans)):
+        if start < end:
+            raise InputError(
+                f"parameters {first!r} and {second!r} share memory: tie them by assigning the parameter "
+                "itself, or clone one"
+            )

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.initialisation import INITIALISATIONS
+from escalade.policies.layout import Layout, Vector
 from escalade.policies.stack import Layer, Stack
-from escalade.policies.torch_network import TorchNetwork, trainable
+from escalade.policies.torch_network import TorchNetwork
 from escalade.support.imports import import_named
 
-Vector = NDArray[np.float32]
-
+_IN_NUMPY = (torch.float16, torch.float32, torch.float64)
 _MODULES: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU, "selu": nn.SELU}
 
 
@@ -61,51 +61,61 @@ def build(
     return nn.Sequential(*layers)
 
 
-def shape(module: nn.Module) -> Stack | TorchNetwork:
-    """How a population of this module is run: as a stack where it is one, through torch.func otherwise.
+def batched_network(module: nn.Module) -> Stack | TorchNetwork:
+    """What runs a population of this module: a stack where it is plain layers, torch.func otherwise.
 
     Raises:
-        InputError: it has no parameters, or some that are not float32.
+        InputError: it has no parameters to evolve, or some that are not float32.
     """
-    parameters = list(trainable(module).values())
-    if not parameters:
-        raise InputError(f"policy {type(module).__name__} has no parameters to train: all are frozen or none")
-    if any(parameter.dtype != torch.float32 for parameter in parameters):
+    layout = layout_of(module)
+    if any(part.dtype != torch.float32 for part in layout.parts):
         raise InputError(f"policy {type(module).__name__} must have float32 parameters: call .float() on it")
-    layers = _linear_layers(module)
+    layers = _plain_layers(module)
     return Stack(layers) if layers else TorchNetwork(module)
 
 
+def layout_of(module: nn.Module) -> Layout:
+    """How the module's parameters lie in the vector that :func:`batched_network` takes.
+
+    Raises:
+        InputError: it has no parameters to evolve, or one that cannot be.
+    """
+    if not _plain_layers(module):
+        return Layout(module)
+    weights = [name for name, part in module.named_parameters() if part.ndim == 2]
+    return Layout(module, transposed=weights)
+
+
 def to_vector(module: nn.Module) -> Vector:
-    """The module's parameters in the order its :func:`shape` reads them, shape (dimension,)."""
-    parameters = _parts(module)
-    return np.asarray(torch.cat([part.detach().reshape(-1) for part in parameters]).numpy().copy())
+    """The module's evolved parameters as :func:`batched_network` takes them, shape (dimension,)."""
+    return layout_of(module).to_vector(module)
 
 
 def from_vector(module: nn.Module, vector: Vector | Tensor) -> None:
     """Write a vector of :func:`to_vector`'s order back into the module."""
-    flat = torch.as_tensor(vector, dtype=torch.float32)
-    parameters = _parts(module)
-    sizes = [part.numel() for part in parameters]
-    with torch.no_grad():
-        for part, values in zip(parameters, torch.split(flat, sizes), strict=True):
-            part.copy_(values.view_as(part))
+    layout_of(module).writer(module)(vector)
 
 
-def fixed(module: nn.Module) -> dict[str, Vector]:
-    """What the flat vector does not hold: frozen parameters and buffers, by name."""
-    moved = {id(parameter) for parameter in trainable(module).values()}
+def frozen_state(module: nn.Module) -> dict[str, NDArray[Any]]:
+    """What the flat vector does not hold: frozen parameters and buffers, by name.
+
+    Types that numpy lacks (bfloat16 and smaller) come as float32, which holds their numbers exactly.
+
+    Raises:
+        InputError: one of them is not an array of numbers; the message names it.
+    """
+    evolved = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
     state = module.state_dict(keep_vars=True)
-    return {name: value.detach().numpy() for name, value in state.items() if id(value) not in moved}
+    return {name: as_array(name, value) for name, value in state.items() if id(value) not in evolved}
 
 
-def set_fixed(module: nn.Module, values: Mapping[str, NDArray[Any]]) -> None:
-    """Give the module back what :func:`fixed` took from one like it.
+def load_frozen_state(module: nn.Module, values: Mapping[str, NDArray[Any]]) -> None:
+    """Give the module back what :func:`frozen_state` took from one like it.
 
     Raises:
         InputError: the module has other frozen parameters or buffers.
     """
-    here = fixed(module)
+    here = frozen_state(module)
     same = {name: value.shape for name, value in here.items()} == {
         name: value.shape for name, value in values.items()
     }
@@ -118,38 +128,45 @@ def set_fixed(module: nn.Module, values: Mapping[str, NDArray[Any]]) -> None:
     module.load_state_dict(tensors, strict=False)
 
 
-def _parts(module: nn.Module) -> list[Tensor]:
-    """What the flat vector is made of, in order."""
-    return _linears(module) if _linear_layers(module) else list(trainable(module).values())
+def as_array(name: str, tensor: Any) -> NDArray[Any]:
+    """The numbers of a parameter or buffer called ``name``, in memory of their own.
+
+    Raises:
+        InputError: it is not a dense array of numbers.
+    """
+    try:
+        values = tensor.detach().cpu()
+        if values.dtype.is_floating_point and values.dtype not in _IN_NUMPY:
+            values = values.float()
+        return np.array(values.numpy())
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError) as problem:
+        raise InputError(f"the network's {name!r} cannot be saved: {problem}") from problem
 
 
-def _linears(module: nn.Module) -> list[Tensor]:
-    """Weights (transposed views) and biases, in the order of :class:`Stack`."""
-    parts: list[Tensor] = []
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
-            parts += [layer.weight.T] if layer.bias is None else [layer.weight.T, layer.bias]
-    return parts
+def _plain_layers(module: nn.Module) -> tuple[Layer, ...]:
+    """The layers of a plain stack; empty when the module is anything else.
 
-
-def _linear_layers(module: nn.Module) -> tuple[Layer, ...]:
-    """The layers of a plain stack; empty when the module is anything else."""
+    It must compute what its classes say (no hooks, no subclass, no parametrization), and every
+    parameter must be one weight or one bias of one layer.
+    """
     parts = list(module) if type(module) is nn.Sequential else [module]
     if any(_altered(part) for part in module.modules()):
         return ()
     layers: list[Layer] = []
+    own: list[Tensor] = []
     names = {kind: name for name, kind in _MODULES.items()}
     for part in parts:
         if type(part) is nn.Linear:
             layers.append(Layer(part.in_features, part.out_features, part.bias is not None, None))
+            own += [part.weight] if part.bias is None else [part.weight, part.bias]
         elif type(part) in names and layers and layers[-1].activation is None and _standard(part):
             before = layers[-1]
             layers[-1] = Layer(before.inputs, before.outputs, before.bias, names[type(part)])
         else:
             return ()
-    frozen = any(not parameter.requires_grad for parameter in module.parameters())
-    shared = len({id(part) for part in parts}) < len(parts)
-    return () if frozen or shared else tuple(layers)
+    # A tied or shared parameter is listed once here and twice above; others belong to no layer.
+    parameters = [id(parameter) for parameter in module.parameters() if parameter.requires_grad]
+    return tuple(layers) if parameters == [id(part) for part in own] else ()
 
 
 def _altered(module: nn.Module) -> bool:
@@ -163,15 +180,15 @@ def _standard(activation: nn.Module) -> bool:
 
 def _from_factory(policy: str, inputs: int, outputs: int) -> nn.Module:
     module, _, name = policy.partition(":")
-    factory = getattr(import_named(module, f"--policy {policy}"), name, None)
+    factory = getattr(import_named(module, f"`policy` {policy}"), name, None)
     if not callable(factory):
-        raise InputError(f"--policy {policy}: module {module!r} has no function {name!r}")
+        raise InputError(f"`policy` {policy}: module {module!r} has no function {name!r}")
     try:
         network = factory(inputs, outputs)
     except Exception as problem:  # whatever the user's code raises
         raise InputError(
-            f"--policy {policy}: {name}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
+            f"`policy` {policy}: {name}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
         ) from problem
     if not isinstance(network, nn.Module):
-        raise InputError(f"--policy {policy} made a {type(network).__name__}, not an nn.Module")
+        raise InputError(f"`policy` {policy} made a {type(network).__name__}, not an nn.Module")
     return network.eval()

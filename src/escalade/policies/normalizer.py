@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:  # a worker starts without torch
+    from torch import Tensor
+
 Array = NDArray[np.float64]
+A = TypeVar("A", NDArray[Any], "Tensor")
 
 CLIP = 5.0
 """Normalised observations are clipped to [-CLIP, CLIP] (Salimans et al. 2017's code does the same)."""
 
 _SMALLEST_STD = 1e-3
+_LARGEST_MEAN = 1e100  # of an episode that has not diverged: its square must be a number too
+
+
+def normalize(observations: A, mean: A, inverse_std: A) -> A:
+    """``clip((x - mean) / std)`` of numpy arrays or of torch tensors, float64, shape (..., size)."""
+    standard: A = observations - mean
+    standard *= inverse_std
+    clipped: A = standard.clip(-CLIP, CLIP)
+    return clipped
 
 
 @dataclass(frozen=True)
 class Normalization:
-    """A normaliser as it stands during one generation: ``clip((x - mean) * scale)``, shape (size,)
-    each; ``scale`` is one over the standard deviation.
-    """
+    """A normaliser as it stands during one generation: mean and 1 / standard deviation, shape (size,)."""
 
     mean: Array
-    scale: Array
+    inverse_std: Array
 
     def apply(self, observations: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Normalise observations, shape (..., size)."""
-        return np.clip((observations - self.mean) * self.scale, -CLIP, CLIP).astype(np.float32)
+        """Normalise observations, shape (..., size); see :func:`normalize`."""
+        exact = observations.astype(np.float64, copy=False)
+        return normalize(exact, self.mean, self.inverse_std).astype(np.float32)
 
 
 class Normalizer:
@@ -69,22 +81,26 @@ class Normalizer:
         # its first movement into an explosion.
         return Normalization(self.mean.copy(), 1.0 / np.where(deviation > _SMALLEST_STD, deviation, 1.0))
 
-    def merge_episodes(self, lengths: NDArray[np.int64], shift: Array, moments: Array) -> None:
-        """Add episodes of ``lengths`` (n,) with ``moments`` (n, 2, size), in the order they are in.
+    def merge_episodes(self, lengths: NDArray[np.int64], moments: Array) -> None:
+        """Add episodes of ``lengths`` (n,) observations with ``moments`` (n, 2, size).
 
-        The moments are the sums of (x - shift) and of its square. In member order, because the last
-        bit of a sum depends on it.
+        The moments are each episode's mean and its sum of squared deviations from that mean. Diverged
+        episodes are left out.
         """
-        for length, (total, squares) in zip(lengths.tolist(), moments, strict=True):
-            self.merge(length, shift, total, squares)
+        means, squares = moments[:, 0], moments[:, 1]
+        with np.errstate(invalid="ignore"):
+            finite = np.isfinite(squares).all(axis=1) & (np.abs(means) < _LARGEST_MEAN).all(axis=1)
+        usable = finite & (lengths > 0)
+        if not usable.any():
+            return
+        counts, means, squares = lengths[usable, None].astype(np.float64), means[usable], squares[usable]
+        count, first = float(counts.sum()), means[0]
+        # About a mean that was seen, not about 0: with large offsets, sums about 0 lose the deviations.
+        mean = first + (counts * (means - first)).sum(axis=0) / count
+        self._merge(count, mean, squares.sum(axis=0) + (counts * (means - mean) ** 2).sum(axis=0))
 
-    def merge(self, count: float, shift: Array, total: Array, squares: Array) -> None:
-        """Add ``count`` observations, given the sums of (x - shift) and of its square."""
-        if count == 0 or not (np.isfinite(total).all() and np.isfinite(squares).all()):
-            return  # a diverged episode must not poison the moments
-        offset = total / count
-        mean, deviations = shift + offset, np.maximum(squares - total * offset, 0.0)
+    def _merge(self, count: float, mean: Array, squares: Array) -> None:
         both, delta = self.count + count, mean - self.mean
         self.mean = self.mean + delta * (count / both)
-        self.squares = self.squares + deviations + delta**2 * (self.count * count / both)
+        self.squares = self.squares + squares + delta**2 * (self.count * count / both)
         self.count = both

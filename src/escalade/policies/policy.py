@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import describe, flatten, observation_size, restore
+from escalade.envs.spaces import describe, flatten, observation_size
 from escalade.errors import InputError
-from escalade.policies.networks import build, from_vector, shape
-from escalade.policies.normalizer import CLIP, Normalization
+from escalade.policies.layout import on_cpu
+from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
+from escalade.policies.normalizer import Normalization, normalize
+from escalade.policies.policy_file import KIND, PolicyFile
 from escalade.policies.torch_network import TorchNetwork
-from escalade.storage.tensors import read, under, write
+from escalade.storage.files import AnyPath
+from escalade.storage.tensors import write
 
-_KIND = "escalade-policy-1"
+_INVERSE_STD = "observation_scale"  # the tensor's name in files
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
@@ -27,7 +31,8 @@ class Policy(nn.Module):
 
     ``network`` is an nn.Module from flattened observations (batch, inputs) to raw outputs
     (batch, outputs). ``architecture`` is how :func:`escalade.policies.networks.build` makes it
-    again, or empty for a module of the user's.
+    again, or empty for a module of the user's. A network on another device than the CPU is left as it
+    is: the policy holds a copy of it on the CPU, where rollouts run.
     """
 
     def __init__(
@@ -40,7 +45,9 @@ class Policy(nn.Module):
         architecture: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.network = network
+        layout_of(network)  # refuses what cannot evolve, before anything is copied
+        self.network = on_cpu(network)
+        frozen_state(self.network)  # refuses what could not be saved
         self.observation_space = observation_space
         self.actions = actions
         self.env_id = env_id
@@ -48,16 +55,16 @@ class Policy(nn.Module):
         size = observation_size(observation_space)
         self.normalized = False
         self.observation_mean: Tensor
-        self.observation_scale: Tensor
+        self.observation_inverse_std: Tensor
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
-        self.register_buffer("observation_scale", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
-        self.shape = shape(network)
-        if isinstance(self.shape, TorchNetwork):
-            self.shape.check(size, actions.outputs)
-        elif (self.shape.layers[0].inputs, self.shape.outputs) != (size, actions.outputs):
+        self.batched = batched_network(self.network)
+        if isinstance(self.batched, TorchNetwork):
+            self.batched.check(size, actions.outputs)
+        elif (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
             raise InputError(
-                f"policy takes {self.shape.layers[0].inputs} and gives {self.shape.outputs} numbers, but "
+                f"policy takes {self.batched.inputs} and gives {self.batched.outputs} numbers, but "
                 f"the environment needs {size} and {actions.outputs}"
             )
 
@@ -67,20 +74,23 @@ class Policy(nn.Module):
         self.normalized = normalization is not None
         if normalization is not None:
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
-            self.observation_scale.copy_(torch.from_numpy(normalization.scale))
+            self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
     @property
     def normalization(self) -> Normalization | None:
         """What observations are normalised by; None when they are not."""
         if not self.normalized:
             return None
-        return Normalization(self.observation_mean.numpy(), self.observation_scale.numpy())
+        return Normalization(
+            self.observation_mean.numpy().copy(), self.observation_inverse_std.numpy().copy()
+        )
 
     def forward(self, observations: Tensor) -> Tensor:
         """Raw outputs (batch, outputs) for flattened observations (batch, inputs)."""
         if self.normalized:
-            centered = (observations.double() - self.observation_mean) * self.observation_scale
-            observations = centered.clamp(-CLIP, CLIP)
+            observations = normalize(
+                observations.double(), self.observation_mean, self.observation_inverse_std
+            )
         outputs: Tensor = self.network(observations.float())
         return outputs
 
@@ -92,17 +102,18 @@ class Policy(nn.Module):
         action = self._map(raw)[0]
         return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: AnyPath) -> None:
         """Write the policy to one safetensors file.
 
         Raises:
             StorageFailure: the disk is full or the folder cannot be written.
         """
-        tensors = {f"network.{name}": value.numpy() for name, value in self.network.state_dict().items()}
+        state_dict = self.network.state_dict()
+        tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
         tensors["observation_mean"] = self.observation_mean.numpy()
-        tensors["observation_scale"] = self.observation_scale.numpy()
+        tensors[_INVERSE_STD] = self.observation_inverse_std.numpy()
         state = {
-            "kind": _KIND,
+            "kind": KIND,
             "env": self.env_id,
             "observation_space": describe(self.observation_space),
             "action_space": describe(self.actions.space),
@@ -114,7 +125,7 @@ class Policy(nn.Module):
         write(Path(path), tensors, state)
 
 
-def load(path: str | Path, network: nn.Module | None = None) -> Policy:
+def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     """Read a policy from a run folder or from its ``policy.safetensors``.
 
     ``network`` is needed for policies trained from a module of the user's: no code is read from
@@ -126,27 +137,26 @@ def load(path: str | Path, network: nn.Module | None = None) -> Policy:
     file = Path(path)
     if file.is_dir():
         file = file / "policy.safetensors"
-    tensors, state = read(file)
-    if state.get("kind") != _KIND:
-        raise InputError(f"{file} is not a policy that Escalade saved")
-    space = restore(state["observation_space"])
-    actions = ActionMap(restore(state["action_space"]), state["action_map"], state["head"])
-    architecture = state["architecture"]
+    saved = PolicyFile.read(file)
+    architecture = {} if saved.architecture is None else asdict(saved.architecture)
     if network is None:
         if not architecture:
             raise InputError(
                 f"{file} holds a module of your own: pass one like it as load(path, network=...)"
             )
-        network = build(inputs=observation_size(space), outputs=actions.outputs, **architecture)
-    policy = Policy(network, space, actions, env_id=state["env"], architecture=architecture)
-    weights = {name: torch.from_numpy(value) for name, value in under("network.", tensors).items()}
+        inputs, outputs = observation_size(saved.observation_space), saved.actions.outputs
+        network = build(inputs=inputs, outputs=outputs, **architecture)
+    policy = Policy(
+        network, saved.observation_space, saved.actions, env_id=saved.env, architecture=architecture
+    )
+    weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:
         policy.network.load_state_dict(weights)
     except RuntimeError as problem:
         raise InputError(f"the network does not fit {file}: {problem}") from None
-    policy.normalized = bool(state["normalized"])
-    policy.observation_mean.copy_(torch.from_numpy(tensors["observation_mean"]))
-    policy.observation_scale.copy_(torch.from_numpy(tensors["observation_scale"]))
+    policy.normalized = saved.normalized
+    policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
+    policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_scale))
     return policy.eval()
 
 

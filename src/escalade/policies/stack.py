@@ -78,6 +78,11 @@ class Stack:
         return sum(layer.size for layer in self.layers)
 
     @property
+    def inputs(self) -> int:
+        """Numbers the first layer takes."""
+        return self.layers[0].inputs
+
+    @property
     def outputs(self) -> int:
         """Numbers the last layer gives."""
         return self.layers[-1].outputs

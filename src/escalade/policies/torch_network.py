@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, vmap
 
 from escalade.errors import InputError
+from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.support.exact import one_thread
-
-Vector = NDArray[np.float32]
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
 
-def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that training moves: those with ``requires_grad``, tied ones once."""
-    return {name: part for name, part in module.named_parameters() if part.requires_grad}
-
-
 @dataclass(frozen=True)
 class TorchNetwork:
-    """A module whose trainable parameters, in the order of ``parameters()``, are the flat vector."""
+    """A module whose evolved parameters, in the order of ``named_parameters()``, are the flat vector."""
 
     module: nn.Module
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where each parameter lies in the flat vector."""
+        return Layout(self.module)
 
     @property
     def dimension(self) -> int:
         """Number of parameters."""
-        return sum(parameter.numel() for parameter in trainable(self.module).values())
+        return self.layout.dimension
 
     def forward(self, rows: int) -> TorchForward:
         """Room for ``rows`` members."""
-        return TorchForward(self.module, self.dimension, rows)
+        return TorchForward(self.module, self.layout, rows)
 
     def check(self, inputs: int, outputs: int) -> None:
         """Try one forward pass.
@@ -61,25 +62,16 @@ class TorchForward:
     up with idle members where there are too few, so the batch around a member changes nothing.
     """
 
-    def __init__(self, module: nn.Module, dimension: int, rows: int) -> None:
-        torch.set_num_threads(1)
+    def __init__(self, module: nn.Module, layout: Layout, rows: int) -> None:
         self._block = block = min(_BLOCK, rows)
         blocks = -(-rows // block)
-        self._parameters: Vector = np.zeros((blocks * block, dimension), dtype=np.float32)
+        self._parameters: Vector = np.zeros((blocks * block, layout.dimension), dtype=np.float32)
         # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
-        shapes = [(name, part.shape) for name, part in trainable(module).items()]
-        self._skeleton = module = copy.deepcopy(module).eval().requires_grad_(False)
-        _, self._buffers = stack_module_state([module])
-        flat, self._parts, start = torch.from_numpy(self._parameters), [], 0
-        for part in torch.split(flat, block):
-            start, named = 0, {}
-            for name, shape in shapes:
-                end = start + shape.numel()
-                named[name] = part[:, start:end].view(block, *shape)
-                start = end
-            self._parts.append(named)
+        self._skeleton = copy_module(module).eval().requires_grad_(False)
+        self._buffers = dict(self._skeleton.named_buffers())
+        flat = torch.from_numpy(self._parameters)
+        self._members = [layout.views(part) for part in torch.split(flat, block)]
         buffers_axis = dict.fromkeys(self._buffers, None)
-        self._buffers = {name: value[0] for name, value in self._buffers.items()}
         self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0))
 
     def __call__(self, observations: Vector) -> Vector:
@@ -88,14 +80,13 @@ class TorchForward:
         size = self._block
         padded = np.zeros((-(-count // size) * size, observations.shape[1]), dtype=np.float32)
         padded[:count] = observations
-        with torch.no_grad():
+        blocks = torch.split(torch.from_numpy(padded), size)
+        with torch.no_grad(), _one_torch_thread():
             outputs = [
-                self._call(named, self._buffers, block)
-                for named, block in zip(
-                    self._parts, torch.split(torch.from_numpy(padded), size), strict=False
-                )
+                self._call(members, self._buffers, block)
+                for members, block in zip(self._members, blocks, strict=False)
             ]
-        return np.asarray(torch.cat(outputs)[:count].numpy())
+            return np.asarray(torch.cat(outputs)[:count].numpy())
 
     def load(self, row: int, parameters: Vector) -> None:
         """Give the member in ``row`` its parameters, shape (dimension,)."""
@@ -108,3 +99,21 @@ class TorchForward:
     def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
         output: Tensor = functional_call(self._skeleton, (parameters, buffers), (observation[None],))
         return output[0]
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Torch on one thread: how many share a sum can change its last bit.
+
+    Set around every call, because without workers the process is the user's own. This takes a
+    quarter of a microsecond; :func:`one_thread`, which limits numpy too, takes half a millisecond.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,7 +1,17 @@
 """What a run leaves for people: a table, a live console, curves and videos."""
 
 from escalade.recorders.console import Goals, make_console
-from escalade.recorders.progress import ProgressFile, read_progress, rewind
+from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.row import COLUMNS, Recorder, Row
 
-__all__ = ["COLUMNS", "Goals", "ProgressFile", "Recorder", "Row", "make_console", "read_progress", "rewind"]
+__all__ = [
+    "COLUMNS",
+    "Goals",
+    "ProgressFile",
+    "Recorder",
+    "Row",
+    "make_console",
+    "read_progress",
+    "read_rows",
+    "rewind",
+]

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from escalade.recorders.row import Recorder, Row
+from escalade.support.output import printing
 
 _PLAIN_SECONDS = 2.0
 _LIVE_SECONDS = 0.2
@@ -37,7 +38,7 @@ class Goals:
             if self.generations
             else None,
             (row.env_steps / self.env_steps, f"{row.env_steps:,} of {self.env_steps:,} steps")
-            if self.env_steps
+            if self.env_steps and row.env_steps is not None
             else None,
             (row.seconds / self.seconds, f"{row.seconds:.0f} of {self.seconds:.0f} s")
             if self.seconds
@@ -47,42 +48,60 @@ class Goals:
         return (most[1], min(most[0], 1.0)) if most else None
 
 
-def make_console(goals: Goals, stream: TextIO | None = None) -> Recorder:
-    """The recorder that fits the stream (standard output by default)."""
+def make_console(goals: Goals, stream: TextIO | None = None, *, every_evaluation: bool = True) -> Recorder:
+    """The recorder that fits the stream (standard output by default).
+
+    ``every_evaluation`` gives each a line, however often they come, where the stream is no terminal.
+    """
     stream = stream or sys.stdout
-    return LiveConsole(goals, stream) if stream.isatty() else PlainConsole(goals, stream)
+    if stream.isatty():
+        return LiveConsole(goals, stream)
+    return PlainConsole(goals, stream, every_evaluation=every_evaluation)
 
 
 class PlainConsole:
-    """A line for every evaluation, and for the rest at most one every two seconds."""
+    """A line for every evaluation, and for the rest at most one every two seconds; the last always."""
 
-    def __init__(self, goals: Goals, stream: TextIO) -> None:
+    def __init__(self, goals: Goals, stream: TextIO, *, every_evaluation: bool = True) -> None:
         self._goals, self._stream, self._printed = goals, stream, 0.0
+        self._every_evaluation = every_evaluation
+        self._unprinted: Row | None = None
         self._print(goals.title)
 
     def generation(self, row: Row) -> None:
         now = time.monotonic()
-        if row.eval_return_mean is None and now - self._printed < _PLAIN_SECONDS:
-            return
-        self._printed = now
+        wanted = row.eval_return_mean is not None and self._every_evaluation
+        self._unprinted = row
+        if wanted or now - self._printed >= _PLAIN_SECONDS:
+            self._printed = now
+            self._print_row(row)
+
+    def _print_row(self, row: Row) -> None:
+        self._unprinted = None
         parts = [
             f"generation {row.generation}",
-            f"{row.env_steps:,} steps",
+            *([] if row.env_steps is None else [f"{row.env_steps:,} steps"]),
             f"{row.seconds:.1f} s",
             f"return {row.return_mean:.1f} ± {row.return_std:.1f} (max {row.return_max:.1f})",
         ]
         if row.eval_return_mean is not None:
             parts.append(f"eval {row.eval_return_mean:.1f}")
-        self._print("  ".join([*parts, f"{row.steps_per_second:,.0f} steps/s"]))
+        if row.steps_per_second is not None:
+            parts.append(f"{row.steps_per_second:,.0f} steps/s")
+        self._print("  ".join(parts))
 
     def note(self, text: str) -> None:
         self._print(text)
 
     def close(self) -> None:
-        self._stream.flush()
+        if self._unprinted is not None:
+            self._print_row(self._unprinted)
+        with printing():
+            self._stream.flush()
 
     def _print(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        with printing():
+            print(text, file=self._stream, flush=True)
 
 
 class LiveConsole:
@@ -122,8 +141,8 @@ class LiveConsole:
         facts = Table.grid(padding=(0, 3))
         facts.add_row(
             f"generation [bold]{row.generation:,}[/]",
-            f"steps [bold]{row.env_steps:,}[/]",
-            f"[bold]{row.steps_per_second:,.0f}[/] steps/s",
+            f"steps [bold]{_shown(row.env_steps)}[/]",
+            f"[bold]{_shown(row.steps_per_second)}[/] steps/s",
             f"[bold]{row.seconds:.1f}[/] s",
         )
         evaluation = "-" if self._evaluation is None else f"{self._evaluation:,.1f}"
@@ -131,7 +150,7 @@ class LiveConsole:
             f"return [bold]{row.return_mean:,.1f}[/] ± {row.return_std:,.1f}",
             f"max [bold]{row.return_max:,.1f}[/]",
             f"unperturbed [bold]{evaluation}[/]",
-            f"length {row.episode_length_mean:,.0f}",
+            f"length {_shown(row.episode_length_mean)}",
         )
         bars = Table.grid(padding=(0, 2))
         spent = self._goals.spent(row)
@@ -148,3 +167,7 @@ class LiveConsole:
         if target is None or first is None or now is None:
             return 0.0
         return 1.0 if now >= target else max(0.0, (now - first) / max(target - first, 1e-9))
+
+
+def _shown(number: float | None) -> str:
+    return "-" if number is None else f"{number:,.0f}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 
 from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
-from escalade.storage.files import storage, write_bytes
+from escalade.storage.files import read_bytes, storage, write_bytes
 
 
 class ProgressFile:
@@ -45,7 +46,7 @@ def rewind(path: Path, generations: int) -> int:
     """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
     if not path.exists():
         return 0
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_bytes(path).decode(errors="replace").splitlines()
     kept = [line for line in lines[1:] if _generation(line) <= generations]
     text = io.StringIO()
     text.write("\n".join([",".join(COLUMNS), *kept]) + "\n")
@@ -59,17 +60,38 @@ def read_progress(path: Path) -> dict[str, list[float]]:
     Raises:
         InputError: there is none, or it is not one.
     """
+    if not path.exists():
+        raise InputError(f"{path.parent} has no progress.csv: it is not a run folder")
+    data = read_bytes(path)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
         return {name: [float(row[name] or "nan") for row in rows] for name in COLUMNS}
-    except FileNotFoundError:
-        raise InputError(f"{path.parent} has no progress.csv: it is not a run folder") from None
-    except (KeyError, ValueError, TypeError, UnicodeDecodeError, csv.Error):
+    except (KeyError, ValueError, TypeError, csv.Error):
         raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
 
 
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a progress.csv, as they were recorded.
+
+    Raises:
+        InputError: there is none, or it is not one.
+    """
+    columns = read_progress(path)
+    return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
+
+
+def _row(numbers: dict[str, float]) -> Row:
+    values: dict[str, float | None] = {}
+    for column in fields(Row):
+        value, kind = numbers[column.name], str(column.type)
+        missing = "None" in kind and math.isnan(value)
+        values[column.name] = None if missing else int(value) if kind.startswith("int") else value
+    return Row(**values)  # type: ignore[arg-type]
+
+
 def _generation(line: str) -> float:
+    """The generation that a line is of; infinite where a kill cut it short: it counts as not written."""
     first = line.split(",", 1)[0]
-    # A line cut short by a kill is as good as not written.
-    return int(first) if first.isdigit() and line.count(",") == len(COLUMNS) - 1 else float("inf")
+    # isdigit alone takes superscripts too, which int does not; a generation has no more than 18 digits.
+    whole = first.isascii() and first.isdigit() and len(first) <= 18
+    return int(first) if whole and line.count(",") == len(COLUMNS) - 1 else float("inf")

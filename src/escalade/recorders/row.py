@@ -8,23 +8,38 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Row:
-    """One row of progress.csv. Returns are of the population unless they say eval."""
+    """One generation, and one row of progress.csv. Returns are of the population unless they say eval.
+
+    Where a module is evolved with a fitness function, a return is what that function gave, and an
+    episode is one call of it.
+    """
 
     generation: int
+    """1 for the first."""
     episodes: int
-    env_steps: int
+    """Episodes of members so far."""
+    env_steps: int | None
+    """Environment steps of those; None where there is no environment."""
     seconds: float
     return_mean: float
     return_std: float
     return_min: float
     return_max: float
-    episode_length_mean: float
+    episode_length_mean: float | None
     eval_return_mean: float | None
+    """Of the unperturbed policy, before this generation's update; None where it was not evaluated."""
     unperturbed_rank: int | None
+    """Its rank among the members: 1 when it beats all of them."""
     sigma: float
     lr: float
+    """NaN for strategies without a step size."""
     update_ratio: float
-    steps_per_second: float
+    """Length of the update over that of the centre; 0 in the generation that met the target."""
+    steps_per_second: float | None
+    eval_steps: int | None
+    """Environment steps of all evaluations so far, which ``env_steps`` does not count."""
+    nonfinite: int
+    """Episodes whose return was NaN, infinite or beyond 1e30: they are left out of the columns above."""
 
 
 COLUMNS = tuple(column.name for column in fields(Row))

@@ -93,4 +93,4 @@ def parse(text: str | int | None) -> Cutoff:
             return Fixed(int(kind))
     except ValueError:
         pass
-    raise InputError(f"--cutoff {text!r} must be {FORMS}, with numbers above 0")
+    raise InputError(f"`cutoff` {text!r} must be {FORMS}, with numbers above 0")

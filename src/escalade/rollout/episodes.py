@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,21 @@ class Job:
         evaluation = seeds(self.seed, self.evaluation_stream, self.generation, items - trained)
         return np.where(items < trained, training, evaluation)
 
+    def describe(self, item: int) -> str:
+        """Whose episode an item is and how it began, in words: what reproduces it."""
+        member = self.member(item)
+        who = "the unperturbed policy" if member is None else f"member {member}"
+        seed = int(self.episode_seeds(np.array([item]))[0])
+        return f"{who} of generation {self.generation + 1} (its episode began with reset(seed={seed}))"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: a centre that is also the population's travels once."""
+        state = dict(vars(self))
+        shared = getattr(self.population, "center", None)
+        if self.center is not None and shared is not None and np.array_equal(self.center, shared):
+            state["center"] = shared
+        return state
+
     def parameters(self, item: int, table: Vector, out: Vector) -> None:
         """Write the parameters an item runs with into ``out``, shape (dimension,)."""
         member = self.member(item)
@@ -80,13 +96,17 @@ class Episodes:
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     moments: NDArray[np.float64]
-    """Sums of (observation - mean of the frozen normaliser) and of its square, shape (n, 2, size)."""
+    """Each episode's mean observation, and the sum of squared deviations from it: shape (n, 2, size).
+
+    They are those of the episode alone. Without normalisation, nobody needs them: size is 0.
+    """
 
     @classmethod
-    def of(cls, results: list[NDArray[np.float64]]) -> Episodes:
-        """Unpack what :class:`Rollouts` handed in."""
-        rows = np.stack(results)
-        return cls(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2:].reshape(len(rows), 2, -1))
+    def of(cls, results: Any) -> Episodes:
+        """Unpack what :class:`Rollouts` handed in: return, length and moments, a row an episode."""
+        rows = np.asarray(results, np.float64)
+        size = (rows.shape[1] - 2) // 2  # 0 without a normaliser: its moments do not travel
+        return cls(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2:].reshape(len(rows), 2, size))
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
@@ -100,6 +120,6 @@ class Episodes:
         return Episodes(self.returns[part], self.lengths[part], self.moments[part])
 
 
-def episode_steps(result: NDArray[np.float64]) -> int:
-    """Environment steps of one result that :class:`Rollouts` handed in."""
-    return int(result[1])
+def episode_steps(results: NDArray[np.float64]) -> int:
+    """Environment steps of results that :class:`Rollouts` handed in, one a row."""
+    return int(results[:, 1].sum())

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import observation_size
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
-from escalade.policies.normalizer import CLIP
 from escalade.rollout.episodes import Job
 
 Vector = NDArray[np.float32]
 
 _PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
-_MOST_ROWS = {"envpool": 1024, "gymnasium": 64}
 _PACKING_COST = 4  # of moving a row to the front, in forward passes of it
 _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
 
@@ -68,9 +67,8 @@ class Rollouts:
 
     def __init__(self, setup: RolloutSetup) -> None:
         self.environment = settle_backend(setup.environment)
-        rows = max(
-            1, min(_MOST_ROWS[self.environment.backend], _PARAMETER_BYTES // (4 * setup.network.dimension))
-        )
+        most = BACKENDS[self.environment.backend].most_rows
+        rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.dimension)))
         self.vector = vectorize(self.environment, rows)
         self.forward = setup.network.forward(rows)
         self.map = setup.actions.compile()
@@ -87,6 +85,7 @@ class Rollouts:
         self._length = np.zeros(rows, np.int64)
         self._moments = np.zeros((2, rows, size))
         self._observations = np.zeros((rows, size))
+        self._first = np.zeros((rows, size))  # observations of each episode, about which moments are summed
         self._count = 0  # rows in use; those behind it are free
         self._running = 0  # rows in use whose episode has not ended
         self._wasted = 0  # forward passes of rows whose episode has ended, since the last packing
@@ -104,8 +103,6 @@ class Rollouts:
         self.job = job
         self._count = self._running = 0
         self._alive[:] = False
-        if job.normalization is not None:
-            self._mean, self._scale = job.normalization.mean, job.normalization.scale
 
     def run(self, feed: Feed) -> None:
         """Run episodes until the feed has no more."""
@@ -118,6 +115,7 @@ class Rollouts:
                     return
             if self._step(feed) and self.vector.refills:
                 until_look = 0
+            feed.alive()
 
     def close(self) -> None:
         """Close the environments."""
@@ -146,7 +144,9 @@ class Rollouts:
         self._return[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
-        self._observations[rows] = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
+        seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
+        self._observations[rows] = seen
+        self._first[rows] = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
         self._alive[rows] = True
         self._running += len(items)
         self._wasted = 0
@@ -179,13 +179,11 @@ class Rollouts:
         observations = self._observations[:count]
         if self.job.normalization is None:
             return observations.astype(np.float32)
-        centered = observations - self._mean
-        self._moments[0, :count] += centered
-        self._moments[1, :count] += centered * centered
-        centered *= self._scale
-        np.minimum(centered, CLIP, out=centered)
-        np.maximum(centered, -CLIP, out=centered)
-        return centered.astype(np.float32)
+        deviations = observations - self._first[:count]
+        self._moments[0, :count] += deviations
+        deviations *= deviations
+        self._moments[1, :count] += deviations
+        return self.job.normalization.apply(observations)
 
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]
@@ -201,10 +199,18 @@ class Rollouts:
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
         self._alive[rows] = False
         self._running -= len(rows)
-        for row in rows.tolist():
-            moments = self._moments[:, row].reshape(-1)
-            result = np.concatenate([[self._return[row], self._length[row]], moments])
-            feed.put(int(self._item[row]), result)
+        feed.put_many(self._item[rows], self._results(rows))
+
+    def _results(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What :meth:`Episodes.of` unpacks, one row for each ended episode."""
+        lengths = self._length[rows, None]
+        parts = [self._return[rows, None], lengths]
+        if self.job.normalization is not None:
+            total, squares = self._moments[:, rows]
+            with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
+                offset = total / lengths
+                parts += [self._first[rows] + offset, np.maximum(squares - total * offset, 0.0)]
+        return np.concatenate(parts, axis=1)
 
     def _pack(self) -> None:
         """Move running rows to the front, so that ended ones cost nothing any more."""
@@ -212,7 +218,8 @@ class Rollouts:
         spare = np.flatnonzero(~self._alive[: self._count])
         count = len(rows)
         self._slot[: self._count] = self._slot[np.concatenate([rows, spare])]
-        for state in (self._item, self._seed, self._alive, self._return, self._length, self._observations):
+        states = (self._item, self._seed, self._alive, self._return, self._length)
+        for state in (*states, self._observations, self._first):
             state[:count] = state[rows]
         self._moments[:, :count] = self._moments[:, rows]
         self._alive[count : self._count] = False

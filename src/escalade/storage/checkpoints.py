@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from escalade.errors import InputError
 from escalade.storage.files import storage
-from escalade.storage.tensors import State, Tensors, read, write
+from escalade.storage.tensors import Damaged, State, Stored, Tensors, read, write
 
-_NAME = re.compile(r"^generation-(\d+)\.safetensors$")
+T = TypeVar("T")
+
+_NAME = re.compile(r"^generation-([0-9]+)\.safetensors$")
 
 _KEPT = 2
+
+
+@dataclass(frozen=True)
+class Loaded(Generic[T]):
+    """A checkpoint, and what was wrong with newer ones."""
+
+    checkpoint: T
+    problems: list[str] = field(default_factory=list)
+    """One line for each newer checkpoint that could not be used, newest first."""
 
 
 class Checkpoints:
@@ -27,34 +41,67 @@ class Checkpoints:
         write(self.path(generation), tensors, state)
         for older in self.generations()[:-_KEPT]:
             if not (snapshot_every and older % snapshot_every == 0):
-                self.path(older).unlink(missing_ok=True)
+                self._remove(older)
 
-    def load_latest(self) -> tuple[Tensors, State, list[str]]:
-        """The newest checkpoint that is whole, and what was wrong with newer ones.
+    def load_latest(self, check: Callable[[Stored], T]) -> Loaded[T]:
+        """The newest checkpoint that can be used.
+
+        Args:
+            check: makes of a file's content what the caller needs, and raises :class:`Damaged` for one that
+                is whole but cannot be used. Whatever else it raises goes to the caller.
 
         Raises:
             InputError: none is left.
         """
         problems: list[str] = []
         for generation in reversed(self.generations()):
+            path = self.path(generation)
             try:
-                return *read(self.path(generation)), problems
+                content = read(path)
             except InputError as problem:
                 problems.append(str(problem))
+                continue
+            try:
+                return Loaded(check(content), problems)
+            except Damaged as problem:
+                problems.append(f"{path} cannot be used: {problem}")
         detail = f" ({problems[0]})" if problems else ""
         raise InputError(f"{self.folder} holds no checkpoint to go on from{detail}")
+
+    def load(self, generation: int, check: Callable[[Stored], T]) -> T:
+        """The checkpoint after ``generation`` generations; ``check`` as in :meth:`load_latest`.
+
+        Raises:
+            InputError: there is none, or it cannot be used.
+        """
+        path = self.path(generation)
+        content = read(path)
+        try:
+            return check(content)
+        except Damaged as problem:
+            raise Damaged(f"{path} cannot be used: {problem}") from None
 
     def drop_after(self, generation: int) -> None:
         """Forget checkpoints later than ``generation``."""
         for later in self.generations():
             if later > generation:
-                self.path(later).unlink(missing_ok=True)
+                self._remove(later)
 
     def generations(self) -> list[int]:
         """Generations there are checkpoints of, ascending."""
-        names = (_NAME.match(file.name) for file in self.folder.glob("*.safetensors"))
-        return sorted(int(name[1]) for name in names if name)
+        with storage(self.folder):
+            names = [file.name for file in self.folder.glob("*.safetensors")]
+        found = [(name, int(match[1])) for name in names if (match := _NAME.match(name))]
+        return sorted(number for name, number in found if self.path(number).name == name)
 
     def path(self, generation: int) -> Path:
         """Where a generation's checkpoint is."""
         return self.folder / f"generation-{generation:06d}.safetensors"
+
+    def _remove(self, generation: int) -> None:
+        path = self.path(generation)
+        with storage(path):
+            if path.is_dir() and not path.is_symlink():  # not ours: keep what is in it
+                path.rename(path.with_name(f"{path.name}.set-aside"))
+            else:
+                path.unlink(missing_ok=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from escalade.errors import InputError, StorageFailure
 
-# What a write fails of when the path is wrong, and not the disk.
-_USERS = {
+AnyPath = str | os.PathLike[str]
+
+# Errors of a write that come from the path, not from the disk.
+_WRONG_PATH = {
     errno.EACCES,
     errno.EEXIST,
     errno.EISDIR,
@@ -28,7 +31,8 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a whole file: to a temporary one beside it, synced, then renamed over it.
 
     Raises:
-        StorageFailure: the disk is full or the folder cannot be written.
+        InputError: the path is wrong.
+        StorageFailure: the disk is full or went away.
     """
     with storage(path):
         with temporary_beside(path) as temporary:
@@ -40,12 +44,45 @@ def write_bytes(path: Path, data: bytes) -> None:
         _sync_folder(path.parent)
 
 
+def read_bytes(path: Path) -> bytes:
+    """Read a regular file: not a pipe, which would be waited for, nor a device, which may never end.
+
+    Raises:
+        InputError: it is not there, is of another kind, or cannot be read.
+    """
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+        data = path.read_bytes() if regular else b""
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r} is no name of a file") from None
+    if not regular:
+        raise InputError(f"{path} is not a file")
+    return data
+
+
+def read_text(path: AnyPath, what: str) -> str:
+    """Read text; ``what`` names the file in errors.
+
+    Raises:
+        InputError: it cannot be read.
+        UnicodeDecodeError: it is not text.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"{what} {path} cannot be read: {problem.strerror}") from None
+
+
 _in_flight: set[Path] = set()
 
 
 @contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
-    """A name for a file that is to replace ``path``; whatever is left under it is removed."""
+    """A name for a file that is to replace ``path``; a file of that name is removed in the end."""
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     _in_flight.add(temporary)
     try:
@@ -68,17 +105,20 @@ def discard_in_flight() -> None:
 
 
 @contextmanager
-def storage(path: Path) -> Iterator[None]:
-    """Turn what the operating system says of a write into one line for the user."""
+def storage(path: Path, mend: str = "choose another place") -> Iterator[None]:
+    """Turn the operating system's error of a write into one line for the user; ``mend`` is for a wrong path.
+
+    Raises:
+        InputError: the path is wrong: the user can choose another one.
+        StorageFailure: the disk is full or went away.
+    """
     try:
         yield
     except OSError as problem:
-        if problem.errno in _USERS:
-            raise InputError(
-                f"{path} cannot be written ({problem.strerror}): choose another --run-dir"
-            ) from None
+        if problem.errno in _WRONG_PATH:
+            raise InputError(f"{path} cannot be written ({problem.strerror}): {mend}") from None
         raise StorageFailure(
-            f"{path} could not be written ({problem.strerror}): make room; earlier checkpoints are whole"
+            f"{path} could not be written ({problem.strerror}): make room; what was there before is whole"
         ) from None
 
 

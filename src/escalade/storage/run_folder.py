@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from escalade.errors import InputError, nearest
 from escalade.storage.checkpoints import Checkpoints
-from escalade.storage.files import remove_strays, storage, write_bytes
+from escalade.storage.files import AnyPath, read_bytes, remove_strays, storage, write_bytes
+from escalade.storage.lock import FolderLock
 
 
 class RunFolder:
     """Where everything of a run is: the one place that knows the names of its files."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self.path = Path(path)
         self.config = self.path / "config.toml"
         self.progress = self.path / "progress.csv"
@@ -25,53 +28,72 @@ class RunFolder:
         self.policy = self.path / "policy.safetensors"
         self.best = self.path / "best.safetensors"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
+        self.lock = FolderLock(self.path)
 
     @classmethod
-    def create(cls, path: str | Path | None, subject: str, label: str) -> RunFolder:
+    def create(cls, path: AnyPath | None, subject: str, label: str) -> RunFolder:
         """A new folder for a run: ``path``, or where that is None ``runs/SUBJECT/LABEL-TIME``.
 
+        The caller holds the folder's lock, and releases it when the run has ended.
+
         Raises:
-            InputError: the folder cannot be made, or holds a run already.
+            InputError: the folder cannot be made, holds a run already, or another run is about to use it.
         """
         folder = cls(_fresh(subject, label) if path is None else path)
         path = folder.path
-        if folder.config.exists():
-            raise InputError(
-                f"--run-dir {path} holds a run already: go on with 'escalade resume {path}' or name another"
-            )
-        with storage(path):
+        with storage(path, "choose another `run_dir`"):
+            if folder.config.exists():  # before the lock, for a finished run's folder may be write-protected
+                raise _taken(path)
             path.mkdir(parents=True, exist_ok=True)
             folder.checkpoints.folder.mkdir(exist_ok=True)
+        folder.lock.acquire()
+        if folder.config.exists():
+            folder.lock.release()
+            raise _taken(path)
         return folder
 
     @classmethod
-    def open(cls, path: str | Path) -> RunFolder:
-        """The folder of an earlier run.
+    def open(cls, path: AnyPath) -> RunFolder:
+        """The folder of an earlier run, to read; who writes into it takes its lock first.
 
         Raises:
             InputError: there is no run in it.
         """
         folder = cls(path)
-        if not folder.path.is_dir():
-            hint = ""
-            if folder.path.parent.is_dir():
-                hint = nearest(folder.path.name, (p.name for p in folder.path.parent.iterdir() if p.is_dir()))
-            raise InputError(f"there is no run folder {path}{hint}")
-        if not folder.config.is_file():
-            raise InputError(f"{path} is not a run folder: it has no config.toml")
+        try:
+            if not folder.path.is_dir():
+                raise InputError(f"there is no run folder {path}{_similar(folder.path)}")
+            if not folder.config.is_file():
+                raise InputError(f"{path} is not a run folder: it has no config.toml")
+        except OSError as problem:  # such as a name that is too long, or a folder above that is closed to us
+            raise InputError(f"{path} cannot be opened: {problem.strerror}") from None
         return folder
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock.
+
+        Raises:
+            InputError: another run holds it.
+        """
+        self.lock.acquire()
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def untouched(self) -> bool:
         """Whether nothing of the run was done yet: no checkpoint, and no row of progress."""
         if self.checkpoints.generations():
             return False
-        return not self.progress.exists() or len(self.progress.read_bytes().splitlines()) <= 1
+        return not self.progress.exists() or len(read_bytes(self.progress).splitlines()) <= 1
 
     def forget_after(self, generation: int) -> None:
         """Drop checkpoints later than ``generation``, and what a killed run left half written."""
         self.checkpoints.drop_after(generation)
         for folder in (self.path, self.checkpoints.folder):
-            remove_strays(folder)
+            with storage(folder):
+                remove_strays(folder)
 
     def write_config(self, toml: str) -> None:
         """Write config.toml."""
@@ -80,10 +102,10 @@ class RunFolder:
     def ended_at_best(self) -> bool:
         """Whether the policy as the run left it did better in its last evaluation than any before."""
         try:
-            summary = json.loads(self.summary.read_text(encoding="utf-8"))
+            summary = json.loads(read_bytes(self.summary))
             last, best = summary["eval_return_mean"], summary["best_eval_return"]
             return bool(summary["generations"] == max(self.checkpoints.generations()) and last > best)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False  # it has not ended, or had nothing to compare
 
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -91,6 +113,19 @@ class RunFolder:
         # JSON has no NaN and no infinity: what is not a number is null.
         plain = {key: None if _not_finite(value) else value for key, value in summary.items()}
         write_bytes(self.summary, (json.dumps(plain, indent=2, allow_nan=False) + "\n").encode())
+
+
+def _taken(path: Path) -> InputError:
+    return InputError(
+        f"`run_dir` {path} holds a run already: go on with 'escalade resume {path}' or name another"
+    )
+
+
+def _similar(path: Path) -> str:
+    """A folder beside ``path`` whose name is like it, in words; empty where there is none."""
+    if not path.parent.is_dir():
+        return ""
+    return nearest(path.name, (other.name for other in path.parent.iterdir() if other.is_dir()))
 
 
 def _not_finite(value: Any) -> bool:

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,24 @@ from safetensors import SafetensorError
 from safetensors.numpy import save as to_safetensors
 
 from escalade.errors import InputError
-from escalade.storage.files import write_bytes
+from escalade.storage.files import read_bytes, write_bytes
 
 Tensors = dict[str, NDArray[Any]]
 
 State = dict[str, Any]
 
 
+class Stored(NamedTuple):
+    """What a file holds."""
+
+    tensors: Tensors
+    """Arrays by name."""
+    state: State
+    """The rest, as JSON has it: nested dicts, lists, text, numbers, booleans and None."""
+
+
 class Damaged(InputError):
-    """A file exists and is not what was written."""
+    """A file is there, and cannot be used: it is not what was written, or not of this kind."""
 
 
 def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None:
@@ -40,29 +49,24 @@ def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None
     write_bytes(path, data)
 
 
-def read(path: Path) -> tuple[Tensors, State]:
+def read(path: Path) -> Stored:
     """Read back what :func:`write` wrote.
 
     Raises:
-        InputError: there is no such file.
-        Damaged: it is truncated, altered, or not a file of ours.
+        InputError: there is no such file, or it cannot be read.
+        Damaged: it is truncated, altered, or not a file of Escalade's.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+    data = read_bytes(path)
     try:
         arrays, metadata = _parse(data)
         text, expected = metadata["state"], metadata["sha256"]
         whole = digest(arrays, text) == expected
         state = json.loads(text)
-    except (SafetensorError, KeyError, ValueError, TypeError):
-        whole, arrays, state = False, {}, {}
-    if not whole:
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
+        whole, arrays, state = False, {}, None
+    if not whole or not isinstance(state, dict):
         raise Damaged(f"{path} is damaged, or not a file of Escalade's: its checksum does not match")
-    return arrays, state
+    return Stored(arrays, state)
 
 
 def under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:

@@ -1,51 +1,24 @@
-"""How the centre moves: ask/tell strategies, one file each."""
+"""How the centre moves: ask/tell strategies, one file each, listed in :mod:`escalade.strategies.registry`."""
 
 from typing import TYPE_CHECKING
 
+from escalade.strategies.registry import STRATEGIES
 from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from escalade.strategies.ars import ARS
-    from escalade.strategies.base import GaussianStrategy, Result, Strategy
-    from escalade.strategies.cem import CEM
-    from escalade.strategies.clipup import ClipUp
-    from escalade.strategies.cma import CMAES
-    from escalade.strategies.openai_es import OpenAIES
-    from escalade.strategies.pgpe import PGPE
-    from escalade.strategies.sep_cma import SepCMAES
-    from escalade.strategies.simple_gaussian import SimpleGaussian
-    from escalade.strategies.snes import SNES
+    from escalade.strategies.base import Result as Result
+    from escalade.strategies.base import Strategy as Strategy
+    from escalade.strategies.clipup import ClipUp as ClipUp
+    from escalade.strategies.gaussian import GaussianStrategy as GaussianStrategy
+    from escalade.strategies.registry import *
 
 # Imported when first used, because they need torch: a mistyped flag should not wait for it.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ARS": "escalade.strategies.ars",
-        "CEM": "escalade.strategies.cem",
-        "CMAES": "escalade.strategies.cma",
-        "ClipUp": "escalade.strategies.clipup",
-        "GaussianStrategy": "escalade.strategies.base",
-        "OpenAIES": "escalade.strategies.openai_es",
-        "PGPE": "escalade.strategies.pgpe",
-        "Result": "escalade.strategies.base",
-        "SNES": "escalade.strategies.snes",
-        "SepCMAES": "escalade.strategies.sep_cma",
-        "SimpleGaussian": "escalade.strategies.simple_gaussian",
-        "Strategy": "escalade.strategies.base",
-    },
-)
+_HOMES = {entry.class_name: entry.module for entry in STRATEGIES.values()} | {
+    "ClipUp": "escalade.strategies.clipup",
+    "GaussianStrategy": "escalade.strategies.gaussian",
+    "Result": "escalade.strategies.base",
+    "Strategy": "escalade.strategies.base",
+}
+__getattr__ = lazy_names(__name__, _HOMES)
 
-__all__ = [
-    "ARS",
-    "CEM",
-    "CMAES",
-    "PGPE",
-    "SNES",
-    "ClipUp",
-    "GaussianStrategy",
-    "OpenAIES",
-    "Result",
-    "SepCMAES",
-    "SimpleGaussian",
-    "Strategy",
-]
+__all__ = sorted(_HOMES)

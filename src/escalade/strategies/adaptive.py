@@ -10,14 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import weighted_square_sum
-from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
+from escalade.perturbation import NoiseTable, weighted_square_sum
+from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.gaussian import GaussianStrategy, differences
 
 
 class AdaptiveStrategy(GaussianStrategy):
-    """A Gaussian strategy that learns ``deviations``, one per parameter, float32 (dimension,).
+    """A Gaussian strategy that learns ``deviations``, one per parameter, shape (dimension,).
 
-    ``sigma`` is their first value: a positive number, or a vector of shape (dimension,).
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
     """
 
     def __init__(
@@ -25,24 +35,28 @@ class AdaptiveStrategy(GaussianStrategy):
         x0: ArrayLike | Tensor,
         population: int,
         sigma: float | str | ArrayLike | Tensor,
-        **keywords: Any,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, **keywords)
+        super().__init__(x0, population, seed=seed, direction=direction, table=table)
         # Always replaced, never written to: populations already handed out share its memory.
-        self.deviations: Tensor = first_deviations(sigma, self.dimension)
+        self.deviations: Tensor = first_deviations(sigma, self.center)
 
     @property
     def sigma(self) -> float:
         return float(self.deviations.mean())
 
     @property
-    def scale(self) -> NDArray[np.float32]:
+    def scale(self) -> NDArray[np.floating]:
         return np.asarray(self.deviations.numpy())
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
         """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
         origin = None if shift is None else shift.numpy()
-        total = weighted_square_sum(self.table.values, self.starts, weights, self.dimension, origin)
+        dtype = self.center.numpy().dtype
+        total = weighted_square_sum(self.table.values, self.starts, weights, self.dimension, origin, dtype)
         return torch.from_numpy(total)
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
@@ -63,8 +77,8 @@ class AdaptiveStrategy(GaussianStrategy):
         self.deviations = saved.clone()
 
 
-def first_deviations(sigma: Any, dimension: int) -> Tensor:
-    """``sigma`` as a vector of shape (dimension,).
+def first_deviations(sigma: Any, center: Tensor) -> Tensor:
+    """``sigma`` as a vector of the shape and type of ``center``.
 
     Raises:
         InputError: it is a schedule, has another shape, or is not positive and finite.
@@ -72,46 +86,13 @@ def first_deviations(sigma: Any, dimension: int) -> Tensor:
     if callable(sigma) and not isinstance(sigma, Tensor):
         raise InputError("sigma is adapted by this strategy: give its first value, not a schedule")
     try:
-        values = torch.as_tensor(float(sigma) if isinstance(sigma, str) else sigma, dtype=torch.float32)
-        vector = values.detach().expand(dimension).clone()
+        values = torch.as_tensor(float(sigma) if isinstance(sigma, str) else sigma, dtype=center.dtype)
+        vector = values.detach().expand(center.numel()).clone()
     except (RuntimeError, TypeError, ValueError):
         raise InputError(
-            f"sigma {sigma!r} must be a number or {dimension} of them: this strategy adapts it from there"
+            f"sigma {sigma!r} must be a number or {center.numel()} of them: "
+            "this strategy adapts it from there"
         ) from None
     if not bool((torch.isfinite(vector) & (vector > 0)).all()):
         raise InputError(f"sigma {sigma!r} must be positive and finite")
     return vector
-
-
-def share_ties(by_rank: Fitness, fitness: Fitness) -> Fitness:
-    """Weights for each member of ``fitness``, given those of the best, second best, ... member.
-
-    Members with equal fitness share the mean of their ranks' weights, so their order means nothing.
-    """
-    _, group = np.unique(-fitness, return_inverse=True)  # group 0 is the best
-    totals = np.bincount(group, weights=by_rank[np.argsort(np.argsort(-fitness, kind="stable"))])
-    return np.asarray((totals / np.bincount(group))[group])
-
-
-def elite_weights(fitness: Fitness, elites: int) -> Fitness:
-    """``1 / elites`` for the best ``elites`` members and 0 for the others, shape (n,)."""
-    by_rank = np.zeros(len(fitness))
-    by_rank[:elites] = 1.0 / elites
-    return share_ties(by_rank, fitness)
-
-
-def elite_count(elite: float, population: int) -> int:
-    """How many of ``population`` members the fraction ``elite`` makes: at least two.
-
-    Raises:
-        InputError: the fraction is not in (0, 1], or makes fewer than two members.
-    """
-    if not 0 < elite <= 1:
-        raise InputError(f"elite {elite} must be a fraction of the population, above 0 and up to 1")
-    count = int(elite * population + 1e-9)  # 0.29 of 100 is 29, not 28
-    if count < 2:
-        raise InputError(
-            f"elite {elite} of a population of {population} leaves {count}: at least 2 are needed,"
-            f" so use elite {2 / population:.3g} or more"
-        )
-    return count

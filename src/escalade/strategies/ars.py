@@ -4,14 +4,14 @@ approach to reinforcement learning", arXiv 1803.07055, algorithm 2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.strategies.base import Fitness, GaussianStrategy, differences
+from escalade.perturbation import NoiseTable
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
 
 
@@ -19,9 +19,22 @@ class ARS(GaussianStrategy):
     """Step along the directions whose better end was best, scaled by the spread of their returns.
 
     ``centre += lr / (b * s) * sum over the b top directions of (r_plus - r_minus) * delta``,
-    where ``s`` is the standard deviation of those 2b returns. ``top`` is b; ``None`` keeps every
-    direction (V1 and V2 of the paper; a smaller b is V1-t and V2-t). V2's normalisation of
-    observations belongs to the policy, not to the strategy.
+    where ``s`` is the standard deviation of those 2b returns. V2's normalisation of observations
+    belongs to the policy, not to the strategy.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even: two for each direction.
+        sigma: standard deviation of the noise: a number, a schedule, or the text of one.
+        lr: the step size: a number, a schedule, or the text of one.
+        top_directions: b, the directions that are kept; ``None`` keeps every one (V1 and V2 of the
+            paper; a smaller b is V1-t and V2-t).
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
     """
 
     def __init__(
@@ -31,18 +44,21 @@ class ARS(GaussianStrategy):
         sigma: float | str | Schedule = 0.03,
         *,
         lr: float | str | Schedule = 0.02,
-        top: int | None = None,
-        **keywords: Any,
+        top_directions: int | None = None,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, **keywords)
+        super().__init__(x0, population, seed=seed, direction=direction, table=table)
         directions = population // 2
-        if top is not None and not 1 <= top <= directions:
+        if top_directions is not None and not 1 <= top_directions <= directions:
             raise InputError(
-                f"top {top} must be between 1 and {directions}, half the population of {population}"
+                f"top_directions {top_directions} must be between 1 and {directions}, "
+                f"half the population of {population}"
             )
         self._sigma = parse_sigma(sigma, "sigma")
         self._lr = parse(lr, "lr")
-        self.top = top
+        self.top_directions = top_directions
 
     @property
     def sigma(self) -> float:
@@ -56,7 +72,7 @@ class ARS(GaussianStrategy):
         pairs = fitness.reshape(-1, 2)
         best = pairs.max(axis=1)
         # Directions that tie with the last one in are kept too: their order means nothing.
-        kept = best >= np.sort(best)[-(self.top or len(best))]
+        kept = best >= np.sort(best)[-(self.top_directions or len(best))]
         spread = pairs[kept].std()
         if spread == 0:
             return

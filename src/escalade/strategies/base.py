@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.errors import InputError
-from escalade.perturbation import (
-    GaussianPopulation,
-    NoiseTable,
-    Population,
-    table_size,
-    weighted_noise_sum,
-    write_all,
-)
-from escalade.perturbation.population import offsets
+from escalade.errors import InputError, nearest
+from escalade.perturbation import NoiseTable, Population, table_size, write_all
 from escalade.strategies.shaping import finite_fitness
 
 Direction = Literal["maximize", "minimize"]
@@ -48,12 +41,31 @@ class Result:
 class Strategy(ABC):
     """A search distribution that moves towards higher fitness.
 
-    ``x0`` is the first centre, shape (dimension,), a tensor or anything numpy can read.
-    ``population`` is the number of members a generation has. ``table`` may be passed to share
-    noise with other processes; by default the strategy makes its own from ``seed``.
-
     A generation is a pure function of (state, seed): nothing random is kept between calls.
+
+    Args:
+        x0: the first centre, shape (dimension,), a tensor or anything torch can read. Where it is
+            float64, members and centre are float64; otherwise float32.
+        population: members a generation.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible or unknown; the message names it.
     """
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
+        """Refuse an argument that the class does not have, in one line that names the nearest."""
+        accepted = inspect.signature(cls.__init__).parameters
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
+            for name in keywords:
+                if name not in accepted:
+                    known = [own for own in accepted if own != "self"]
+                    raise InputError(
+                        f"{cls.__name__} takes no {name}{nearest(name, known)} (it takes {', '.join(known)})"
+                    )
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -64,7 +76,7 @@ class Strategy(ABC):
         direction: Direction = "maximize",
         table: NoiseTable | None = None,
     ) -> None:
-        start = torch.as_tensor(x0, dtype=torch.float32).detach().clone()
+        start = first_center(x0)
         if start.ndim != 1 or start.numel() == 0:
             raise InputError(
                 f"x0 must be a vector with at least one number, not of shape {tuple(start.shape)}"
@@ -145,7 +157,8 @@ class Strategy(ABC):
         if self._asked:
             self._record(cleaned)
         before = self.center.clone()
-        self.update(cleaned)
+        if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
+            self.update(cleaned)
         norm = float(before.norm())
         self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
         self.generation += 1
@@ -170,13 +183,17 @@ class Strategy(ABC):
         member, best = int(fitness.argmax()), sign * float(fitness.max())
         self._history.append((best, sign * float(fitness.mean())))
         if self._best is None or sign * best > sign * self._best[1]:
-            vector = np.empty(self.dimension, dtype=np.float32)
+            vector = np.empty(self.dimension, dtype=self.center.numpy().dtype)
             self.sample().write(member, self.table.values, vector)
             self._best = torch.from_numpy(vector), best
 
     @abstractmethod
     def update(self, fitness: Fitness) -> None:
-        """Move the distribution; ``fitness`` is finite, float64, larger is better."""
+        """Move the distribution.
+
+        Args:
+            fitness: float64, shape (population,); finite, not all equal, larger is better.
+        """
 
     def state_dict(self) -> State:
         """Everything that :meth:`load_state_dict` needs to go on bit for bit."""
@@ -204,46 +221,14 @@ class Strategy(ABC):
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
 
 
-class GaussianStrategy(Strategy):
-    """A strategy whose members are the centre plus scaled noise from the table."""
+def first_center(x0: ArrayLike | Tensor) -> Tensor:
+    """A copy of ``x0`` on the CPU: float64 where it is float64, otherwise float32.
 
-    antithetic = True
-
-    def __init__(self, x0: ArrayLike | Tensor, population: int, **keywords: Any) -> None:
-        super().__init__(x0, population, **keywords)
-        if self.antithetic and population % 2:
-            raise InputError(
-                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
-            )
-
-    @property
-    def scale(self) -> float | NDArray[np.float32]:
-        """Standard deviation of the members: a number, or one per parameter."""
-        return self.sigma
-
-    def sample(self) -> GaussianPopulation:
-        return GaussianPopulation(
-            center=self.center.numpy().copy(),
-            scale=self.scale,
-            seed=self.seed,
-            generation=self.generation,
-            size=self.population_size,
-            table_size=self.table.size,
-            antithetic=self.antithetic,
-        )
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Where in the table this generation's distinct perturbations begin, in order."""
-        distinct = self.population_size // 2 if self.antithetic else self.population_size
-        return offsets(self.seed, self.generation, distinct, self.table.size, self.dimension)
-
-    def noise_sum(self, weights: Fitness) -> Tensor:
-        """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
-        total = weighted_noise_sum(self.table.values, self.starts, weights, self.dimension)
-        return torch.from_numpy(total)
-
-
-def differences(values: Fitness) -> Fitness:
-    """Mirrored pairs' values subtracted, shape (pairs,): what weighs a pair's noise in a sum."""
-    return values[0::2] - values[1::2]
+    Raises:
+        InputError: it does not hold numbers.
+    """
+    try:
+        given = torch.as_tensor(x0).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError("x0 must be a vector of numbers") from None
+    return given.to("cpu", torch.float64 if given.dtype == torch.float64 else torch.float32, copy=True)

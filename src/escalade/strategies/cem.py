@@ -5,14 +5,14 @@ using the noisy cross-entropy method".
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.strategies.adaptive import AdaptiveStrategy, elite_count, elite_weights
-from escalade.strategies.base import Fitness
+from escalade.perturbation import NoiseTable
+from escalade.strategies.adaptive import AdaptiveStrategy
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.ranking import elite_count, elite_weights
 from escalade.strategies.schedules import Schedule, parse
 
 
@@ -24,8 +24,24 @@ class CEM(AdaptiveStrategy):
         ``centre += lr * (mean(x_i) - centre)``
         ``sigma += sigma_lr * (sqrt(std(x_i)**2 + noise) - sigma)``
 
-    ``lr`` and ``sigma_lr`` are the tutorial's smoothing (1 is none). ``noise`` is a variance added
-    in each generation, best a schedule that falls to zero, so that the method does not stop early.
+    For k elite members the standard deviation divides by k - 1, where the tutorial divides by k: dividing by
+    k would shrink the search by ``sqrt(1 - 1/k)`` a generation by itself.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        elite: the fraction of members that the Gaussian is fitted to; at least two members.
+        lr: the tutorial's smoothing of the centre; 1 is none. A number, a schedule, or the text of one.
+        sigma_lr: the same for the deviations.
+        noise: a variance added in each generation, best a schedule that falls to zero, so that the
+            method does not stop early.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
     """
 
     antithetic = False
@@ -40,9 +56,11 @@ class CEM(AdaptiveStrategy):
         lr: float | str | Schedule = 1.0,
         sigma_lr: float | str | Schedule = 1.0,
         noise: float | str | Schedule | None = None,
-        **keywords: Any,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, **keywords)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         self.elites = elite_count(elite, population)
         self._lr = parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr")
@@ -53,11 +71,8 @@ class CEM(AdaptiveStrategy):
         return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return
         weights = elite_weights(fitness, self.elites)
         mean = self.noise_sum(weights)
-        # Unbiased: dividing by k would shrink the search by sqrt(1 - 1/k) a generation by itself.
         variance = self.square_sum(weights, mean) * (self.elites / (self.elites - 1))
         variance = self.deviations.square() * variance
         if self._noise is not None:

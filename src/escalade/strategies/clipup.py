@@ -59,20 +59,32 @@ class ClipUp(Optimizer):
 
     def _move(self, params: list[Tensor], group: dict[str, Any]) -> None:
         gradients = [p.grad for p in params if p.grad is not None]
-        norm = _norm(gradients)
-        step = group["lr"] / norm if norm > 0 else 0.0
-        velocities = []
-        for parameter, gradient in zip(params, gradients, strict=True):
-            state = self.state[parameter]
-            if not state:
-                state["velocity"] = torch.zeros_like(parameter)
-            velocities.append(state["velocity"].mul_(group["momentum"]).sub_(gradient, alpha=step))
+        for parameter in params:
+            if not self.state[parameter]:
+                self.state[parameter]["velocity"] = torch.zeros_like(parameter)
+        velocities = [self.state[parameter]["velocity"] for parameter in params]
         limit = 2 * group["lr"] if group["max_speed"] is None else group["max_speed"]
-        speed = _norm(velocities)
-        for parameter, velocity in zip(params, velocities, strict=True):
-            if speed > limit:
-                velocity.mul_(limit / speed)
-            parameter.add_(velocity)
+        move_with_clipped_velocity(params, gradients, velocities, group["lr"], group["momentum"], limit)
+
+
+def move_with_clipped_velocity(
+    params: list[Tensor],
+    gradients: list[Tensor],
+    velocities: list[Tensor],
+    lr: float,
+    momentum: float,
+    max_speed: float,
+) -> None:
+    """One step of algorithm 2 on all of ``params`` as one vector; writes to them and to ``velocities``."""
+    norm = _norm(gradients)
+    step = lr / norm if norm > 0 else 0.0
+    for velocity, gradient in zip(velocities, gradients, strict=True):
+        velocity.mul_(momentum).sub_(gradient, alpha=step)
+    speed = _norm(velocities)
+    for parameter, velocity in zip(params, velocities, strict=True):
+        if speed > max_speed:
+            velocity.mul_(max_speed / speed)
+        parameter.add_(velocity)
 
 
 def _norm(tensors: list[Tensor]) -> float:

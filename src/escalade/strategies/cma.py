@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import os
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation
+from escalade.perturbation import DensePopulation, NoiseTable
 from escalade.perturbation.population import offsets
-from escalade.strategies.adaptive import share_ties
-from escalade.strategies.base import Fitness, State, Strategy
+from escalade.strategies.base import Direction, Fitness, State, Strategy, first_center
+from escalade.strategies.ranking import share_ties
 from escalade.strategies.schedules import parse
 
 Matrix = NDArray[np.float64]
@@ -34,10 +33,16 @@ class CMAES(Strategy):
     generation. For more than a few hundred parameters there is
     :class:`~escalade.strategies.sep_cma.SepCMAES`.
 
-    ``sigma`` is the first step size; ``population`` None means ``4 + 3 * ln(dimension)``.
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
 
     Raises:
-        InputError: the population is below 4, or the matrices would not fit in this host's memory.
+        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
     def __init__(
@@ -45,16 +50,20 @@ class CMAES(Strategy):
         x0: ArrayLike | Tensor,
         population: int | None = None,
         sigma: float | str = 0.5,
-        **keywords: Any,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        n = torch.as_tensor(x0).numel()
+        n = first_center(x0).numel()
         population = default_population(n) if population is None else population
-        super().__init__(x0, population, **keywords)
+        super().__init__(x0, population, seed=seed, direction=direction, table=table)
         _refuse_if_too_large(n)
         self._set_constants(n, check_population(population))
         self.step_size = first_step_size(sigma)
         self.covariance: Matrix = np.eye(n)
         self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
+        self.updates = 0
 
     def _set_constants(self, n: int, population: int) -> None:
         mu = population // 2
@@ -95,11 +104,10 @@ class CMAES(Strategy):
     def sample(self) -> DensePopulation:
         basis, lengths = self._axes
         steps = (self._normals() * lengths) @ basis.T  # eq. 39
-        return DensePopulation((self.center.numpy() + self.step_size * steps).astype(np.float32))
+        center = self.center.numpy()
+        return DensePopulation((center + self.step_size * steps).astype(center.dtype))
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return
         n, m = self.dimension, self.mu_eff
         basis, lengths = self._axes
         z = self._normals()
@@ -114,7 +122,8 @@ class CMAES(Strategy):
         length = float(np.linalg.norm(self.path_sigma))
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))  # eq. 44
 
-        moving = heaviside(length, c, self.generation, n)
+        self.updates += 1
+        moving = heaviside(length, c, self.updates, n)
         c = self.c_c
         self.path_c = (1 - c) * self.path_c + moving * math.sqrt(c * (2 - c) * m) * step  # eq. 45
         weights = positive + negative * (n / ((z**2).sum(axis=1) + 1e-8))  # eq. 46
@@ -128,6 +137,7 @@ class CMAES(Strategy):
     def state_dict(self) -> State:
         return super().state_dict() | {
             "step_size": self.step_size,
+            "updates": self.updates,
             "covariance": torch.from_numpy(self.covariance.copy()),
             "path_sigma": torch.from_numpy(self.path_sigma.copy()),
             "path_c": torch.from_numpy(self.path_c.copy()),
@@ -136,6 +146,7 @@ class CMAES(Strategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.step_size = float(state["step_size"])
+        self.updates = int(state.get("updates", self.generation))  # 0.1.0 did not save it
         for name in ("covariance", "path_sigma", "path_c"):
             setattr(self, name, torch.as_tensor(state[name]).numpy().copy())
         self.__dict__.pop("_axes", None)
@@ -166,11 +177,27 @@ def expected_norm(n: int) -> float:
     return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
 
 
-def heaviside(length: float, c_sigma: float, generation: int, n: int) -> float:
-    """0 while the step size is growing fast, so that the covariance does not grow as well; else 1."""
-    # The path of generation g (from 0) has been updated g + 1 times; h_sigma counts one more.
-    settled = math.sqrt(1 - (1 - c_sigma) ** (2 * (generation + 2)))
-    return 1.0 if length / settled < (1.4 + 2 / (n + 1)) * expected_norm(n) else 0.0
+def path_deviation(c_sigma: float, updates: int) -> float:
+    """Standard deviation of each number of the path after ``updates`` steps without selection.
+
+    The path begins at 0 and becomes ``(1 - c) * path + sqrt(c * (2 - c)) * z`` with z standard normal, so
+    its variance v becomes ``(1 - c)**2 * v + 1 - (1 - c)**2``: ``1 - (1 - c)**(2 * t)`` after t updates.
+    """
+    return math.sqrt(1 - (1 - c_sigma) ** (2 * updates))
+
+
+def heaviside(length: float, c_sigma: float, updates: int, n: int) -> float:
+    """0 while the step size is growing fast, so that the covariance does not grow as well; else 1.
+
+    Args:
+        length: of the path of the step size.
+        c_sigma: its learning rate.
+        updates: how often it has been updated, this generation's update included. Hansen's own codes
+            count so too: ``2 * counteval / lam`` in purecma 4.5.0, after counteval has grown by lam.
+        n: the dimension.
+    """
+    settled = length / path_deviation(c_sigma, updates)
+    return 1.0 if settled < (1.4 + 2 / (n + 1)) * expected_norm(n) else 0.0
 
 
 def _refuse_if_too_large(n: int) -> None:

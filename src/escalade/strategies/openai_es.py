@@ -4,19 +4,15 @@ to Reinforcement Learning", arXiv 1703.03864.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
-import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.strategies.base import Fitness, GaussianStrategy, State, differences
-from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
+from escalade.perturbation import NoiseTable
+from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.gaussian import GaussianStrategy, differences
+from escalade.strategies.optimizers import OptimizerFactory, make_optimizer, not_negative
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
 from escalade.strategies.shaping import shaping_named
-
-_ADAM = partial(torch.optim.Adam, lr=0.01, fused=True)  # one pass, and no temporaries
 
 
 class OpenAIES(GaussianStrategy):
@@ -26,10 +22,25 @@ class OpenAIES(GaussianStrategy):
     ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 2, mirrored sampling of section 2.1), and
     ``-gradient + weight_decay * centre`` is given to the optimiser.
 
-    ``sigma`` and ``lr`` are numbers, schedules (generation to value) or text that
-    :func:`escalade.strategies.schedules.parse` reads. Without ``lr``, the optimiser keeps its own.
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even: two for each direction.
+        sigma: standard deviation of the noise: a number, a schedule (generation to value), or text that
+            :func:`escalade.strategies.schedules.parse` reads.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
+            parameters.
+        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
+        weight_decay: pull towards zero, not negative.
+        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
 
     Example:
+        >>> import torch
         >>> es = OpenAIES(torch.zeros(3), population=50, sigma=0.1, lr=0.02)
         >>> target = torch.tensor([0.5, 0.1, -0.3])
         >>> for _ in range(200):
@@ -44,18 +55,20 @@ class OpenAIES(GaussianStrategy):
         population: int = 64,
         sigma: float | str | Schedule = 0.1,
         *,
-        optimizer: OptimizerFactory = _ADAM,
+        optimizer: str | OptimizerFactory = "adam",
         lr: float | str | Schedule | None = None,
         weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
-        **keywords: Any,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, **keywords)
+        super().__init__(x0, population, seed=seed, direction=direction, table=table)
         self._sigma = parse_sigma(sigma, "sigma")
         self._lr = None if lr is None else parse(lr, "lr")
         self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.shaping = shaping_named(shaping)
-        self.optimizer = optimizer([self.center])
+        self.optimizer = make_optimizer(optimizer, self.center)
 
     @property
     def sigma(self) -> float:
@@ -63,24 +76,17 @@ class OpenAIES(GaussianStrategy):
 
     @property
     def lr(self) -> float:
-        if self._lr is not None:
-            return self._lr(self.generation)
-        return float(self.optimizer.param_groups[0]["lr"])
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return  # nothing was learned: not even momentum or weight decay moves the centre
         utilities = self.shaping(fitness)
         # In place, because a policy may be large: what the optimiser descends, -gradient + decay.
         descent = self.noise_sum(differences(utilities)).mul_(-1 / (self.population_size * self.sigma))
-        self.center.grad = descent.add_(self.center, alpha=self.weight_decay)
-        self.optimizer.param_groups[0]["lr"] = self.lr
-        self.optimizer.step()
-        self.center.grad = None
+        self.optimizer.step(descent.add_(self.center, alpha=self.weight_decay), self.lr)
 
     def state_dict(self) -> State:
-        return super().state_dict() | save_moments(self.optimizer)
+        return super().state_dict() | self.optimizer.state_dict()
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        load_moments(self.optimizer, state)
+        self.optimizer.load_state_dict(state)

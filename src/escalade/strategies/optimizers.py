@@ -1,19 +1,255 @@
-"""How a strategy that steps with a ``torch.optim`` optimiser makes it and saves it."""
+"""The optimisers that gradient strategies step their centre with.
+
+Each of the named ones is a few tensors and one ``step``. They are not ``torch.optim`` optimisers: the
+first method call on one of those imports ``torch._dynamo``, which takes longer than a short training.
+A user's own ``torch.optim`` optimiser works all the same, through :class:`TorchOptimizer`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final
 
+import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
-from escalade.errors import InputError
-from escalade.strategies.base import State
-
-OptimizerFactory = Callable[[Iterable[Tensor]], Optimizer]
-"""Parameters to optimiser, such as ``partial(torch.optim.Adam, lr=0.01)``."""
+from escalade.errors import InputError, nearest
+from escalade.strategies.clipup import move_with_clipped_velocity
 
 _PREFIX = "optimizer."
+
+
+class CenterOptimizer(ABC):
+    """Moves one vector, the centre, along a direction of descent.
+
+    Args:
+        params: one tensor, the centre, shape (dimension,); :meth:`step` writes to it in place.
+        lr: the step size of a strategy that is given none.
+        memory: names of what it remembers, a tensor of the centre's shape each; zero at first.
+    """
+
+    def __init__(self, params: Iterable[Tensor], lr: float, memory: Iterable[str] = ()) -> None:
+        (self.center,) = params
+        self.lr = lr
+        self.memory: dict[str, Tensor] = {name: torch.zeros_like(self.center) for name in memory}
+
+    @abstractmethod
+    def step(self, descent: Tensor, lr: float) -> None:
+        """Move the centre.
+
+        Args:
+            descent: what gradient descent subtracts, shape (dimension,); it may be written to.
+            lr: the step size.
+        """
+
+    def state_dict(self) -> dict[str, Tensor | int | float]:
+        """Copies of what it remembers, under the keys ``optimizer.*``."""
+        return {_PREFIX + name: value.clone() for name, value in self.memory.items()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
+        """Take over what :meth:`state_dict` gave; other keys in ``state`` are left alone.
+
+        Raises:
+            InputError: another optimiser saved it.
+        """
+        saved = saved_memory(state, self.memory)
+        for name, value in self.memory.items():
+            found = torch.as_tensor(saved[name]) if saved else torch.zeros_like(value)
+            if found.numel() != value.numel():
+                raise InputError(
+                    f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
+                )
+            value.copy_(found.reshape(value.shape))  # a file may hold a single number as a vector of one
+
+
+def saved_memory(
+    state: Mapping[str, Tensor | int | float], expected: Iterable[str]
+) -> dict[str, Tensor | int | float]:
+    """The part of a strategy's ``state`` that its optimiser saved, which may be nothing at all.
+
+    Raises:
+        InputError: it lacks some of the names ``expected``, or holds what an optimiser that
+            remembers nothing cannot use.
+    """
+    saved = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
+    names = set(expected)
+    if saved and (not names or not names <= saved.keys()):
+        raise InputError(
+            f"the saved state is that of another optimizer (it holds {', '.join(sorted(saved))}, not "
+            f"{', '.join(sorted(names)) or 'nothing'}): go on with the optimizer it was saved with"
+        )
+    return saved
+
+
+class Adam(CenterOptimizer):
+    """Adam by torch's fused kernel, which makes one pass and no temporaries.
+
+    Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", arXiv 1412.6980, algorithm 1.
+    The same bits as ``torch.optim.Adam(fused=True)``.
+    """
+
+    def __init__(self, params: Iterable[Tensor], lr: float = 0.01) -> None:
+        super().__init__(params, lr, ("exp_avg", "exp_avg_sq"))
+        self.memory["step"] = torch.zeros((), dtype=torch.float32)  # the kernel's type for it
+
+    def step(self, descent: Tensor, lr: float) -> None:
+        memory = self.memory
+        memory["step"] += 1
+        torch._fused_adam_(
+            [self.center],
+            [descent],
+            [memory["exp_avg"]],
+            [memory["exp_avg_sq"]],
+            [],
+            [memory["step"]],
+            lr=lr,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+
+class SGD(CenterOptimizer):
+    """``v = momentum * v + (1 - momentum) * descent``, then ``centre -= lr * v``.
+
+    The velocity is a mean of descents from the first step on, as in the code of Salimans et al. 2017;
+    ``torch.optim.SGD`` with ``dampening=momentum`` takes the first descent whole.
+
+    Args:
+        params: one tensor, the centre.
+        lr: the step size of a strategy that is given none.
+        momentum: in [0, 1).
+    """
+
+    def __init__(self, params: Iterable[Tensor], lr: float = 0.01, momentum: float = 0.9) -> None:
+        super().__init__(params, lr, ("momentum_buffer",) if momentum > 0 else ())
+        self.momentum = momentum
+
+    def step(self, descent: Tensor, lr: float) -> None:
+        if self.momentum > 0:
+            velocity = self.memory["momentum_buffer"]
+            descent = velocity.mul_(self.momentum).add_(descent, alpha=1 - self.momentum)
+        self.center.add_(descent, alpha=-lr)
+
+
+class ClippedMomentum(CenterOptimizer):
+    """The step of :class:`~escalade.strategies.clipup.ClipUp`, whose ``max_speed`` is ``2 * lr``.
+
+    Args:
+        params: one tensor, the centre.
+        lr: the step size of a strategy that is given none.
+        momentum: in [0, 1).
+    """
+
+    def __init__(self, params: Iterable[Tensor], lr: float = 0.01, momentum: float = 0.9) -> None:
+        super().__init__(params, lr, ("velocity",))
+        self.momentum = momentum
+
+    def step(self, descent: Tensor, lr: float) -> None:
+        velocity = self.memory["velocity"]
+        move_with_clipped_velocity([self.center], [descent], [velocity], lr, self.momentum, 2 * lr)
+
+
+class TorchOptimizer(CenterOptimizer):
+    """A user's ``torch.optim`` optimiser of the centre.
+
+    Args:
+        params: one tensor, the centre.
+        inner: the user's optimiser of that tensor.
+        make: what made it; called once more when a state is loaded, to learn what it should hold.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        inner: torch.optim.Optimizer,
+        make: Callable[[Iterable[Tensor]], Any],
+    ) -> None:
+        super().__init__(params, float(inner.param_groups[0]["lr"]))
+        self.inner = inner
+        self._make = make
+
+    def step(self, descent: Tensor, lr: float) -> None:
+        self.center.grad = descent
+        self.inner.param_groups[0]["lr"] = lr
+        self.inner.step()
+        self.center.grad = None
+
+    def state_dict(self) -> dict[str, Tensor | int | float]:
+        return {_PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
+        saved = {name: _own(value) for name, value in saved_memory(state, self._names()).items()}
+        groups = self.inner.state_dict()["param_groups"]
+        self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
+
+    def _names(self) -> Iterable[str]:
+        """What such an optimiser remembers, which only a step shows."""
+        probe = torch.zeros(1, requires_grad=True)
+        inner = self._make([probe])
+        probe.grad = torch.zeros(1)
+        inner.step()
+        return _memory_of(inner)
+
+
+def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
+    """What ``optimizer`` remembers of its one parameter; the tensors are its own."""
+    memory = optimizer.state_dict()["state"].get(0, {})
+    return {name: value for name, value in memory.items() if value is not None}
+
+
+def _own(value: Tensor | int | float) -> Tensor | int | float:
+    # Optimisers hand out and take in their tensors without a copy, and write to them in the next step.
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+OptimizerFactory = Callable[[Iterable[Tensor]], torch.optim.Optimizer | CenterOptimizer]
+"""Parameters to optimiser, such as ``partial(torch.optim.AdamW, lr=0.01)``."""
+
+NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
+    "adam": Adam,
+    "sgd": SGD,
+    "clipup": ClippedMomentum,
+}
+"""The optimisers that can be given by name."""
+
+
+def optimizer_named(name: str, momentum: float = 0.9) -> OptimizerFactory:
+    """What makes the optimiser called ``name``.
+
+    Args:
+        name: one of :data:`NAMED`.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); ``adam`` has its own.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name not in NAMED:
+        raise InputError(f"optimizer {name!r} must be one of {', '.join(NAMED)}{nearest(name, NAMED)}")
+    return NAMED[name] if name == "adam" else partial(NAMED[name], momentum=momentum)
+
+
+def make_optimizer(optimizer: str | OptimizerFactory, center: Tensor) -> CenterOptimizer:
+    """The optimiser of ``center`` that a strategy's argument ``optimizer`` asks for.
+
+    Raises:
+        InputError: it is neither a known name nor a callable that makes an optimiser.
+    """
+    factory = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
+    made = factory([center]) if callable(factory) else None
+    if isinstance(made, CenterOptimizer):
+        return made
+    if isinstance(made, torch.optim.Optimizer):
+        return TorchOptimizer([center], made, factory)
+    raise InputError(
+        f"optimizer {optimizer!r} must be one of {', '.join(NAMED)} or make a torch.optim optimizer of the "
+        "parameters it is called with, such as partial(torch.optim.Adam, lr=0.01)"
+    )
 
 
 def not_negative(value: float, name: str) -> float:
@@ -21,21 +257,3 @@ def not_negative(value: float, name: str) -> float:
     if not value >= 0:
         raise InputError(f"{name} {value} must not be negative")
     return value
-
-
-def save_moments(optimizer: Optimizer) -> State:
-    """What ``optimizer`` remembers of its one parameter, under flat keys."""
-    saved = optimizer.state_dict()["state"].get(0, {})
-    return {_PREFIX + name: _own(value) for name, value in saved.items() if value is not None}
-
-
-def load_moments(optimizer: Optimizer, state: State) -> None:
-    """Give ``optimizer`` back what :func:`save_moments` took from it."""
-    moments = {name.removeprefix(_PREFIX): _own(v) for name, v in state.items() if name.startswith(_PREFIX)}
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": {0: moments} if moments else {}, "param_groups": groups})
-
-
-def _own(value: Tensor | float) -> Tensor | float:
-    # Optimisers hand out and take in their tensors without a copy, and write to them in the next step.
-    return value.clone() if isinstance(value, Tensor) else value

@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
+from escalade.perturbation import NoiseTable
 from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Fitness, State
-from escalade.strategies.clipup import ClipUp
-from escalade.strategies.optimizers import OptimizerFactory, load_moments, not_negative, save_moments
+from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.optimizers import (
+    ClippedMomentum,
+    OptimizerFactory,
+    make_optimizer,
+    not_negative,
+)
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import shaping_named
 
@@ -33,9 +37,24 @@ class PGPE(AdaptiveStrategy):
     The optimiser takes ``-gradient + weight_decay * centre``. The deviations take a plain step of
     ``sigma_lr``, in which none changes by more than the fraction ``max_change`` of itself.
 
-    Without ``optimizer`` it is ClipUp set by the paper's rule from the radius of the first
-    population, ``|sigma| = 15 * max_speed`` and ``lr = max_speed / 2``. Without ``lr``, the
-    optimiser keeps its own. ``lr`` and ``sigma_lr`` are numbers, schedules or their text.
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even: two for each direction.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
+            parameters. None is ClipUp set by the paper's rule from the radius of the first population,
+            ``|sigma| = 15 * max_speed`` and ``lr = max_speed / 2``.
+        lr: the optimiser's step size: a number, a schedule, or the text of one; its own when not given.
+        sigma_lr: the step size of the deviations, likewise.
+        max_change: the largest change of a deviation in a generation, as a fraction of itself.
+        weight_decay: pull towards zero, not negative.
+        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
     """
 
     def __init__(
@@ -44,15 +63,17 @@ class PGPE(AdaptiveStrategy):
         population: int = 64,
         sigma: float | str | ArrayLike | Tensor = 0.1,
         *,
-        optimizer: OptimizerFactory | None = None,
+        optimizer: str | OptimizerFactory | None = None,
         lr: float | str | Schedule | None = None,
         sigma_lr: float | str | Schedule = 0.1,
         max_change: float = 0.2,
         weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
-        **keywords: Any,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, **keywords)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         if not 0 < max_change < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
         self.shaping = shaping_named(shaping)
@@ -61,32 +82,25 @@ class PGPE(AdaptiveStrategy):
         self._lr = None if lr is None else parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr")
         radius = math.sqrt(float(self.deviations.double().square().sum()))
-        make = optimizer or partial(ClipUp, lr=radius / 30)
-        self.optimizer = make([self.center])
+        self.optimizer = make_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), self.center)
 
     @property
     def lr(self) -> float:
-        if self._lr is not None:
-            return self._lr(self.generation)
-        return float(self.optimizer.param_groups[0]["lr"])
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return  # nothing was learned: not even momentum or weight decay moves the centre
         utilities = self.shaping(fitness)
         directions = self.population_size // 2
         # Over all members of both ends, hence halved; in units of the noise s = d / sigma.
         first, second = self.moments((utilities - utilities.mean()) / (2 * directions))
         gradient = first * self.deviations
-        self.center.grad = -gradient + self.weight_decay * self.center
-        self.optimizer.param_groups[0]["lr"] = self.lr
-        self.optimizer.step()
+        self.optimizer.step(-gradient + self.weight_decay * self.center, self.lr)
         change = self._sigma_lr(self.generation) * second
         self.deviations = self.deviations * (1 + torch.clamp(change, -self.max_change, self.max_change))
 
     def state_dict(self) -> State:
-        return super().state_dict() | save_moments(self.optimizer)
+        return super().state_dict() | self.optimizer.state_dict()
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        load_moments(self.optimizer, state)
+        self.optimizer.load_state_dict(state)

@@ -5,16 +5,17 @@ Complexity" (PPSN X): CMA-ES whose covariance is a diagonal, and learnt that muc
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.strategies.adaptive import AdaptiveStrategy, share_ties
-from escalade.strategies.base import Fitness, State
+from escalade.perturbation import NoiseTable
+from escalade.strategies.adaptive import AdaptiveStrategy
+from escalade.strategies.base import Direction, Fitness, State, first_center
 from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
+from escalade.strategies.ranking import share_ties
 
 
 class SepCMAES(AdaptiveStrategy):
@@ -23,10 +24,16 @@ class SepCMAES(AdaptiveStrategy):
     Members are ``centre + step_size * sqrt(variances) * z``, with time and memory O(dimension). The
     learning rate of the covariance is ``(dimension + 2) / 3`` times that of full CMA-ES.
 
-    ``sigma`` is the first deviation; ``population`` None means ``4 + 3 * ln(dimension)``.
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
 
     Raises:
-        InputError: the population is below 4.
+        InputError: an argument is impossible; the message names it.
     """
 
     antithetic = False
@@ -36,17 +43,21 @@ class SepCMAES(AdaptiveStrategy):
         x0: ArrayLike | Tensor,
         population: int | None = None,
         sigma: float | str | ArrayLike | Tensor = 0.5,
-        **keywords: Any,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        n = torch.as_tensor(x0).numel()
+        n = first_center(x0).numel()
         population = default_population(n) if population is None else population
-        super().__init__(x0, population, sigma, **keywords)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         self._set_constants(n, check_population(population))
         deviations = self.deviations.double()
         self.step_size = float(deviations.log().mean().exp())
         self.variances: Tensor = (deviations / self.step_size).square()
         self.path_sigma = torch.zeros(n, dtype=torch.float64)
         self.path_c = torch.zeros(n, dtype=torch.float64)
+        self.updates = 0
 
     def _set_constants(self, n: int, population: int) -> None:
         mu = population // 2
@@ -63,29 +74,29 @@ class SepCMAES(AdaptiveStrategy):
         self.chi = expected_norm(n)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return
         n, m = self.dimension, self.mu_eff
         weights = share_ties(self.weights, fitness)
         whitened, squares = self.noise_sum(weights).double(), self.square_sum(weights).double()
         step = self.variances.sqrt() * whitened
-        self.center += (self.step_size * step).float()
+        self.center += (self.step_size * step).to(self.center.dtype)
 
         c = self.c_sigma
         self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * whitened
         length = float(self.path_sigma.norm())
-        moving = heaviside(length, c, self.generation, n)
+        self.updates += 1
+        moving = heaviside(length, c, self.updates, n)
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))
 
         c = self.c_c
         self.path_c = (1 - c) * self.path_c + moving * math.sqrt(c * (2 - c) * m) * step
         learnt = self.path_c.square() / m + (1 - 1 / m) * self.variances * squares
         self.variances = (1 - self.c_cov) * self.variances + self.c_cov * learnt
-        self.deviations = (self.step_size * self.variances.sqrt()).float()
+        self.deviations = (self.step_size * self.variances.sqrt()).to(self.center.dtype)
 
     def state_dict(self) -> State:
         return super().state_dict() | {
             "step_size": self.step_size,
+            "updates": self.updates,
             "variances": self.variances.clone(),
             "path_sigma": self.path_sigma.clone(),
             "path_c": self.path_c.clone(),
@@ -94,5 +105,6 @@ class SepCMAES(AdaptiveStrategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.step_size = float(state["step_size"])
+        self.updates = int(state.get("updates", self.generation))  # 0.1.0 did not save it
         for name in ("variances", "path_sigma", "path_c"):
             setattr(self, name, torch.as_tensor(state[name]).clone())

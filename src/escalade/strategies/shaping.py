@@ -14,16 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
-
-Array = NDArray[np.float64]
-
-
-def ranks(fitness: Array) -> Array:
-    """Ranks from 0 (worst) to n - 1 (best); ties share the mean of the ranks they span."""
-    ordered = np.sort(fitness)
-    below = np.searchsorted(ordered, fitness, side="left")
-    upto = np.searchsorted(ordered, fitness, side="right")
-    return (below + upto - 1) / 2.0
+from escalade.strategies.ranking import Array, ranks
 
 
 def _all_equal(fitness: Array) -> bool:

@@ -6,14 +6,14 @@ section 3.1, on the diagonal).
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.strategies.adaptive import AdaptiveStrategy, elite_count, elite_weights
-from escalade.strategies.base import Fitness
+from escalade.perturbation import NoiseTable
+from escalade.strategies.adaptive import AdaptiveStrategy
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.ranking import elite_count, elite_weights
 from escalade.strategies.schedules import Schedule, parse
 
 
@@ -27,6 +27,21 @@ class SimpleGaussian(AdaptiveStrategy):
 
     Deviations are taken about the old centre, so that they measure the elite's steps: they grow
     along a slope, where those of :class:`~escalade.strategies.cem.CEM` shrink.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        elite: the fraction of members that are the elite; at least two members.
+        lr: how far the centre goes to the elite's mean; 1 is all the way. A number, a schedule, or the
+            text of one.
+        sigma_lr: the same for the deviations.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
     """
 
     antithetic = False
@@ -40,9 +55,11 @@ class SimpleGaussian(AdaptiveStrategy):
         elite: float = 0.5,
         lr: float | str | Schedule = 1.0,
         sigma_lr: float | str | Schedule = 0.1,
-        **keywords: Any,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, **keywords)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         self.elites = elite_count(elite, population)
         self._lr = parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr")
@@ -52,8 +69,6 @@ class SimpleGaussian(AdaptiveStrategy):
         return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return
         weights = elite_weights(fitness, self.elites)
         step, spread = self.noise_sum(weights), torch.sqrt(self.square_sum(weights))
         self.center += self.lr * self.deviations * step

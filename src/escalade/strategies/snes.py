@@ -6,14 +6,14 @@ evolution strategies", JMLR 15, algorithm 6.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from escalade.perturbation import NoiseTable
 from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Fitness
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import shaping_named
 
@@ -26,9 +26,25 @@ class SNES(AdaptiveStrategy):
         ``centre += lr * sigma * sum_i u_i * s_i``
         ``sigma *= exp(sigma_lr / 2 * sum_i u_i * (s_i**2 - 1))``
 
-    ``sigma_lr`` None means the paper's ``(3 + ln d) / (5 * sqrt(d))`` in d dimensions. Utilities
-    are divided by the sum of their sizes unless they are NES's own, which need no scaling.
-    ``mirrored`` samples in pairs ``±s``, which halves the table reads and needs an even population.
+    Utilities are divided by the sum of their absolute values unless they are NES's own, which need
+    no scaling.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        lr: the step size of the centre: a number, a schedule, or the text of one.
+        sigma_lr: that of the deviations; None means the paper's ``(3 + ln d) / (5 * sqrt(d))`` in d
+            dimensions.
+        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        mirrored: sample in pairs ``+s`` and ``-s``, which halves the table reads and needs an even
+            population.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        table: noise shared with other processes; made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
     """
 
     antithetic = False
@@ -43,10 +59,12 @@ class SNES(AdaptiveStrategy):
         sigma_lr: float | str | Schedule | None = None,
         shaping: str = "nes",
         mirrored: bool = False,
-        **keywords: Any,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        table: NoiseTable | None = None,
     ) -> None:
         self.antithetic = mirrored
-        super().__init__(x0, population, sigma, **keywords)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
         self._lr = parse(lr, "lr")
@@ -59,8 +77,6 @@ class SNES(AdaptiveStrategy):
         return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        if (fitness == fitness[0]).all():
-            return
         utilities = self.shaping(fitness)
         if not self._scaled:
             size = abs(utilities).sum()

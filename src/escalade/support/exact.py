@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from threadpoolctl import threadpool_limits
 
+from escalade.support.shared import Shared
+
+_blas = Shared(lambda: threadpool_limits(1, user_api="blas"))
+_lock = threading.Lock()
+_inside = 0
+_threads = 1  # that torch used before the first thread came in
+
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch and numpy compute on one thread: how many share a sum can change its last bit."""
-    threads = torch.get_num_threads()
+    """Let torch and numpy compute on one thread: how many share a sum can change its last bit.
+
+    torch keeps its number for each thread and a default for new ones; several threads may be here at
+    once, and each leaves with the number that the first found.
+    """
+    global _inside, _threads  # noqa: PLW0603 - torch's numbers are global as well
+    with _lock:
+        if _inside == 0:
+            _threads = torch.get_num_threads()
+        _inside += 1
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with _blas():
             yield
     finally:
-        torch.set_num_threads(threads)
+        with _lock:
+            _inside -= 1
+            torch.set_num_threads(_threads)
+            if _inside:
+                _keep_default_at_one()
+
+
+def _keep_default_at_one() -> None:
+    """Set the default of threads to come, without touching the number of this one."""
+    thread = threading.Thread(target=torch.set_num_threads, args=(1,))
+    thread.start()
+    thread.join()

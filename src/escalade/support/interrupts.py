@@ -1,33 +1,42 @@
-"""Ctrl-C: the first asks for an orderly end, the second ends at once."""
+"""Signals that end a run: the first asks for an orderly end, the second ends at once."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, the end of a service or of a batch job, and a terminal that closes."""
+
+_SAME_SECONDS = 0.5  # ``timeout`` sends its signal to the process and to its group: that is one request
+
 
 class Interrupts:
-    """While entered, SIGINT and SIGTERM set ``requested`` instead of raising anywhere.
+    """While entered, :data:`SIGNALS` set ``requested`` instead of raising anywhere.
 
     Inside :meth:`allowed` they raise KeyboardInterrupt at once: that is where nothing is half
-    done. A second signal calls ``leave``, where the command line has set it to end the process, and
-    raises wherever it arrives otherwise.
+    done. A second signal, half a second after the first or later, calls ``leave``, where the command
+    line has set it to end the process, and raises wherever it arrives otherwise.
     """
 
     leave: ClassVar[Callable[[], None] | None] = None
 
     def __init__(self) -> None:
         self.requested = False
+        self._first = 0.0
         self._allowed = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in SIGNALS:
+                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                    continue  # nohup: the run is to go on without its terminal
                 self._before[number] = signal.signal(number, self._handle)
         return self
 
@@ -50,9 +59,15 @@ class Interrupts:
             self._allowed = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        again, self.requested = self.requested, True
-        if again and Interrupts.leave is not None:
-            Interrupts.leave()
-        if again or self._allowed:
+        now = time.monotonic()
+        if not self.requested:
+            self.requested, self._first = True, now
+        elif now - self._first < _SAME_SECONDS:
+            return
+        else:
+            if Interrupts.leave is not None:
+                Interrupts.leave()
+            raise KeyboardInterrupt
+        if self._allowed:
             self._allowed = False
             raise KeyboardInterrupt

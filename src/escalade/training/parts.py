@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
-from escalade.config.names import flag
 from escalade.config.options import OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
@@ -23,10 +18,9 @@ from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.episodes import episode_steps
 from escalade.rollout.rollouts import RolloutSetup
-from escalade.strategies import ClipUp, Strategy
-from escalade.strategies.classes import CLASSES
-from escalade.strategies.names import STRATEGIES
-from escalade.strategies.optimizers import OptimizerFactory
+from escalade.strategies import Strategy
+from escalade.strategies.optimizers import optimizer_named
+from escalade.strategies.registry import STRATEGIES
 
 
 @dataclass
@@ -41,12 +35,13 @@ class Parts:
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(
-            self.environment, self.policy.shape, self.policy.actions, self.table, config.action_noise
+            self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
         )
         return start_engine(
             config.engine,
             setup,
             config.worker_count,
+            step_timeout=config.step_timeout,
             elastic=config.workers is None,
             address=config.address,
             worker_resources=config.worker_resources,
@@ -68,7 +63,7 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     actions = ActionMap(environment.action_space, config.action_map, config.head)
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
-            raise InputError(f"{flag(name)} does nothing without continuous actions: leave it out")
+            raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
@@ -97,38 +92,9 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
 
     Options that are None are left to the strategy's own defaults.
     """
-    options: dict[str, Any] = {"population": config.population, "sigma": config.sigma}
-    takes = STRATEGIES[config.strategy].options
-    given = {
-        "lr": config.lr,
-        "optimizer": None if config.optimizer is None else _optimizer(config),
-        "weight_decay": config.weight_decay,
-        "shaping": config.shaping,
-    }
-    options |= {name: value for name, value in given.items() if name in takes and value is not None}
-    if config.strategy == "ars":
-        options["top"] = config.top_directions
-    return CLASSES[config.strategy](start, seed=config.seed, table=table, **options)
-
-
-def _optimizer(config: Config) -> OptimizerFactory:
-    """The named optimiser; a schedule, where there is one, sets its learning rate before every step."""
-    match config.optimizer:
-        case "sgd":
-            return partial(_sgd, momentum=config.momentum)
-        case "clipup":
-            return partial(ClipUp, momentum=config.momentum)
-    return partial(torch.optim.Adam, lr=0.01, fused=True)
-
-
-def _sgd(parameters: Iterable[Tensor], momentum: float) -> torch.optim.Optimizer:
-    """SGD whose velocity is a mean of gradients, ``v = m v + (1 - m) g``, as in the paper's code.
-
-    torch does so from the second step on: without a velocity at hand, it takes the first gradient whole.
-    """
-    parameters = list(parameters)
-    optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=momentum, dampening=momentum)
-    if momentum > 0:
-        for parameter in parameters:
-            optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
-    return optimizer
+    entry = STRATEGIES[config.strategy]
+    options = {name: getattr(config, name) for name in ("population", "sigma", *sorted(entry.options))}
+    if options.get("optimizer") is not None:
+        options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
+    given = {name: value for name, value in options.items() if value is not None}
+    return entry.load()(start, seed=config.seed, table=table, **given)

@@ -12,12 +12,15 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import Factory, Work
 from escalade.engines.ray.versions import versions
+from escalade.engines.results import Results
 from escalade.errors import EscaladeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Worker:
@@ -50,7 +53,7 @@ class Worker:
             results = await feed.add(number, items)
         except Problem as problem:
             return problem.args
-        return "done", _packed(results), feed.busy_seconds
+        return "done", results, feed.busy_seconds
 
     def _serve(self, factory: bytes, processes: int) -> None:
         try:
@@ -96,21 +99,10 @@ def _build(factory: bytes, processes: int) -> tuple[Work, dict[str, Any]]:
     return work, work.info()
 
 
-def _packed(results: list[Any] | None) -> Any:
-    """One array instead of many, where they are alike."""
-    import numpy as np
-
-    if results and all(isinstance(result, np.ndarray) for result in results):
-        with suppress(ValueError):  # not alike
-            return np.stack(results)
-    return results
-
-
 class _Chunk:
     def __init__(self, items: Sequence[int], done: asyncio.Future[Any]) -> None:
-        self.left = set(items)
         self.items = items
-        self.results: dict[int, Any] = {}
+        self.results = Results(max(items) + 1, items)
         self.done = done
 
 
@@ -186,15 +178,33 @@ class _ChunkFeed:
 
     def put(self, item: int, result: Any) -> None:
         with self._news:
-            chunk = self._chunks.get(item)
-            if self._fresh or chunk is None:
+            chunk = None if self._fresh else self._chunks.pop(item, None)
+            if chunk is not None:
+                chunk.results.put(item, result)
+                self._finish(chunk)
+
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+        with self._news:
+            if self._fresh:
                 return
-            del self._chunks[item]
-            chunk.left.discard(item)
-            chunk.results[item] = result
-            if not chunk.left:
-                results = [chunk.results[item] for item in chunk.items]
-                self._loop.call_soon_threadsafe(_settle, chunk.done, results)
+            places: dict[_Chunk, list[int]] = {}
+            for place, item in enumerate(map(int, items)):
+                chunk = self._chunks.pop(item, None)
+                if chunk is not None:
+                    places.setdefault(chunk, []).append(place)
+            for chunk, mine in places.items():
+                whole = len(mine) == len(items)
+                chunk.results.put_many(
+                    items if whole else [int(items[place]) for place in mine], rows if whole else rows[mine]
+                )
+                self._finish(chunk)
+
+    def alive(self) -> None:
+        """Nobody listens: who is late has its items run elsewhere too."""
+
+    def _finish(self, chunk: _Chunk) -> None:
+        if not chunk.results.missing:
+            self._loop.call_soon_threadsafe(_settle, chunk.done, chunk.results.in_order())
 
 
 class Problem(Exception):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import EngineOptions
 from escalade.engines.ray.fleet import Fleet
@@ -17,6 +17,9 @@ from escalade.engines.ray.versions import difference
 from escalade.engines.ray.work import Chunk, Items
 from escalade.engines.shares import most_in_hand
 from escalade.errors import EngineFailure, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LISTEN_SECONDS = 0.2
 _PIECES = 4  # chunks in a worker's hands, so that it never waits for the next
@@ -49,8 +52,7 @@ class RayEngine:
     """
 
     def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
-        self.note: Callable[[str], None] = _to_stderr
-        """Called with what the user should know of the cluster."""
+        self.on_note: Callable[[str], None] = _to_stderr
         self.report = Report()
         """Who did what in the last job."""
         self._cluster = cluster
@@ -74,7 +76,7 @@ class RayEngine:
         """Address of the page that shows the cluster, if it has one."""
         return self._cluster.dashboard
 
-    def run(self, job: Any, items: int) -> list[Any]:
+    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
         self._number += 1
         self._job = self._cluster.put(job)
         expected = max(1, len(self._workers) or self._fleet.asked)
@@ -90,14 +92,14 @@ class RayEngine:
         while self._items.left:
             self._hear()
         self.report.seconds = time.monotonic() - self.report.began
-        return self._items.results
+        return self._items.results.in_order()
 
     def close(self) -> None:
         self._workers.clear()
         self._cluster.close()
 
     def _say(self, text: str) -> None:
-        self.note(text)
+        self.on_note(text)
 
     def _part(self, worker: _Worker) -> NodeReport:
         """The report's line of a worker's node."""
@@ -175,12 +177,12 @@ class RayEngine:
         part = self._part(worker)
         part.busy_seconds += event.busy_seconds - worker.busy_before
         worker.busy_before = event.busy_seconds
-        part.items += len(chunk.items)
         self._chunk_seconds[0] += 1
         self._chunk_seconds[1] += time.monotonic() - chunk.began
-        for result in self._items.finish(event.chunk, event.results):
-            if self._steps is not None:
-                part.env_steps += self._steps(result)
+        new = self._items.finish(event.chunk, event.results)
+        part.items += len(new)
+        if self._steps is not None and len(new):
+            part.env_steps += self._steps(new)
         self._hand_out(event.worker)
 
     def _lose(self, handle: Handle, reason: str) -> None:
@@ -200,7 +202,7 @@ class RayEngine:
         if self._deaths >= _MOST_DEATHS:
             raise EngineFailure(
                 f"workers died {self._deaths} times in a row without finishing anything "
-                f"(the last: {reason}): run with --workers 0 to see why"
+                f"(the last: {reason}): run with `workers=0` to see why"
             )
         for other in self._workers:
             self._hand_out(other)

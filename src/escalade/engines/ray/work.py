@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from escalade.engines.ray.messages import Handle
+from escalade.engines.results import Results
 
 
 @dataclass
@@ -33,8 +37,7 @@ class Items:
 
     count: int
     workers: int
-    results: list[Any] = field(init=False)
-    left: int = field(init=False)
+    results: Results = field(init=False)
     chunks: dict[int, Chunk] = field(default_factory=dict)
     """In workers' hands, by number, oldest first."""
 
@@ -42,9 +45,13 @@ class Items:
         strides = range(min(self.workers, self.count))
         self._waiting = deque(i for first in strides for i in range(first, self.count, self.workers))
         self._again: deque[Sequence[int]] = deque()
-        self._done = bytearray(self.count)
-        self.results = [None] * self.count
-        self.left = self.count
+        self._done = np.zeros(self.count, np.bool_)
+        self.results = Results(self.count)
+
+    @property
+    def left(self) -> int:
+        """How many are not done."""
+        return self.results.missing
 
     @property
     def waiting(self) -> bool:
@@ -70,16 +77,19 @@ class Items:
             self._again.append(left)
         return bool(left)
 
-    def finish(self, number: int, results: Sequence[Any]) -> list[Any]:
+    def finish(self, number: int, results: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
         """Take a chunk's results in; those that are new."""
-        new = []
-        for item, result in zip(self.chunks.pop(number).items, results, strict=True):
-            if not self._done[item]:
-                self._done[item] = 1
-                self.left -= 1
-                self.results[item] = result
-                new.append(result)
-        return new
+        items = np.array(self.chunks.pop(number).items, np.int64)
+        new = ~self._done[items]
+        self._done[items] = True
+        if isinstance(results, np.ndarray):
+            fresh = results if new.all() else results[new]
+            self.results.put_many(items[new], fresh)
+            return fresh
+        kept = [result for result, is_new in zip(results, new, strict=True) if is_new]
+        for item, result in zip(items[new].tolist(), kept, strict=True):
+            self.results.put(item, result)
+        return kept
 
     def late(self, seconds: float) -> Chunk | None:
         """The chunk that was handed out longest ago, when that is over ``seconds`` and nobody else has it."""

@@ -1,18 +1,22 @@
 """The generation loop: what it records, what it says, what it saves and when it stops."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import escalade
+from escalade.api.train import _loop
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
 from escalade.recorders import read_progress
 from escalade.storage.tensors import read
+from escalade.training.in_folder import run_in_folder
+from escalade.training.objective import Evaluation
 from escalade.training.parts import make_parts
-from escalade.training.trainer import Trainer
+from escalade.training.results import params_sha256
 
 TINY = {"env": "tests.environments:Walk-v0", "population": 8, "hidden": (4,), "workers": 0, "seed": 2}
 TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
@@ -32,25 +36,41 @@ class Told:
         pass
 
 
+class Run:
+    """A run of the loop over a policy, by hand: as api/train.py puts it together."""
+
+    def __init__(self, config, folder):
+        self.told, self.folder, self.config = Told(), folder, config
+        parts = make_parts(config)
+        self.engine = parts.start_engine(config)
+        self.loop = _loop(config, parts, folder, self.engine, [self.told], [])
+        self.objective = self.loop.objective
+
+    def __call__(self):
+        return run_in_folder(self.loop, self.folder, {}, {})
+
+    @property
+    def digest(self):
+        return params_sha256(self.loop.center, self.objective.learnt())
+
+
 @pytest.fixture
 def make(tmp_path):
     made = []
 
-    def trainer(**options):
+    def run(**options):
         config = Config(**(TINY | options), run_dir=str(tmp_path / f"run{len(made)}"))
-        parts, told = make_parts(config), Told()
-        engine = parts.start_engine(config)
-        made.append(engine)
-        return Trainer(config, parts, engine, new_folder(config), [told]), told
+        made.append(Run(config, new_folder(config)))
+        return made[-1], made[-1].told
 
-    yield trainer
-    for engine in made:
-        engine.close()
+    yield run
+    for one in made:
+        one.engine.close()
 
 
 def test_rows_count_generations_episodes_and_steps(make):
     trainer, told = make(generations=5, episodes_per_member=2)
-    summary = trainer.run()
+    summary = trainer()
     assert [row.generation for row in told.rows] == [1, 2, 3, 4, 5]
     assert [row.episodes for row in told.rows] == [16, 32, 48, 64, 80]
     steps = np.diff([0, *(row.env_steps for row in told.rows)])
@@ -67,37 +87,37 @@ def test_rows_count_generations_episodes_and_steps(make):
 
 def test_schedules_move_with_the_generations(make):
     trainer, told = make(generations=3, sigma="exponential:0.1:0.5", lr="linear:0.4:0:4")
-    trainer.run()
+    trainer()
     np.testing.assert_allclose([row.sigma for row in told.rows], [0.1, 0.05, 0.025])
     np.testing.assert_allclose([row.lr for row in told.rows], [0.4, 0.3, 0.2])
 
 
 def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
     trainer, told = make(generations=3)
-    trainer.run()
-    assert trainer.normalizer.count == told.rows[-1].env_steps
+    trainer()
+    assert trainer.objective.normalizer.count == told.rows[-1].env_steps
     plain, _ = make(generations=3, normalize_observations=False)
-    plain.run()
-    assert plain.normalizer.count == 0
-    assert plain.normalization is None
+    plain()
+    assert plain.objective.normalizer.count == 0
+    assert plain.objective.normalization is None
 
 
 def test_evaluations_do_not_move_the_centre(make):
     often, _ = make(generations=4, eval_every=1, eval_episodes=9)
     seldom, _ = make(generations=4, eval_every=100, eval_episodes=1)
-    assert often.run()["params_sha256"] == seldom.run()["params_sha256"]
+    assert often()["params_sha256"] == seldom()["params_sha256"]
 
 
 def test_state_and_load_are_inverse(make):
     trainer, _ = make(generations=3)
-    trainer.run()
-    tensors, state = trainer.state()
+    trainer()
+    tensors, state = trainer.loop.state()
     other, _ = make(generations=3)
-    assert other.params_sha256() != trainer.params_sha256()
-    other.load(tensors, state)
-    assert other.params_sha256() == trainer.params_sha256()
-    assert other.progress == trainer.progress
-    again, state_again = other.state()
+    assert other.digest != trainer.digest
+    other.loop.load_state(tensors, state)
+    assert other.digest == trainer.digest
+    assert other.loop.progress == trainer.loop.progress
+    again, state_again = other.loop.state()
     assert again.keys() == tensors.keys()
     for name, value in tensors.items():
         np.testing.assert_array_equal(again[name], value)
@@ -106,79 +126,117 @@ def test_state_and_load_are_inverse(make):
 
 def test_a_checkpoint_of_other_observations_is_refused(make):
     trainer, _ = make(generations=1)
-    trainer.run()
-    tensors, state = trainer.state()
+    trainer()
+    tensors, state = trainer.loop.state()
     tensors["normalizer.mean"] = np.zeros(7)
     with pytest.raises(escalade.InputError, match="another size"):
-        make(generations=1)[0].load(tensors, state)
+        make(generations=1)[0].loop.load_state(tensors, state)
 
 
 def test_files_hold_the_final_centre(make):
     trainer, _ = make(generations=3)
-    summary = trainer.run()
+    summary = trainer()
     tensors, state = read(trainer.folder.checkpoints.path(3))
-    np.testing.assert_array_equal(tensors["strategy.center"], trainer.center)
-    np.testing.assert_array_equal(to_vector(escalade.load(trainer.folder.policy).network), trainer.center)
+    np.testing.assert_array_equal(tensors["strategy.center"], trainer.loop.center)
+    np.testing.assert_array_equal(
+        to_vector(escalade.load(trainer.folder.policy).network), trainer.loop.center
+    )
     assert state["config"]["population"] == 8
-    assert summary["params_sha256"] == trainer.params_sha256()
+    assert summary["params_sha256"] == trainer.digest
 
 
 def test_all_equal_fitness_is_explained_and_moves_nothing(make):
     # One step of a constant reward: nobody is better than anybody.
     options = {"env": "CartPole-v1", "max_episode_steps": 1, "generations": 3, "eval_every": 1}
     trainer, told = make(**options)
-    before = trainer.center
-    trainer.run()
-    np.testing.assert_array_equal(trainer.center, before)
+    before = trainer.loop.center
+    trainer()
+    np.testing.assert_array_equal(trainer.loop.center, before)
     assert all(row.update_ratio == 0 for row in told.rows)
     notes = [note for note in told.notes if "same fitness" in note]
     assert len(notes) == 1
-    assert "--sigma" in notes[0]
+    assert "larger sigma" in notes[0]
 
 
 def test_an_uninformative_gradient_is_explained_but_not_over_and_over(make):
     trainer, told = make(generations=1)
     for _ in range(100):
-        trainer._explain_rank(np.arange(8.0), 8.0)
+        trainer.loop.notes.explain_rank(1, np.arange(8.0), 8.0)
     assert len(told.notes) == 3
     assert "rank 1 of 9" in told.notes[0]
     assert "(100 times so far)" in told.notes[-1]
     for evaluation in (6.5, 7.0):  # beaten or equalled by a member
-        trainer._explain_rank(np.arange(8.0), evaluation)
+        trainer.loop.notes.explain_rank(1, np.arange(8.0), evaluation)
     assert len(told.notes) == 3
-    trainer._explain_rank(np.full(8, 3.0), 3.0)
+    trainer.loop.notes.explain_rank(1, np.full(8, 3.0), 3.0)
     assert "all members have the same fitness" in told.notes[-1]
 
 
 def test_nonfinite_returns_are_reported_with_member_and_seed(make):
     trainer, told = make(env="tests.environments:Diverges-v0", population=20, generations=4)
-    trainer.run()
+    trainer()
     note = next(note for note in told.notes if "returned nan" in note)
     assert "member" in note
     assert int(note.split("episode seed ")[1].split(")")[0]) % 5 == 0
-    assert np.isfinite(trainer.center).all()
-    assert np.isfinite(trainer.normalizer.squares).all()
+    assert np.isfinite(trainer.loop.center).all()
+    assert np.isfinite(trainer.objective.normalizer.squares).all()
     assert all(math.isfinite(row.return_mean) for row in told.rows)
+
+
+def judged(run, monkeypatch, evaluations, confirmations):
+    """Let the run's evaluations and confirmations give these means, whatever the policy does."""
+    objective, measure = run.objective, run.objective.measure
+    evaluations, confirmations = iter(evaluations), iter(confirmations)
+
+    def measured(strategy, *, evaluate):
+        return replace(
+            measure(strategy, evaluate=evaluate), evaluation=Evaluation(np.full(5, next(evaluations)))
+        )
+
+    monkeypatch.setattr(objective, "measure", measured)
+    monkeypatch.setattr(objective, "confirm", lambda *_: Evaluation(np.full(100, next(confirmations))))
 
 
 def test_luck_is_not_taken_for_success(make, monkeypatch):
     trainer, told = make(env="CartPole-v1", target_return=9.0, generations=2, eval_every=1)
-    answers = iter([100.0, 1.0, 100.0, 1.0, 2.0])
-    remember = Trainer._remember
-
-    def lucky(self, evaluated):
-        remember(self, evaluated)
-        return next(answers)
-
-    monkeypatch.setattr(Trainer, "_remember", lucky)
-    summary = trainer.run()
+    judged(trainer, monkeypatch, [100.0, 100.0], [1.0, 1.0])
+    summary = trainer()
     assert not summary["solved"]
     assert [note for note in told.notes if "was luck: 100 fresh episodes give 1.0" in note]
 
 
+def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(make, monkeypatch):
+    trainer, told = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
+    judged(trainer, monkeypatch, [1.0, 100.0], [50.0])
+    before = []
+    trainer.loop.callbacks = [lambda view: before.append(view.center)]
+    summary = trainer()
+    assert (summary["solved"], summary["generations"], len(told.rows)) == (True, 1, 2)
+    np.testing.assert_array_equal(before[0], before[1])
+    assert told.rows[-1].update_ratio == 0
+    progress = trainer.loop.progress
+    assert progress.total.episodes == progress.updates.episodes + progress.solving.episodes == 16
+    assert summary["eval_return_mean"] == 50.0
+
+
+def test_a_target_must_be_met_as_often_as_patience_says(make, monkeypatch):
+    trainer, _ = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
+    trainer.loop.limits = replace(trainer.loop.limits, target_patience=2)
+    judged(trainer, monkeypatch, [100.0, 1.0, 100.0, 100.0], [50.0])
+    assert trainer()["generations"] == 3
+
+
+def test_evaluations_are_counted_beside_training(make, monkeypatch):
+    trainer, told = make(generations=4)
+    summary = trainer()
+    assert summary["eval_steps"] > told.rows[-1].eval_steps > 0  # the last one comes after the last row
+    assert summary["env_steps"] == told.rows[-1].env_steps
+    assert trainer.loop.progress.total.eval_episodes == 3 * 3
+
+
 def test_the_best_evaluation_is_kept(make):
     trainer, told = make(generations=6, eval_every=1)
-    summary = trainer.run()
+    summary = trainer()
     means = [row.eval_return_mean for row in told.rows]
     assert summary["best_eval_return"] == max(means)
     assert summary["best_generation"] == means.index(max(means))
@@ -192,10 +250,10 @@ def test_an_interrupt_between_generations_saves_the_whole_ones(make):
     def interrupt(row):
         told_generation(row)
         if row.generation == 4:
-            trainer.interrupts.requested = True
+            trainer.loop.interrupts.requested = True
 
     told.generation = interrupt
-    summary = trainer.run()
+    summary = trainer()
     assert (summary["stop_reason"], summary["generations"]) == ("interrupted", 4)
     assert trainer.folder.checkpoints.generations()[-1] == 4
 
@@ -216,7 +274,7 @@ def test_the_seed_of_a_nonfinite_return_is_that_of_the_episode(make, grown):
     trainer, told = make(
         env="tests.environments:Diverges-v0", population=10, episodes_per_member=3, generations=12, **grown
     )
-    trainer.run()
+    trainer()
     named = [int(note.split("episode seed ")[1].split(")")[0]) for note in told.notes if "nan" in note]
     assert named
     assert all(seed % 5 == 0 for seed in named)
@@ -225,12 +283,11 @@ def test_the_seed_of_a_nonfinite_return_is_that_of_the_episode(make, grown):
 def test_returns_that_are_nan_for_all_end_the_run(make):
     trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1})
     with pytest.raises(escalade.EnvironmentFailure, match=r"nan .* in all 8 episodes of generation 1"):
-        trainer.run()
+        trainer()
 
 
 def test_an_evaluation_of_nan_is_never_the_best(make, monkeypatch):
     trainer, _ = make(generations=3, eval_every=1)
-    answers = iter([math.nan, 1.0, math.nan, 5.0])
-    monkeypatch.setattr(Trainer, "_remember", lambda self, evaluated: next(answers))
-    summary = trainer.run()
+    judged(trainer, monkeypatch, [math.nan, 1.0, math.nan], [])
+    summary = trainer()
     assert (summary["best_eval_return"], summary["best_generation"]) == (1.0, 1)

@@ -10,7 +10,7 @@ from typing import Any
 from escalade.errors import InputError, nearest
 from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
-from escalade.strategies.classes import CLASSES
+from escalade.strategies.registry import entry_named
 
 StrategyFactory = Callable[..., Strategy]
 """A strategy class, or what is called like one: ``factory(x0, population=..., sigma=..., seed=..., ...)``."""
@@ -18,7 +18,7 @@ StrategyFactory = Callable[..., Strategy]
 _ALWAYS = ("population", "sigma", "seed", "direction")
 
 
-def make_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
+def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
     """The strategy with its centre at ``start``; options that are None are left to its own defaults.
 
     What a ``functools.partial`` fixes stays as it is.
@@ -26,10 +26,7 @@ def make_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
     """
-    if not callable(strategy) and strategy not in CLASSES:
-        known = ", ".join(CLASSES)
-        raise InputError(f"strategy {strategy!r} must be one of {known}{nearest(str(strategy), CLASSES)}")
-    factory: StrategyFactory = strategy if callable(strategy) else CLASSES[strategy]
+    factory: StrategyFactory = strategy if callable(strategy) else entry_named(strategy).load()
     name = getattr(strategy, "__name__", str(strategy))
     fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}

@@ -1,0 +1,138 @@
+"""Look at a trained policy: fresh episodes, and a film."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from escalade.api.train import Run, folder_of
+from escalade.api.warm import warm_up_for
+from escalade.errors import InputError
+from escalade.media.video import record_episode
+from escalade.perturbation import Stream
+from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
+from escalade.policies.policy import load
+from escalade.rollout.episodes import Episodes, Job
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import read
+from escalade.training.parts import find_environment, make_parts, make_policy
+from escalade.training.saved import SavedPolicy
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Returns of fresh episodes, and what they say of the policy."""
+
+    returns: np.ndarray[Any, np.dtype[np.float64]]
+    lengths: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns."""
+        return float(self.returns.std())
+
+
+def evaluate(
+    run: str | PathLike[str] | Run,
+    *,
+    episodes: int = 100,
+    seed: int | None = None,
+    checkpoint: str | int = "latest",
+    backend: str | None = None,
+    workers: int | None = None,
+    network: nn.Module | None = None,
+) -> Evaluation:
+    """Run fresh episodes of a run's unperturbed policy, without action noise.
+
+    Args:
+        run: the run's folder, or what :func:`escalade.train` returned.
+        episodes: how many.
+        seed: chooses the episodes; the run's own seed by default, in a stream that training never uses.
+        checkpoint: ``latest``, ``best`` or a generation.
+        backend: may differ from training's.
+        workers: worker processes; the run's own number when None.
+        network: a module like the one that was trained, where that was the user's own.
+
+    Raises:
+        InputError: there is no such run or checkpoint, or an argument is wrong.
+        EnvironmentFailure: the environment raised.
+    """
+    if episodes < 1:
+        raise InputError(f"`episodes` {episodes} must be at least 1")
+    saved = _load(folder_of(run), str(checkpoint), network)
+    changes = {"workers": workers} if workers is not None else {}
+    config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
+    warm_up_for(config)
+    parts = make_parts(config, network)
+    load_frozen_state(parts.policy.network, saved.fixed)
+    engine = parts.start_engine(config)
+    try:
+        job = Job(
+            seed=config.seed if seed is None else seed,
+            generation=0,
+            center=saved.center,
+            evaluations=episodes,
+            evaluation_stream=Stream.FRESH_EVALUATION,
+            normalization=saved.normalization,
+        )
+        results = Episodes.of(engine.run(job, job.items))
+    finally:
+        engine.close()
+    return Evaluation(results.returns, results.lengths)
+
+
+def render(
+    run: str | PathLike[str] | Run,
+    output: str | PathLike[str],
+    *,
+    checkpoint: str | int = "best",
+    seed: int = 0,
+    max_steps: int | None = None,
+    network: nn.Module | None = None,
+) -> tuple[float, int]:
+    """Film an episode of a run's policy; its return and length. See :func:`record_episode`.
+
+    ``checkpoint`` ``best`` is the policy of the best evaluation, that after the last generation included.
+
+    Raises:
+        InputError: there is no such run or checkpoint, or the film cannot be made.
+        EnvironmentFailure: the environment raised.
+    """
+    folder = folder_of(run)
+    if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
+        checkpoint = "latest"
+    saved = _load(folder, str(checkpoint), network)
+    environment = find_environment(saved.config.replace(backend="gymnasium"))
+    policy = make_policy(saved.config, environment, network)
+    load_frozen_state(policy.network, saved.fixed)
+    policy.set(saved.center, saved.normalization)
+    return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
+
+
+def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
+    """A checkpoint: ``latest``, ``best`` or a generation."""
+    checkpoints = folder.checkpoints
+    if checkpoint == "best":
+        config = SavedPolicy.of(*checkpoints.load_latest(lambda content: content).checkpoint, network).config
+        if network is None and ":" in config.policy:  # a factory's network is not in the file
+            network = make_policy(config, find_environment(config)).network
+        policy = load(folder.best, network)
+        return SavedPolicy(
+            config, to_vector(policy.network), policy.normalization, frozen_state(policy.network)
+        )
+    if checkpoint == "latest":
+        return SavedPolicy.of(*checkpoints.load_latest(lambda content: content).checkpoint, network)
+    if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
+        return SavedPolicy.of(*read(checkpoints.path(int(checkpoint))), network)
+    there = ", ".join(map(str, checkpoints.generations()))
+    raise InputError(f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}")

@@ -1,0 +1,232 @@
+"""Train a policy in an environment, and go on with a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from torch import nn
+
+from escalade.api.warm import warm_up_for
+from escalade.config import presets
+from escalade.config.conversion import from_values
+from escalade.config.files import new_folder, read_config, write_config
+from escalade.config.options import RESUMABLE, Config
+from escalade.engines import Engine
+from escalade.envs import settle_backend
+from escalade.errors import InputError
+from escalade.policies.networks import load_frozen_state
+from escalade.policies.policy import Policy, load
+from escalade.recorders import Goals, ProgressFile, Recorder, make_console
+from escalade.storage.run_folder import RunFolder
+from escalade.support.exact import one_thread
+from escalade.support.interrupts import Interrupts
+from escalade.training.in_folder import Checkpoint, draw_curve, go_on, rewind_folder, run_in_folder
+from escalade.training.limits import Limits
+from escalade.training.loop import Callback, Loop
+from escalade.training.parts import Parts, make_parts, make_strategy
+from escalade.training.policy_objective import PolicyObjective
+from escalade.training.saved import SavedPolicy
+from escalade.training.saving import Saver
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished (or interrupted) run: its folder, its summary, and the policy it trained."""
+
+    folder: RunFolder
+    summary: dict[str, Any]
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class _Listeners:
+    """Who watches a run."""
+
+    verbose: bool
+    recorders: Sequence[Recorder]
+    callbacks: Sequence[Callback]
+
+
+def train(
+    env: str,
+    *,
+    network: nn.Module | None = None,
+    preset: str | None = "auto",
+    verbose: bool = True,
+    recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
+    **options: Any,
+) -> Run:
+    """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
+
+    Args:
+        env: a Gymnasium id, or ``package.module:Id-v0``.
+        network: a module of yours to train, from flattened observations (batch, inputs) to action
+            outputs (batch, outputs).
+        preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
+            defaults; options win over it.
+        verbose: whether to print how the run goes.
+        recorders: what is given every row and note; see :class:`escalade.recorders.Recorder`.
+        callbacks: called after every generation with a :class:`escalade.training.loop.View`; one that
+            returns True stops the run.
+        **options: fields of :class:`escalade.config.options.Config`.
+
+    Raises:
+        InputError: an option is wrong; the message names it and the mend.
+        EnvironmentFailure: the environment raised.
+    """
+    values = from_values({"env": env} | options)
+    chosen = presets.options(values["env"], preset, values.get("strategy"))
+    config = Config(**(chosen | values))
+    return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
+
+
+def train_config(
+    config: Config,
+    *,
+    network: nn.Module | None = None,
+    verbose: bool = True,
+    recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Train from a complete config, in a new run folder; see :func:`train`."""
+    warm_up_for(config, network)
+    with one_thread():
+        parts = make_parts(config, network)
+        config = _with_backend(config, parts)
+        folder = new_folder(config)
+        with folder.locked():
+            return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
+
+
+def resume(
+    run: str | PathLike[str] | Run,
+    *,
+    network: nn.Module | None = None,
+    verbose: bool = True,
+    recorders: Sequence[Recorder] = (),
+    callbacks: Sequence[Callback] = (),
+    **changes: Any,
+) -> Run:
+    """Go on with a run from its latest whole checkpoint, bit for bit.
+
+    Budgets, evaluation, workers and engine may change; see :data:`escalade.config.options.RESUMABLE`.
+
+    Raises:
+        InputError: there is no run or no whole checkpoint, or an option may not change.
+    """
+    folder = folder_of(run)
+    listeners = _Listeners(verbose, recorders, callbacks)
+    values = _resumable(changes)
+    with folder.locked():
+        if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
+            config = read_config(folder).replace(**values)
+            folder.forget_after(0)
+            warm_up_for(config, network)
+            with one_thread():
+                return _run(config, make_parts(config, network), folder, listeners)
+        checkpoint = Checkpoint.latest(folder)
+        saved = SavedPolicy.of(checkpoint.tensors, checkpoint.state, network)
+        config = saved.config.replace(**values, run_dir=str(folder.path))
+        if config.target_return != saved.config.target_return:
+            checkpoint = checkpoint.reopened()
+        warm_up_for(config, network)
+        with one_thread():
+            parts = make_parts(config, network)
+            load_frozen_state(parts.policy.network, saved.fixed)
+            return _run(config, parts, folder, listeners, checkpoint)
+
+
+def folder_of(run: str | PathLike[str] | Run) -> RunFolder:
+    """The folder of a run, given as its path or as what :func:`train` returned.
+
+    Raises:
+        InputError: there is no run in it.
+    """
+    return run.folder if isinstance(run, Run) else RunFolder.open(run)
+
+
+def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
+    values = from_values(changes)
+    for name in values:
+        if name not in RESUMABLE:
+            raise InputError(
+                f"`{name}` cannot change in a resumed run: only {', '.join(f'`{n}`' for n in RESUMABLE)} can"
+            )
+    return values
+
+
+def _with_backend(config: Config, parts: Parts) -> Config:
+    """The config with the backend that ``auto`` means here: a resumed run must keep it."""
+    parts.environment = settle_backend(parts.environment)
+    return config.replace(backend=parts.environment.backend)
+
+
+def _run(
+    config: Config,
+    parts: Parts,
+    folder: RunFolder,
+    listeners: _Listeners,
+    checkpoint: Checkpoint | None = None,
+) -> Run:
+    engine: Engine | None = None
+    recorders: list[Recorder] = []
+    try:
+        engine = parts.start_engine(config)
+        lost = 0
+        if checkpoint is not None:
+            lost = rewind_folder(folder, checkpoint)
+            write_config(folder, config)
+        recorders += [ProgressFile(folder.progress), *listeners.recorders]
+        if listeners.verbose:
+            recorders.append(make_console(_goals(config, parts)))
+        loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
+        engine.on_note = loop.notes.say
+        if parts.environment.max_episode_steps is None:
+            loop.notes.say(
+                f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
+            )
+        if checkpoint is not None:
+            go_on(loop, folder, checkpoint, lost)
+        what = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
+        where = {"backend": config.backend, "workers": config.worker_count}
+        summary = run_in_folder(loop, folder, what, where)
+    finally:
+        if engine is not None:
+            engine.close()
+        for recorder in recorders:
+            recorder.close()
+    draw_curve(folder, summary, config.env)
+    return Run(folder, summary, load(folder.policy, parts.policy.network))
+
+
+def _loop(
+    config: Config,
+    parts: Parts,
+    folder: RunFolder,
+    engine: Engine,
+    recorders: Sequence[Recorder],
+    callbacks: Sequence[Callback],
+) -> Loop:
+    interrupts = Interrupts()
+    return Loop(
+        PolicyObjective(config, parts, engine, interrupts, folder),
+        make_strategy(config, parts.start, parts.table),
+        Limits(config.generations, config.env_steps, config.seconds, config.target_return),
+        eval_every=config.eval_every,
+        interrupts=interrupts,
+        recorders=recorders,
+        callbacks=callbacks,
+        saver=Saver(folder, config.snapshot_every),
+    )
+
+
+def _goals(config: Config, parts: Parts) -> Goals:
+    size = f"{len(parts.start):,} parameters"
+    workers = "in this process" if config.worker_count == 0 else f"{config.worker_count} workers"
+    what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
+    title = f"{config.env}: {what}"
+    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

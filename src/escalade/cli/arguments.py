@@ -1,0 +1,166 @@
+"""Flags: from the options' dataclass to a parser, and from what was typed to values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from escalade.config import forms
+from escalade.config.conversion import Values, convert
+from escalade.config.options import OPTIONS
+from escalade.errors import InputError, nearest
+from escalade.support.output import printing
+
+Command = Callable[[argparse.Namespace], int]
+"""What runs a command, given what was typed; its exit code."""
+
+_ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
+
+
+def flag(name: str) -> str:
+    """``target_return`` as ``--target-return``."""
+    return "--" + name.replace("_", "-")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that names the input and, where there is one, its nearest.
+
+    ``refusals`` says why a flag that other commands have is not one of this command.
+    """
+
+    def __init__(self, **keywords: Any) -> None:
+        keywords |= {"formatter_class": _Formatter, "allow_abbrev": False}
+        super().__init__(**keywords)
+        self.refusals: dict[str, str] = {}
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise InputError(f"{message} (see '{self.prog} --help')")
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse itself would say nothing of a standard output that is full."""
+        with printing():
+            print(self.format_help(), end="", file=file, flush=True)
+
+    def refuse(self, unknown: str) -> NoReturn:
+        """Say that ``unknown`` was not expected."""
+        name = unknown.partition("=")[0]
+        if name in self.refusals:
+            raise InputError(f"{name} {self.refusals[name]}")
+        if not name.startswith("--"):
+            self.error(f"unexpected {unknown!r}")
+        self.error(f"unknown flag {name} here{nearest(name, self.flags().values())}")
+
+    def flags(self) -> dict[str, str]:
+        """The command's flags by the names of the arguments that they set."""
+        return {
+            action.dest: action.option_strings[-1 if action.option_strings[0] == "-h" else 0]
+            for action in self._actions
+            if action.option_strings
+        }
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
+def add_command(
+    commands: Any,
+    name: str,
+    subject: str,
+    text: str,
+    run: Command,
+    *,
+    more: str = "",
+    examples: Sequence[str],
+) -> Parser:
+    """Add a command to ``commands``.
+
+    Args:
+        commands: what ``add_subparsers`` gave.
+        name: what is typed for it.
+        subject: what else must be typed, such as ``RUN``; the usage line shows it.
+        text: what it does, in a few words.
+        run: runs it.
+        more: what ``--help`` says besides.
+        examples: of its use, shown below its flags.
+    """
+    title = "example" if len(examples) == 1 else "examples"
+    epilog = "\n".join([f"{title}:", *(f"  escalade {name} {example}" for example in examples)])
+    usage = " ".join(part for part in (f"escalade {name}", subject, "[flags]") if part)
+    description = f"{text[0].upper()}{text[1:]}.\n\n{more}".strip()
+    parser: Parser = commands.add_parser(name, usage=usage, help=text, description=description, epilog=epilog)
+    parser.set_defaults(command=run, parser=parser)
+    return parser
+
+
+def add_argument(parser: Parser, name: str, form: str, text: str, default: str) -> None:
+    """A flag of the command's own; left out, its value is None. ``default`` says what that means."""
+    parser.add_argument(name, metavar=form, help=_with_default(text, default))
+
+
+def add_options(parser: Parser, names: Iterable[str], default: str | None = None) -> None:
+    """Config's options as flags, in their groups.
+
+    Those that are not typed leave no trace, so that presets show through. ``default`` says what an
+    option is then, where it is not the dataclass's default.
+    """
+    groups: dict[str, Any] = {}
+    for name in names:
+        title = OPTIONS[name].metadata["group"]
+        group = groups.get(title) or parser.add_argument_group(title)
+        groups[title] = group
+        how: dict[str, Any] = {"metavar": forms.form(name)}
+        if OPTIONS[name].type == "bool":
+            how = {"action": argparse.BooleanOptionalAction}
+        text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
+        group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
+
+
+def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values:
+    """The config options among what was typed, converted.
+
+    Raises:
+        InputError: a value is not of its option's type.
+    """
+    return {
+        name: convert(name, value, text=isinstance(value, str))
+        for name, value in vars(parsed).items()
+        if name in OPTIONS and name not in but and value is not None
+    }
+
+
+def whole(name: str, text: str | None, default: int | None) -> int | None:
+    """The whole number above 0 that was typed for ``name``.
+
+    Raises:
+        InputError: it is none.
+    """
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) > 0):
+        raise InputError(f"`{name}` {text!r} must be a whole number of at least 1")
+    return int(text)
+
+
+def with_flags(message: str, flags: Mapping[str, str]) -> str:
+    """A library's message for a command with these ``flags``, by argument.
+
+    Arguments stand in backticks in messages (see :class:`escalade.errors.EscaladeError`). Those that
+    the command has as flags are written as flags; the others stay.
+    """
+
+    def written(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        if name not in flags:
+            return found[0]
+        return flags[name] if value is None else f"{flags[name]} {value}"
+
+    return _ARGUMENT.sub(written, message)
+
+
+def _with_default(text: str, default: str) -> str:
+    return f"{text} (default: {default})".replace("%", "%%")

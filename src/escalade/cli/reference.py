@@ -1,0 +1,98 @@
+"""The commands that give figures to compare with: ``presets`` and ``bench``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from escalade.api.warm import warm_up_for
+from escalade.cli.arguments import add_argument, add_command, add_options, flag, whole
+from escalade.cli.output import say
+from escalade.cli.training import PRESET, config_typed
+from escalade.config.conversion import convert
+from escalade.config.options import OPTIONS
+from escalade.support.output import printing
+
+_NOT_MEASURED = ("cutoff", "min_episodes", "min_env_steps", "max_population")
+_NO_PART = ("env", "seconds", "run_dir", "snapshot_every")  # of a measurement
+_BENCH = [
+    name
+    for name, option in OPTIONS.items()
+    if name not in (*_NOT_MEASURED, *_NO_PART)
+    and (name == "episodes_per_member" or option.metadata["group"] != "evaluation and limits")
+]
+
+
+def add_presets(commands: Any) -> None:
+    """``escalade presets``."""
+    add_command(commands, "presets", "", "list the environments with tuned settings", _presets, examples=[""])
+
+
+def add_bench(commands: Any) -> None:
+    """``escalade bench``."""
+    parser = add_command(
+        commands,
+        "bench",
+        "ENV",
+        "measure the speed of training against that of the raw simulator",
+        _bench,
+        examples=["HalfCheetah-v5 --workers 4 --rounds 3"],
+    )
+    parser.add_argument("env", metavar="ENV", help="Gymnasium id, or package.module:Id-v0")
+    add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
+    add_argument(parser, "--rounds", "N", "alternating turns of training and raw simulator", "5")
+    parser.add_argument(
+        "--turn-seconds", dest="seconds", metavar="X", help="length of a turn in seconds (default: 3)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object (default: lines of text)")
+    add_options(parser, _BENCH)
+    parser.set_defaults(own=("seconds",))
+    parser.refusals = {flag(name): "is not measured by bench: leave it out" for name in _NOT_MEASURED}
+
+
+def _presets(parsed: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from escalade.config import presets
+
+    table = Table("environment", "strategy", "target", "solved", "steps", "seconds", box=None)
+    for name in presets.names():
+        preset = presets.read(name)
+        result = preset.result
+        table.add_row(
+            name,
+            str(preset.options["strategy"]),
+            f"{preset.options['target_return']:g}",
+            f"{result['solved']} of {result['seeds']} seeds",
+            f"{result['env_steps']:,}",
+            f"{result['seconds']:.1f}",
+        )
+    with printing():
+        Console().print(table)
+    say("steps and seconds: medians over the seeds that solved it; see benchmarks/presets.md")
+    return 0
+
+
+def _bench(parsed: argparse.Namespace) -> int:
+    rounds = whole("rounds", parsed.rounds, 5) or 5
+    seconds = convert("seconds", parsed.seconds or "3", text=True)
+    config = config_typed(parsed)
+    warm_up_for(config)
+    from escalade.api.bench import bench
+
+    found = bench(config, seconds=seconds, rounds=rounds, report=_quiet if parsed.json else say)
+    if parsed.json:
+        say(json.dumps({"env": config.env} | vars(found)))
+    else:
+        say(
+            f"{config.env} on {found.backend}, {found.workers} workers, population {found.population}, "
+            f"{found.slots} slots each: {found.useful:,.0f} useful of {found.raw:,.0f} raw steps/s, "
+            f"ratio {found.ratio:.2f} (medians of {found.rounds})"
+        )
+    return 0
+
+
+def _quiet(line: str) -> None:
+    """Print nothing: with ``--json`` the one object is all there is."""

@@ -1,0 +1,118 @@
+"""The commands that train: ``train`` and ``resume``."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from escalade.api.warm import warm_up_for
+from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
+from escalade.cli.output import say
+from escalade.config.conversion import read_toml
+from escalade.config.files import read_config
+from escalade.config.options import OPTIONS, RESUMABLE, Config
+from escalade.errors import InputError
+from escalade.storage.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from escalade.api.train import Run
+
+INTERRUPTED = 130
+"""Exit code of a run that was interrupted, after it was saved."""
+
+PRESET = "settings tuned for an environment: auto takes the environment's own, if there are any"
+
+
+def add_train(commands: Any) -> None:
+    """``escalade train``."""
+    parser = add_command(
+        commands,
+        "train",
+        "ENV",
+        "train a policy on an environment",
+        _train,
+        more="An option is taken from the first of these that gives it: its flag, the --config file, the\n"
+        "preset ('escalade presets' lists them), its default.",
+        examples=[
+            "CartPole-v1",
+            "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
+            "Pendulum-v1 --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
+        ],
+    )
+    parser.add_argument("env", nargs="?", metavar="ENV", help="Gymnasium id, or package.module:Id-v0")
+    add_argument(parser, "--config", "FILE", "TOML file of options, such as target_return = 475", "no file")
+    add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
+    add_options(parser, [name for name in OPTIONS if name != "env"])
+
+
+def add_resume(commands: Any) -> None:
+    """``escalade resume``."""
+    parser = add_command(
+        commands,
+        "resume",
+        "RUN",
+        "go on with a run, bit for bit, from its latest checkpoint",
+        _resume,
+        more="Only these options may change.",
+        examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --generations 500"],
+    )
+    parser.add_argument("run", metavar="RUN", help="folder of the run")
+    add_options(parser, RESUMABLE, default="as in the run so far")
+    able = ", ".join(flag(name) for name in RESUMABLE)
+    parser.refusals = {
+        flag(name): f"cannot change in a resumed run: only {able} can"
+        for name in OPTIONS
+        if name not in (*RESUMABLE, "env")
+    }
+
+
+def config_typed(parsed: argparse.Namespace) -> Config:
+    """The config that was asked for: defaults, then preset, then file, then flags."""
+    from escalade.config import presets
+
+    file = read_toml(parsed.config) if getattr(parsed, "config", None) else {}
+    given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
+    preset = presets.options(given.get("env") or "", parsed.preset or "auto", given.get("strategy"))
+    return Config(**(preset | given))
+
+
+def warm_up_of(folder: RunFolder) -> None:
+    """Start what a run's workers need, while this process goes on importing."""
+    with suppress(InputError):  # a run goes on from its checkpoints; who needs config.toml says what is wrong
+        warm_up_for(read_config(folder))
+
+
+def _train(parsed: argparse.Namespace) -> int:
+    config = config_typed(parsed)
+    warm_up_for(config)
+    from escalade.api.train import train_config
+
+    return _report(train_config(config))
+
+
+def _resume(parsed: argparse.Namespace) -> int:
+    folder, changes = RunFolder.open(parsed.run), options_typed(parsed)
+    Config(env="any", **changes)  # checks the values, before torch is imported
+    warm_up_of(folder)
+    from escalade.api.train import resume
+
+    return _report(resume(parsed.run, **changes))
+
+
+def _report(run: Run) -> int:
+    summary = run.summary
+    if summary["eval_return_mean"] is not None:
+        say(
+            f"return {summary['eval_return_mean']:.1f} ± {summary['eval_return_std']:.1f} over "
+            f"{summary['eval_episodes']} episodes, {summary['env_steps']:,} steps, {summary['seconds']:.1f} s"
+        )
+    reason = summary["stop_reason"]
+    words = {
+        "solved": f"solved: {summary['env']} reached its target of {summary['target_return']}",
+        "callback": "stopped by a callback",
+        "interrupted": f"interrupted; go on with: escalade resume {run.folder.path}",
+    }
+    say(words.get(reason, f"stopped: {flag(reason)} was reached"))
+    say(f"run folder: {run.folder.path}")
+    return INTERRUPTED if reason == "interrupted" else 0

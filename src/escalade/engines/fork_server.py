@@ -1,0 +1,108 @@
+"""The server that worker processes are forked from: multiprocessing's, started so that it serves us.
+
+multiprocessing keeps one such server per process. Everything here that changes a state of the whole
+process for a moment (an environment variable, ``sys.modules``) does so under one lock, because
+several threads may train at once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Sequence
+from multiprocessing import forkserver, process, resource_tracker
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.util import get_temp_dir
+from typing import Any
+
+from escalade.engines.worker import OWNERS_SIGNALS
+from escalade.errors import InputError
+
+# As a name, for importing it is the server's part. It also names the variable that it reads.
+_SERVER = "escalade.engines.server"
+_FOLDER = "ESCALADE_SERVER_FOLDER"
+_ALWAYS = [_SERVER, "escalade.engines.worker", __name__]
+_REFUSED = "cannot start worker processes: use `workers` 0"
+
+_lock = threading.RLock()
+_preloaded: list[str] = []
+_own_folder: bool | None = None
+_server_of: int | None = None  # process id of the process that started a server
+
+
+def warm_up(modules: Sequence[str] = ()) -> None:
+    """Start the server that workers are forked from, and let it import ``modules`` meanwhile.
+
+    Returns at once. Workers then start in milliseconds, also when one has to be replaced, and
+    share the memory of what they import. Modules that are missing are skipped, and so are those
+    asked for when the server runs already.
+
+    Raises:
+        InputError: this process may have no children, because it is daemonic or was forked from
+            one that has a server of its own.
+    """
+    global _server_of  # noqa: PLW0603 - multiprocessing's server is one per process as well
+    if multiprocessing.current_process().daemon:
+        raise InputError(f"a daemonic process {_REFUSED}")
+    with _lock:
+        if _server_of not in (None, os.getpid()):
+            raise InputError(f"a process that was forked from one that trains {_REFUSED}")
+        _preloaded.extend(module for module in modules if module not in _preloaded)
+        forkserver.set_forkserver_preload([*_ALWAYS, *_preloaded])
+        # The tracker, the server and its workers inherit this thread's mask: signals to the whole
+        # process group (Ctrl-C, a terminal that closes, a batch system) are their owner's business.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
+        if _owns_folder():
+            os.environ[_FOLDER] = get_temp_dir()
+        try:
+            # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
+            resource_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
+            forkserver.ensure_running()
+        except ChildProcessError:  # the server is another process's child: it was started before a fork
+            raise InputError(f"a process that was forked from one with a fork server {_REFUSED}") from None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            os.environ.pop(_FOLDER, None)
+        _server_of = os.getpid()
+
+
+def _owns_folder() -> bool:
+    """Whether multiprocessing's temporary folder is this process's own, and not its parent's."""
+    global _own_folder  # noqa: PLW0603 - as is the folder
+    if _own_folder is None:
+        # A process that multiprocessing started goes on using the folder that its parent has made.
+        inherited = getattr(process.current_process(), "_config", {}).get("tempdir") is not None
+        _own_folder = multiprocessing.parent_process() is None or not inherited
+    return _own_folder
+
+
+class WorkerProcess(ForkServerProcess):
+    """A daemonic process that does not import the user's script.
+
+    It gets all it needs by value, so a five-line script needs no ``__main__`` guard.
+    """
+
+    def __init__(self, target: Any, args: tuple[Any, ...]) -> None:
+        super().__init__(target=target, args=args, daemon=True)
+
+    def start(self) -> None:
+        """Start the process; the server too, where it died."""
+        with _lock:
+            warm_up()
+            main = self._hidden = sys.modules["__main__"]
+            sys.modules["__main__"] = types.ModuleType("__main__")
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = main
+
+    def __getstate__(self) -> dict[str, Any]:
+        # multiprocessing has by now read what it would have the process import of __main__. The rest
+        # of the start waits for the server; other threads may need __main__ meanwhile.
+        sys.modules["__main__"] = self._hidden
+        return {name: value for name, value in vars(self).items() if name != "_hidden"}

@@ -1,0 +1,73 @@
+"""One worker process as its engine sees it, and the orderly end of several."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing import get_context
+from typing import Any
+
+from escalade.engines.base import Factory
+from escalade.engines.fork_server import WorkerProcess
+from escalade.engines.silence import Clock
+from escalade.engines.worker import CLOSE_SECONDS, ByValue, serve
+
+_MARGIN_SECONDS = 0.5  # for a worker to end by itself, after its time to close is over
+
+
+class Worker:
+    """One process, and this side's ends of its two pipes."""
+
+    def __init__(self, factory: Factory) -> None:
+        self.info: dict[str, Any] = {}
+        """:meth:`Work.info`; empty until the work is built."""
+        self.items: set[int] = set()
+        """Handed out, not yet done."""
+        self.job = 0
+        """Number of the last job that it was sent."""
+        self.silent = Clock()
+        context = get_context("forkserver")
+        self.messages, theirs = context.Pipe()
+        their_lifeline, self._lifeline = context.Pipe(duplex=False)
+        self._process = WorkerProcess(serve, (ByValue(factory), theirs, their_lifeline))
+        self._process.start()
+        theirs.close()
+        their_lifeline.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid or 0
+
+    def hang_up(self) -> None:
+        """Close the pipes: the worker closes its work and ends by itself."""
+        self.messages.close()
+        self._lifeline.close()
+
+    def join(self, seconds: float | None) -> int | None:
+        """Wait for its end; its exit code, None while it goes on."""
+        self._process.join(seconds)
+        return self._process.exitcode
+
+    def kill(self) -> int | None:
+        """End the process whatever it is doing; its exit code."""
+        self.hang_up()
+        self._process.kill()
+        return self.join(None)
+
+
+def stop_all(workers: list[Worker]) -> int | None:
+    """End workers, and forget them: all of them are given the same time to close their work.
+
+    Returns:
+        The exit code of the last.
+    """
+    ending, workers[:] = list(workers), []
+    for worker in ending:
+        worker.hang_up()
+    deadline = time.monotonic() + CLOSE_SECONDS + _MARGIN_SECONDS
+    code = None
+    for worker in ending:
+        code = worker.join(max(0.0, deadline - time.monotonic()))
+        if code is None:
+            code = worker.kill()
+    return code

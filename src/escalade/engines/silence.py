@@ -1,0 +1,108 @@
+"""Workers that give no sign of life: whom a run is waiting for, and for how long it will."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol, TypeVar
+
+from escalade.engines.base import describe
+from escalade.errors import EnvironmentFailure
+
+_FIRST_NOTE_SECONDS = 30.0
+_NOTE_FACTOR = 4.0  # between the silence after which a note is made and that of the next
+_LONGEST_LOOK = 1.0  # seconds that count between two looks: this process may have been stopped itself
+_NAMED = 3  # items that a note names
+
+
+class Clock:
+    """How long a worker has been silent, and when that is to be said."""
+
+    def __init__(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """The worker has given a sign of life, or has nothing to do."""
+        self.seconds = 0.0
+        self.next_note = _FIRST_NOTE_SECONDS
+
+
+class Watched(Protocol):
+    """What is looked at of a worker."""
+
+    items: set[int]
+    silent: Clock
+
+    @property
+    def pid(self) -> int: ...
+
+
+W = TypeVar("W", bound=Watched)
+
+
+class Silence:
+    """Looks after workers that have items and say nothing.
+
+    After ``timeout`` seconds a worker is given up. Its items become suspects, to be run again one
+    at a time; one that is then silent for as long is the user's to look into.
+    """
+
+    def __init__(self, timeout: float | None) -> None:
+        self.suspects: set[int] = set()
+        self._timeout = math.inf if timeout is None else timeout
+        self._looked = 0.0
+
+    def begin(self) -> None:
+        """A job begins."""
+        self.suspects = set()
+        self._looked = time.monotonic()
+
+    def look(self, workers: Sequence[W], job: Any, note: Callable[[str], None]) -> list[W]:
+        """The workers to give up now.
+
+        Raises:
+            EnvironmentFailure: an item was silent for too long again.
+        """
+        now = time.monotonic()
+        passed, self._looked = min(now - self._looked, _LONGEST_LOOK), now
+        lost = []
+        for worker in workers:
+            if not worker.items:
+                worker.silent.end()
+                continue
+            worker.silent.seconds += passed
+            if worker.silent.seconds >= self._timeout:
+                self._give_up(worker, job, note)
+                lost.append(worker)
+            elif worker.silent.seconds >= worker.silent.next_note:
+                worker.silent.next_note *= _NOTE_FACTOR
+                note(
+                    f"{_waiting_for(worker, job)}; it is waited for"
+                    + (": `step_timeout` replaces such workers" if self._timeout == math.inf else "")
+                )
+        return lost
+
+    def _give_up(self, worker: Watched, job: Any, note: Callable[[str], None]) -> None:
+        again = worker.items & self.suspects
+        if again:
+            item = min(again)
+            raise EnvironmentFailure(
+                f"{describe(job, item)} gave no sign of life for {self._timeout:g} s, twice: "
+                "look into its environment, or raise `step_timeout`"
+            )
+        self.suspects |= worker.items
+        note(f"{_waiting_for(worker, job)}; it is replaced, and they are run again")
+
+
+def _waiting_for(worker: Watched, job: Any) -> str:
+    return (
+        f"worker process {worker.pid} gave no sign of life for {worker.silent.seconds:.0f} s, "
+        f"with {_listed(worker.items, job)}"
+    )
+
+
+def _listed(items: Collection[int], job: Any) -> str:
+    named = [describe(job, item) for item in sorted(items)[:_NAMED]]
+    more = [f"{len(items) - _NAMED} more"] if len(items) > _NAMED else []
+    return ", ".join(named + more)

@@ -1,0 +1,102 @@
+"""The backends by name. A new backend is one file and one entry here.
+
+A backend's file has two functions: ``supports(environment)``, whether it runs that environment exactly
+as Gymnasium would be asked to, and ``make_vector(environment, slots)``, which makes a
+:class:`VectorEnvironment`. It is imported when it is asked for, and imports its package only for an
+environment that it may run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from escalade.errors import InputError
+
+if TYPE_CHECKING:
+    from escalade.envs.environment import Environment, VectorEnvironment
+
+
+@dataclass(frozen=True)
+class BackendEntry:
+    """A backend, before its file is imported."""
+
+    title: str
+    module: str
+    package: str
+    """What must be installed; it is also the name of Escalade's extra."""
+    most_rows: int
+    """Episodes that one process runs at once: where more no longer makes a step cheaper."""
+    slower_for: tuple[str, ...] = ()
+    """Beginnings of ids that ``auto`` leaves to a later backend."""
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package is there."""
+        return importlib.util.find_spec(self.package) is not None
+
+    def load(self) -> Any:
+        """The backend's file, imported."""
+        return importlib.import_module(self.module)
+
+
+BACKENDS: Final[dict[str, BackendEntry]] = {
+    "envpool": BackendEntry(
+        "EnvPool",
+        "escalade.envs.envpool_backend",
+        "envpool",
+        most_rows=1024,
+        # MuJoCo models take long to build, and each wave needs a fresh pool: where episodes are
+        # short, it does not pay. Measured in benchmarks/backends.md.
+        slower_for=("Hopper-", "Walker2d-", "Humanoid-"),
+    ),
+    "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64),
+}
+"""In the order in which ``auto`` tries them. The last one runs everything."""
+
+CHOICES: Final = ("auto", *BACKENDS)
+
+
+def check_installed(backend: str) -> None:
+    """Refuse a backend whose package is missing.
+
+    Raises:
+        InputError: names the command that installs it.
+    """
+    if backend != "auto" and not BACKENDS[backend].installed:
+        package = BACKENDS[backend].package
+        raise InputError(f"backend {backend} is not installed: pip install 'escalade[{package}]'")
+
+
+def settle_backend(environment: Environment) -> Environment:
+    """Replace the backend ``auto`` by the fastest one that can run this environment.
+
+    EnvPool where it has the environment and is faster, Gymnasium elsewhere: benchmarks/backends.md
+    has the measurements.
+
+    Raises:
+        InputError: the backend was asked for by name and has no such environment.
+    """
+    if environment.backend != "auto":
+        entry = BACKENDS[environment.backend]
+        if entry.installed and entry.load().supports(environment):
+            return environment
+        raise InputError(
+            f"{entry.title} has no {environment.id} with these arguments and spaces: use --backend gymnasium"
+        )
+    for name, entry in BACKENDS.items():
+        if environment.id.startswith(entry.slower_for) or not entry.installed:
+            continue
+        if entry.load().supports(environment):
+            return replace(environment, backend=name)
+    raise AssertionError("the last backend runs everything")
+
+
+def vectorize(environment: Environment, slots: int) -> VectorEnvironment:
+    """Slots for up to ``slots`` concurrent episodes on the environment's backend."""
+    if environment.backend == "auto":
+        environment = settle_backend(environment)
+    vector: VectorEnvironment = BACKENDS[environment.backend].load().make_vector(environment, slots)
+    return vector

@@ -1,0 +1,138 @@
+"""Is an episode a function of its seed and its actions, whatever ran in the same object before?"""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.envs.environment import Environment
+from escalade.envs.spaces import flatten
+
+Verdict = Literal["pure", "history", "random", "unknown"]
+
+# What an object carries over can depend on how often it was reset (Box2D's memory does), so one
+# episode is replayed many times, after one long episode and after each other.
+_REPLAYS = 12
+_REPLAY_STEPS = 10
+_OTHER_STEPS = 60
+_SECONDS = 2.0  # after which a slow environment is replayed no further
+
+
+@dataclass(frozen=True)
+class Purity:
+    """What a replay showed.
+
+    ``pure``: no difference was seen. ``history``: an object that had run other episodes gave another
+    one than a new object. ``random``: two new objects gave different ones. ``unknown``: the replay failed.
+    """
+
+    verdict: Verdict
+    step: int | None = None
+    """The step after which the two episodes first differ; 0 is the reset."""
+    steps: int = 0
+    """Steps the probe took."""
+    problem: str = ""
+    """Why nothing is known."""
+
+    def note(self, env_id: str) -> str | None:
+        """What to tell the user, in one line; None when there is nothing to tell."""
+        cost = "so the same seed need not give the same bits again, nor on another number of workers"
+        match self.verdict:
+            case "history":
+                return (
+                    f"{env_id} carries something over from one episode to the next (a replay differs from "
+                    f"step {self.step} on), {cost}; --fresh-environments builds a new one for every episode"
+                )
+            case "random":
+                return (
+                    f"{env_id} is not a function of its seed and actions (two new ones differ from step "
+                    f"{self.step} on), {cost}; --fresh-environments cannot help"
+                )
+            case "unknown":
+                return f"{env_id} could not be replayed to see if it keeps its seed: {self.problem}"
+        return None
+
+
+def probe_purity(environment: Environment, seed: int = 0) -> Purity:
+    """Replay an episode in a new object and in a used one; at most about 200 steps of random actions.
+
+    Environments are built one after the other, never two at a time, and closed. EnvPool is not
+    probed: each of its episodes runs in a new environment.
+    """
+    if environment.backend == "envpool":
+        return Purity("pure")
+    player = _Player(environment, seed)
+    try:
+        return _probe(environment, player, seed)
+    except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
+        said = " ".join(f"{type(problem).__name__}: {problem}".split())
+        return Purity("unknown", steps=player.steps, problem=said)
+
+
+def _probe(environment: Environment, player: _Player, seed: int) -> Purity:
+    first = player.fresh(seed)
+    if not environment.fresh:
+        began, env = time.monotonic(), environment.make()
+        try:
+            player.play(env, seed + 1, _OTHER_STEPS)
+            for _ in range(_REPLAYS):
+                step = _first_difference(first, player.play(env, seed, _REPLAY_STEPS))
+                if step is not None or time.monotonic() - began > _SECONDS:
+                    break
+        finally:
+            env.close()
+        if step is None:
+            return Purity("pure", steps=player.steps)
+    again = _first_difference(first, player.fresh(seed))
+    if again is not None:
+        return Purity("random", again, player.steps)
+    return Purity("pure", steps=player.steps) if environment.fresh else Purity("history", step, player.steps)
+
+
+class _Player:
+    """Plays episodes with the same random actions each time."""
+
+    def __init__(self, environment: Environment, seed: int) -> None:
+        self.steps = 0
+        self._environment = environment
+        space = copy.deepcopy(environment.action_space)
+        space.seed(seed)
+        self._actions = [space.sample() for _ in range(_OTHER_STEPS)]
+        self._discrete = isinstance(space, spaces.Discrete)
+
+    def fresh(self, seed: int) -> list[NDArray[Any]]:
+        """An episode in a new object."""
+        env = self._environment.make()
+        try:
+            return self.play(env, seed, _REPLAY_STEPS)
+        finally:
+            env.close()
+
+    def play(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> list[NDArray[Any]]:
+        """What the environment returned: of the reset, then of each step."""
+        space = self._environment.observation_space
+        observation, _ = env.reset(seed=seed)
+        seen = [np.array(flatten(space, observation), np.float64)]
+        for action in self._actions[:steps]:
+            given = int(action) if self._discrete else copy.deepcopy(action)
+            observation, reward, terminated, truncated, _ = env.step(given)
+            self.steps += 1
+            facts = [np.asarray(reward, np.float64).reshape(-1), [bool(terminated), bool(truncated)]]
+            seen.append(np.concatenate([flatten(space, observation), *facts]))
+            if terminated or truncated:
+                break
+        return seen
+
+
+def _first_difference(first: list[NDArray[Any]], other: list[NDArray[Any]]) -> int | None:
+    for step, (one, two) in enumerate(zip(first, other, strict=False)):
+        if not np.array_equal(one, two, equal_nan=True):
+            return step
+    return None if len(first) == len(other) else min(len(first), len(other))

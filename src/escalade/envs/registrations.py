@@ -1,0 +1,51 @@
+"""What Gymnasium itself registers under an id, whatever has been registered over it since."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gymnasium.envs.registration import EnvSpec
+
+_COMPARED = ("entry_point", "kwargs", "additional_wrappers")
+"""What decides how an episode goes, beside the step limit, which every backend is given."""
+
+
+def is_gymnasiums_own(spec: EnvSpec) -> bool:
+    """Whether the spec makes the environment that Gymnasium registers under its id, with the same arguments.
+
+    False for any other id, and where Gymnasium's source cannot be read.
+    """
+    given = _registered().get(spec.id)
+    if given is None:
+        return False
+    own = EnvSpec(spec.id, **given)
+    return all(getattr(own, name) == getattr(spec, name) for name in _COMPARED)
+
+
+@cache
+def _registered() -> dict[str, dict[str, Any]]:
+    """Arguments of Gymnasium's ``register`` calls, by id, read from its source without running it.
+
+    The registry cannot tell: a user's registration replaces Gymnasium's under the same id. A call
+    whose arguments are not plain values is left out.
+    """
+    package = importlib.util.find_spec("gymnasium.envs")
+    try:
+        assert package is not None
+        tree = ast.parse(Path(str(package.origin)).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError):
+        return {}
+    found = {}
+    calls = [node.value for node in tree.body if isinstance(node, ast.Expr)]
+    for call in calls:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "register":
+            try:
+                given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
+                found[given.pop("id")] = {name: given[name] for name in _COMPARED if name in given}
+            except (KeyError, ValueError):
+                continue
+    return found

@@ -1,0 +1,109 @@
+"""What a policy's file holds, checked before anything is built from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from escalade.envs.actions import ActionMap
+from escalade.envs.spaces import observation_size, restore
+from escalade.errors import InputError
+from escalade.storage.records import record
+from escalade.storage.tensors import Damaged, Stored, Tensors, read, under
+
+KIND = "escalade-policy-1"
+
+_ACTIVATIONS = ("tanh", "relu", "elu", "selu")
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """How :func:`escalade.policies.networks.build` makes the network."""
+
+    policy: str
+    hidden: list[int]
+    activation: str
+    bias: bool
+
+
+@dataclass(frozen=True)
+class _Facts:
+    kind: str
+    env: str
+    observation_space: dict[str, Any]
+    action_space: dict[str, Any]
+    action_map: str
+    head: str
+    normalized: bool
+    architecture: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy as it was saved."""
+
+    env: str
+    observation_space: spaces.Space[Any]
+    actions: ActionMap
+    architecture: Architecture | None
+    """None for a module of the user's."""
+    normalized: bool
+    observation_mean: np.ndarray[Any, np.dtype[np.float64]]
+    observation_scale: np.ndarray[Any, np.dtype[np.float64]]
+    weights: Tensors
+    """The network's state dict."""
+
+    @classmethod
+    def read(cls, path: Path) -> PolicyFile:
+        """Read what :meth:`escalade.policies.policy.Policy.save` wrote.
+
+        Raises:
+            InputError: there is no such file.
+            Damaged: it is damaged, of another kind or version, or says what cannot be.
+        """
+        content = read(path)
+        if content.state.get("kind") != KIND:
+            raise Damaged(f"{path} is not a policy that Escalade saved")
+        try:
+            return cls._checked(content)
+        except InputError as problem:
+            raise Damaged(f"{path} cannot be used: {problem}") from None
+
+    @classmethod
+    def _checked(cls, content: Stored) -> PolicyFile:
+        facts = record(_Facts, content.state, "its state")
+        space = restore(facts.observation_space)
+        actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)  # type: ignore[arg-type]
+        weights = under("network.", content.tensors)
+        size = observation_size(space)
+        mean, scale = (_vector(content.tensors, f"observation_{name}", size) for name in ("mean", "scale"))
+        architecture = None
+        if facts.architecture:
+            architecture = record(Architecture, facts.architecture, "its architecture")
+            _check_architecture(architecture, size, actions.outputs, weights)
+        return cls(facts.env, space, actions, architecture, facts.normalized, mean, scale, weights)
+
+
+def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    found = tensors.get(name)
+    if found is None or found.shape != (size,) or found.dtype != np.float64:
+        raise Damaged(f"its {name} is not {size} numbers")
+    return found
+
+
+def _check_architecture(network: Architecture, inputs: int, outputs: int, weights: Tensors) -> None:
+    """Compare with the weights: what is built must be no larger, and no code of the file's choice."""
+    if network.policy not in ("linear", "mlp") or network.activation not in _ACTIVATIONS:
+        raise Damaged("its architecture is none that Escalade saves")
+    sizes = [inputs, *(network.hidden if network.policy == "mlp" else ()), outputs]
+    if any(size < 1 for size in sizes):
+        raise Damaged("its layers have impossible sizes")
+    expected = sum(before * after + network.bias * after for before, after in pairwise(sizes))
+    found = sum(value.size for value in weights.values())
+    if expected != found:
+        raise Damaged(f"its architecture has {expected} parameters, and the file {found}")

@@ -1,0 +1,55 @@
+"""What depends on the order of the fitness alone: ranks, shared weights for ties, elites.
+
+Fitness has shape (n,), larger is better; weights are float64 of shape (n,).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+def ranks(fitness: Array) -> Array:
+    """Ranks from 0 (worst) to n - 1 (best); ties share the mean of the ranks they span."""
+    ordered = np.sort(fitness)
+    below = np.searchsorted(ordered, fitness, side="left")
+    upto = np.searchsorted(ordered, fitness, side="right")
+    return (below + upto - 1) / 2.0
+
+
+def share_ties(by_rank: Array, fitness: Array) -> Array:
+    """Weights for each member of ``fitness``, given those of the best, second best, ... member.
+
+    Members with equal fitness share the mean of their ranks' weights, so their order means nothing.
+    """
+    _, group = np.unique(-fitness, return_inverse=True)  # group 0 is the best
+    totals = np.bincount(group, weights=by_rank[np.argsort(np.argsort(-fitness, kind="stable"))])
+    return np.asarray((totals / np.bincount(group))[group])
+
+
+def elite_weights(fitness: Array, elites: int) -> Array:
+    """``1 / elites`` for the best ``elites`` members and 0 for the others."""
+    by_rank = np.zeros(len(fitness))
+    by_rank[:elites] = 1.0 / elites
+    return share_ties(by_rank, fitness)
+
+
+def elite_count(elite: float, population: int) -> int:
+    """How many of ``population`` members the fraction ``elite`` makes: at least two.
+
+    Raises:
+        InputError: the fraction is not in (0, 1], or makes fewer than two members.
+    """
+    if not 0 < elite <= 1:
+        raise InputError(f"elite {elite} must be a fraction of the population, above 0 and up to 1")
+    count = int(elite * population + 1e-9)  # 0.29 of 100 is 29, not 28
+    if count < 2:
+        raise InputError(
+            f"elite {elite} of a population of {population} leaves {count}: at least 2 are needed,"
+            f" so use elite {2 / population:.3g} or more"
+        )
+    return count

@@ -1,0 +1,153 @@
+"""Every strategy by name: what can be known of it before torch is imported.
+
+A new strategy is one file with its class, and here one entry and one import for type checkers. The
+names in :mod:`escalade.strategies`, the command line's checks and the table in the guide follow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from escalade.errors import InputError, nearest
+
+if TYPE_CHECKING:  # when the program runs, a class is imported when first used: it needs torch
+    from escalade.strategies.ars import ARS as ARS
+    from escalade.strategies.base import Strategy
+    from escalade.strategies.cem import CEM as CEM
+    from escalade.strategies.cma import CMAES as CMAES
+    from escalade.strategies.openai_es import OpenAIES as OpenAIES
+    from escalade.strategies.pgpe import PGPE as PGPE
+    from escalade.strategies.sep_cma import SepCMAES as SepCMAES
+    from escalade.strategies.simple_gaussian import SimpleGaussian as SimpleGaussian
+    from escalade.strategies.snes import SNES as SNES
+
+
+@dataclass(frozen=True)
+class StrategyEntry:
+    """One strategy, before its class is imported."""
+
+    home: str
+    """``module:class``, the module seen from :mod:`escalade.strategies`."""
+    title: str
+    paper: str
+    use: str
+    """What it is good for, for the table in the guide."""
+    options: frozenset[str] = frozenset()
+    """Arguments of the class that are also options of a training run, beside those all strategies have."""
+    antithetic: bool = False
+    """Whether members come in mirrored pairs, so that the population must be even."""
+    grows: bool = False
+    """Whether a generation can be given more members than it began with."""
+    adapts_sigma: bool = False
+    """Whether ``sigma`` is only the first value, which the strategy then adapts."""
+    smallest: int = 2
+    """The smallest population it can work with."""
+
+    @property
+    def module(self) -> str:
+        """The module that defines the class."""
+        return f"escalade.strategies.{self.home.partition(':')[0]}"
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class."""
+        return self.home.partition(":")[2]
+
+    def load(self) -> type[Strategy]:
+        """The class, imported."""
+        found: type[Strategy] = getattr(importlib.import_module(self.module), self.class_name)
+        return found
+
+
+_GRADIENT = frozenset({"lr", "optimizer", "weight_decay", "shaping"})
+
+STRATEGIES: Final[dict[str, StrategyEntry]] = {
+    "openai-es": StrategyEntry(
+        "openai_es:OpenAIES",
+        "OpenAI-ES",
+        "Salimans et al. 2017",
+        use="networks; any optimiser of `torch.optim`, and `ClipUp`",
+        options=_GRADIENT,
+        antithetic=True,
+        grows=True,
+    ),
+    "ars": StrategyEntry(
+        "ars:ARS",
+        "Augmented Random Search",
+        "Mania et al. 2018",
+        use="linear policies",
+        options=frozenset({"lr", "top_directions"}),
+        antithetic=True,
+        grows=True,
+    ),
+    "pgpe": StrategyEntry(
+        "pgpe:PGPE",
+        "PGPE",
+        "Sehnke et al. 2010",
+        use="networks, when the scale of each parameter should adapt",
+        options=_GRADIENT,
+        antithetic=True,
+        grows=True,
+        adapts_sigma=True,
+    ),
+    "snes": StrategyEntry(
+        "snes:SNES",
+        "Separable NES",
+        "Schaul et al. 2011",
+        use="networks and functions, when the scale of each parameter should adapt",
+        options=frozenset({"lr", "shaping"}),
+        grows=True,
+        adapts_sigma=True,
+    ),
+    "simple-gaussian": StrategyEntry(
+        "simple_gaussian:SimpleGaussian",
+        "Simple Gaussian ES",
+        "Rechenberg 1973",
+        use="quick starts on easy problems",
+        options=frozenset({"lr"}),
+        adapts_sigma=True,
+        smallest=4,
+    ),
+    "cem": StrategyEntry(
+        "cem:CEM",
+        "Cross-entropy method",
+        "de Boer et al. 2005",
+        use="quick starts on easy problems",
+        options=frozenset({"lr"}),
+        adapts_sigma=True,
+        smallest=10,
+    ),
+    "sep-cma-es": StrategyEntry(
+        "sep_cma:SepCMAES",
+        "Separable CMA-ES",
+        "Ros and Hansen 2008",
+        use="thousands of parameters",
+        adapts_sigma=True,
+        smallest=4,
+    ),
+    "cma-es": StrategyEntry(
+        "cma:CMAES",
+        "CMA-ES",
+        "Hansen 2016",
+        use="up to a few hundred parameters that depend on each other",
+        adapts_sigma=True,
+        smallest=4,
+    ),
+}
+
+STRATEGY_OPTIONS: Final = tuple(sorted(frozenset().union(*(entry.options for entry in STRATEGIES.values()))))
+"""The options of a training run that only some strategies take."""
+
+
+def entry_named(name: str) -> StrategyEntry:
+    """The entry of the strategy called ``name``.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise InputError(f"strategy {name!r} must be one of {known}{nearest(str(name), STRATEGIES)}")
+    return STRATEGIES[name]

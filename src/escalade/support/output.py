@@ -1,0 +1,30 @@
+"""Printing to a place that may be full or gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from escalade.errors import EscaladeError
+
+
+class OutputFailure(EscaladeError, RuntimeError):
+    """Standard output cannot be written."""
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Turn the operating system's error of a print into one line for the user.
+
+    Raises:
+        OutputFailure: standard output is full or gone.
+        BrokenPipeError: who read it has ended, as ``head`` does.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise OutputFailure(
+            f"standard output cannot be written ({problem.strerror}): send it elsewhere"
+        ) from None

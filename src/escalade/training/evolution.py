@@ -1,0 +1,248 @@
+"""One run of :func:`escalade.evolve`: from what was asked for to what it returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from escalade.config.conversion import toml_text
+from escalade.engines import Engine
+from escalade.errors import InputError
+from escalade.fitness.work import FitnessSetup
+from escalade.policies.layout import Layout, M, copy_module
+from escalade.recorders import Goals, ProgressFile, Recorder, Row, make_console, read_rows
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import State
+from escalade.strategies import Strategy
+from escalade.support.interrupts import Interrupts
+from escalade.training.fitness_objective import FitnessObjective
+from escalade.training.in_folder import Checkpoint, draw_curve, go_on, rewind_folder, run_in_folder
+from escalade.training.limits import Limits
+from escalade.training.loop import Callback, Loop
+from escalade.training.saving import Saver
+
+_MAY_CHANGE = (
+    "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
+)
+
+
+@dataclass(frozen=True)
+class Evolution(Generic[M]):
+    """What :func:`evolve` returns."""
+
+    module: M
+    """The module that was passed in, now with the centre's parameters."""
+    eval_return_mean: float
+    """Its fitness; after an interruption that of its last evaluation, NaN if there was none."""
+    center: NDArray[np.float32]
+    """The final centre, shape (dimension,), in the order of ``named_parameters()``."""
+    best: NDArray[np.float32]
+    """Parameters of the best member, or evaluated centre, of the whole run, shape (dimension,)."""
+    best_return: float
+    """What they gave. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
+    history: tuple[Row, ...]
+    """Every generation of the run, those before it was resumed included."""
+    generations: int
+    """How often the centre was updated."""
+    stop_reason: str
+    """``solved``, ``generations``, ``seconds``, ``callback`` or ``interrupted``."""
+    summary: dict[str, Any]
+    """What summary.json holds."""
+    folder: RunFolder | None
+    """The run folder, where one was named."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Evolution(eval_return_mean={self.eval_return_mean:.6g}, best_return={self.best_return:.6g}, "
+            f"generations={self.generations}, stop_reason={self.stop_reason!r})"
+        )
+
+    def best_module(self) -> M:
+        """A new module with the parameters of the best member."""
+        module = copy_module(self.module)
+        Layout(module).writer(module)(self.best)
+        return module
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What :func:`evolve` was asked for besides module, fitness and strategy."""
+
+    limits: Limits
+    eval_every: int
+    engine: str
+    workers: int
+    batch: int
+    folder: RunFolder | None
+    resume: bool
+    verbose: bool
+    recorders: Sequence[Recorder]
+    callbacks: Sequence[Callback]
+    facts: State
+    """The options by which a run is told from others, as plain values."""
+
+
+def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan) -> Evolution[M]:
+    """Run the loop; whatever ends it, the module keeps what was learnt.
+
+    Raises:
+        InputError: the folder's run is another one.
+        EnvironmentFailure: fitness raised, or did not return a number.
+    """
+    with nullcontext() if plan.folder is None else plan.folder.locked():
+        recorders: list[Recorder] = []
+        try:
+            return _run(module, setup, strategy, engine, plan, recorders)
+        finally:
+            for recorder in recorders:
+                recorder.close()
+
+
+def _run(
+    module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan, recorders: list[Recorder]
+) -> Evolution[M]:
+    history, folder, checkpoint = _History(), plan.folder, _checkpoint(plan)
+    recorders.append(history)
+    lost = 0 if folder is None else _prepare(folder, checkpoint, plan, history)
+    if folder is not None:
+        recorders.append(ProgressFile(folder.progress))
+    recorders += plan.recorders
+    if plan.verbose:
+        recorders.append(make_console(_goals(module, strategy, plan), every_evaluation=False))
+    loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
+    if folder is not None and checkpoint is not None:
+        go_on(loop, folder, checkpoint, lost)
+    what = {"module": type(module).__name__, "strategy": plan.facts["strategy"], "seed": strategy.seed}
+    try:
+        summary = run_in_folder(loop, folder, what, {"engine": plan.engine, "workers": plan.workers})
+    finally:
+        setup.layout.writer(module)(loop.center)
+    if folder is not None:
+        draw_curve(folder, summary, f"{type(module).__name__}: {plan.facts['strategy']}")
+    return _result(module, loop, objective, summary, folder, history)
+
+
+def _prepare(folder: RunFolder, checkpoint: Checkpoint | None, plan: Plan, history: _History) -> int:
+    """Make the folder that of a new run, or of ``checkpoint``; how many generations that takes back."""
+    if checkpoint is None:
+        folder.write_config(toml_text({"run": "evolve", **plan.facts}))
+        return 0
+    lost = rewind_folder(folder, checkpoint)
+    history.rows += read_rows(folder.progress)
+    return lost
+
+
+def _loop(
+    module: M,
+    setup: FitnessSetup,
+    strategy: Strategy,
+    engine: Engine,
+    plan: Plan,
+    recorders: Sequence[Recorder],
+) -> tuple[Loop, FitnessObjective]:
+    interrupts = Interrupts()
+    objective = FitnessObjective(
+        module,
+        setup.layout,
+        engine,
+        direction=1.0 if strategy.direction == "maximize" else -1.0,
+        batch=plan.batch,
+        interrupts=interrupts,
+        folder=plan.folder,
+        facts={"run": "evolve", "config": plan.facts, "target_return": plan.limits.target_return},
+    )
+    loop = Loop(
+        objective,
+        strategy,
+        plan.limits,
+        eval_every=plan.eval_every,
+        interrupts=interrupts,
+        recorders=recorders,
+        callbacks=plan.callbacks,
+        saver=Saver(plan.folder),
+        warn=not plan.verbose,
+    )
+    return loop, objective
+
+
+def _checkpoint(plan: Plan) -> Checkpoint | None:
+    """What the folder's run goes on from; None for a run that begins.
+
+    Raises:
+        InputError: the folder's run is another one.
+    """
+    folder = plan.folder
+    if folder is None or not plan.resume or folder.untouched():
+        return None
+    checkpoint = Checkpoint.latest(folder)
+    state = checkpoint.state
+    if state.get("run") != "evolve":
+        raise InputError(
+            f"run_dir {folder.path} holds a run of escalade.train: resume it with escalade.resume"
+        )
+    for name in state["config"] | plan.facts:
+        here, there = plan.facts.get(name), state["config"].get(name)
+        if here != there:
+            raise InputError(
+                f"run_dir {folder.path} holds a run whose {name} is {there}, not {here}: resume with the "
+                f"same (only {_MAY_CHANGE}), or name another folder"
+            )
+    same = state["target_return"] == plan.limits.target_return
+    return checkpoint if same else checkpoint.reopened()
+
+
+def _result(
+    module: M,
+    loop: Loop,
+    objective: FitnessObjective,
+    summary: dict[str, Any],
+    folder: RunFolder | None,
+    history: _History,
+) -> Evolution[M]:
+    best, best_return = objective.best(loop.strategy)
+    evaluated = loop.progress.eval_return_mean
+    return Evolution(
+        module=module,
+        eval_return_mean=math.nan if evaluated is None else evaluated,
+        center=loop.center,
+        best=best,
+        best_return=best_return,
+        history=tuple(history.rows),
+        generations=loop.progress.generation,
+        stop_reason=summary["stop_reason"],
+        summary=summary,
+        folder=folder,
+    )
+
+
+def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
+    where = "in this process" if plan.workers == 0 else f"{plan.workers} workers"
+    title = (
+        f"{type(module).__name__}: {plan.facts['strategy']}, population {strategy.population_size}, "
+        f"{strategy.dimension:,} parameters, {where}"
+    )
+    limits = plan.limits
+    return Goals(title, limits.target_return, limits.generations, None, limits.seconds)
+
+
+@dataclass
+class _History:
+    """Keeps every row."""
+
+    rows: list[Row] = field(default_factory=list)
+
+    def generation(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def note(self, text: str) -> None:
+        """Notes are for those who watch."""
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -1,0 +1,185 @@
+"""Evolving a module: a member's fitness is what a function of the user's gives for it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from escalade.engines import Engine
+from escalade.errors import InputError
+from escalade.fitness.work import FitnessJob
+from escalade.perturbation import Population
+from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import State, Tensors, read, write
+from escalade.strategies import Strategy
+from escalade.strategies.shaping import usable
+from escalade.support.interrupts import Interrupts
+from escalade.training.objective import Array, Evaluation, Outcome
+
+_KIND = "escalade-module-1"
+_BEST = "best"
+
+
+class FitnessObjective:
+    """Asks a fitness function for members and centre, and keeps the best parameters of the run.
+
+    Args:
+        module: the module that evolves; written to by nobody here.
+        layout: which of its parameters evolve.
+        engine: who calls the fitness function.
+        direction: 1 to maximise, -1 to minimise.
+        batch: members a call is given.
+        interrupts: where an interrupt may take hold.
+        folder: where modules are written; None writes none.
+        facts: what a checkpoint records of the run, to tell it from others.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        layout: Layout,
+        engine: Engine,
+        *,
+        direction: float,
+        batch: int,
+        interrupts: Interrupts,
+        folder: RunFolder | None,
+        facts: State,
+    ) -> None:
+        self.direction = direction
+        self._best: Vector | None = None
+        self._best_return = math.nan
+        self._last_return = math.nan  # of the last evaluation, which may come after the last generation
+        self._module = module
+        self._layout = layout
+        self._engine = engine
+        self._batch = batch
+        self._interrupts = interrupts
+        self._folder = folder
+        self._facts = facts
+
+    def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
+        """Call fitness for every member, and with ``evaluate`` for the centre."""
+        fitness, evaluation = self._run(strategy, strategy.sample(), evaluate)
+        return Outcome(fitness=fitness, returns=fitness, evaluation=evaluation)
+
+    def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
+        """The evaluation itself: patience, not repetition, guards against a noisy fitness."""
+        return evaluation
+
+    def evaluate(self, strategy: Strategy) -> Evaluation:
+        """Call fitness for the centre."""
+        _, evaluation = self._run(strategy, None, True)
+        assert evaluation is not None
+        return evaluation
+
+    def learn(self, outcome: Outcome) -> None:
+        """There is nothing to learn but fitness."""
+
+    def learnt(self) -> list[Array]:
+        """Nothing."""
+        return []
+
+    def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
+        """The best of all members and of the centre."""
+        found = [float(outcome.fitness[self._best_member(outcome)])]
+        if outcome.evaluation is not None:
+            found.append(outcome.evaluation.mean)
+        finite = [value for value in found if np.isfinite(value)]
+        return max(finite, key=lambda value: self.direction * value, default=None)
+
+    def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
+        """Keep the parameters in memory: the next checkpoint holds them."""
+        member, evaluation = self._best_member(outcome), outcome.evaluation
+        fitness = float(outcome.fitness[member])
+        if evaluation is not None and not self.direction * fitness >= self.direction * evaluation.mean:
+            self._best, self._best_return = _center(strategy), evaluation.mean
+            return
+        population = strategy.sample()
+        self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), fitness
+        population.write(member, strategy.table.values, self._best)
+
+    def best(self, strategy: Strategy) -> tuple[Vector, float]:
+        """The best parameters of the run, the last evaluation included, shape (dimension,); their return."""
+        last = self._last_return
+        better = self._best is None or self.direction * (last - self._best_return) > 0
+        if self._best is None or (better and math.isfinite(last)):
+            return _center(strategy), last
+        return self._best, self._best_return
+
+    def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
+        """The member."""
+        return f"member {episode}"
+
+    def module(self, strategy: Strategy) -> nn.Module:
+        """A new module with the centre's parameters."""
+        module = copy_module(self._module)
+        self._layout.writer(module)(_center(strategy))
+        return module
+
+    def save_module(self, strategy: Strategy) -> None:
+        """Write policy.safetensors and best.safetensors: what :func:`escalade.load_evolved` reads."""
+        if self._folder is None:
+            return
+        shapes = {name: list(shape) for name, shape in self._layout.shapes.items()}
+        state: State = {"kind": _KIND, "shapes": shapes}
+        center = _center(strategy)
+        write(self._folder.policy, {"parameters": center}, state)
+        write(self._folder.best, {"parameters": self.best(strategy)[0]}, state)
+
+    def state(self) -> tuple[Tensors, State]:
+        """The best parameters, and the facts that tell the run from others."""
+        tensors = {} if self._best is None else {_BEST: self._best}
+        return tensors, {**self._facts, "best_return": self._best_return if tensors else None}
+
+    def load_state(self, tensors: Tensors, state: State) -> None:
+        """Take over the best parameters."""
+        if _BEST in tensors:
+            self._best, self._best_return = tensors[_BEST].copy(), float(state["best_return"])
+
+    def _run(
+        self, strategy: Strategy, population: Population | None, evaluate: bool
+    ) -> tuple[Array, Evaluation | None]:
+        center = _center(strategy) if evaluate else None
+        job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
+        with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
+            results = self._engine.run(job, job.items)
+        fitness = np.array([number for part in results[: job.batches] for number in part], dtype=np.float64)
+        if not evaluate:
+            return fitness, None
+        evaluation = Evaluation(np.array(results[-1], dtype=np.float64))
+        self._last_return = evaluation.mean
+        return fitness, evaluation
+
+    def _best_member(self, outcome: Outcome) -> int:
+        signed = np.where(usable(outcome.fitness), self.direction * outcome.fitness, -np.inf)
+        return int(signed.argmax())
+
+
+def read_parameters(path: Path, layout: Layout) -> Vector:
+    """The parameters in a file that :meth:`FitnessObjective.save_module` wrote, shape (dimension,).
+
+    Raises:
+        InputError: the file is not there, damaged, of another kind, or of another module.
+    """
+    tensors, state = read(path)
+    if state.get("kind") != _KIND:
+        raise InputError(f"{path} is not a module that evolve saved")
+    here = {name: list(shape) for name, shape in layout.shapes.items()}
+    there = state["shapes"]
+    if here != there:
+        name = min(name for name in here | there if here.get(name) != there.get(name))
+        raise InputError(
+            f"{path} was saved of another module: parameter {name!r} has shape {there.get(name)} there and "
+            f"{here.get(name)} here"
+        )
+    parameters: Vector = tensors["parameters"]
+    return parameters
+
+
+def _center(strategy: Strategy) -> Vector:
+    return np.asarray(strategy.center.detach().numpy().copy())

@@ -1,0 +1,288 @@
+"""The generation loop: Salimans et al. 2017, algorithm 2, with a checkpoint after each turn."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from escalade.errors import EnvironmentFailure
+from escalade.recorders import Recorder, Row
+from escalade.storage.tensors import State, Tensors
+from escalade.strategies import Strategy
+from escalade.strategies.saving import load_strategy, save_strategy
+from escalade.strategies.shaping import usable
+from escalade.support.interrupts import Interrupts
+from escalade.training.limits import Limits
+from escalade.training.notes import Notes
+from escalade.training.objective import Evaluation, Objective, Outcome
+from escalade.training.progress import Counts, Progress
+from escalade.training.saving import Saver
+from escalade.training.versions import versions
+
+
+@dataclass(frozen=True)
+class View:
+    """A generation as callbacks see it; nothing in it can move the run."""
+
+    row: Row
+    center: NDArray[np.float32]
+    """The unperturbed parameters after the generation, shape (dimension,), read-only."""
+    best_return: float | None
+    """The best so far; None when there is none yet."""
+    module: Callable[[], nn.Module]
+    """Makes a module with the centre's parameters, a Policy in ``train``; it is the caller's own."""
+
+
+Callback = Callable[[View], bool | None]
+"""Called after every generation; True stops the run."""
+
+
+class Loop:
+    """One run: asks the strategy, measures its members, tells it, records, saves, stops.
+
+    Args:
+        objective: what measures members and the centre.
+        strategy: how the centre moves.
+        limits: when to stop.
+        eval_every: generations between evaluations of the centre; 0 for none but the last.
+        recorders: who records rows and notes.
+        callbacks: who may look at every generation, and stop the run.
+        saver: what writes checkpoints.
+        warn: whether notes of unusable returns are Python warnings as well.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        strategy: Strategy,
+        limits: Limits,
+        *,
+        eval_every: int,
+        interrupts: Interrupts,
+        recorders: Sequence[Recorder] = (),
+        callbacks: Sequence[Callback] = (),
+        saver: Saver | None = None,
+        warn: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.strategy = strategy
+        self.limits = limits
+        self.eval_every = eval_every
+        self.interrupts = interrupts
+        self.recorders = recorders
+        self.callbacks = callbacks
+        self.saver = saver or Saver(None)
+        self.progress = Progress()
+        self.notes = Notes(recorders, self.progress.notes, warn=warn)
+
+    def run(self) -> str:
+        """Train until something says stop; why it ended.
+
+        Returns:
+            ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback`` or ``interrupted``.
+        """
+        with self.interrupts:
+            self.saver.save_if_due(self.progress, self.state, force=self.progress.generation == 0)
+            reason = self._generations()
+            # The state is that of a whole generation: what was in flight runs again on resume.
+            self.saver.save_if_due(self.progress, self.state, force=True)
+            if reason not in ("solved", "interrupted"):
+                self._evaluate_finally()
+        return reason
+
+    def _generations(self) -> str:
+        """Algorithm 2; why it ended."""
+        while (reason := self._reason_to_stop()) is None:
+            began = time.monotonic()
+            try:
+                outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
+                confirmed = self._judge(outcome)
+            except KeyboardInterrupt:
+                return "interrupted"
+            scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
+            self._report_nonfinite(outcome)
+            if confirmed is None:
+                self.strategy.tell(outcome.fitness)
+                self.objective.learn(outcome)
+            # A centre that met the target stays as it was confirmed.
+            self._count(outcome, confirmed, began)
+            row = self._record(outcome, scales, began)
+            self.saver.save_if_due(self.progress, self.state)
+            if self._call_back(row) and not self.progress.solved:
+                return "callback"
+        return reason
+
+    def _reason_to_stop(self) -> str | None:
+        return "interrupted" if self.interrupts.requested else self.limits.reached(self.progress)
+
+    def _evaluation_is_due(self) -> bool:
+        return self.eval_every > 0 and self.progress.generation % self.eval_every == 0
+
+    def _judge(self, outcome: Outcome) -> Evaluation | None:
+        """Take an evaluation in; the one that confirms that the target is met, if it is."""
+        self._keep_best(outcome)
+        evaluation = outcome.evaluation
+        if evaluation is None:
+            return None
+        self._remember(evaluation)
+        streak = self.progress.target_streak + 1 if self._meets_target(evaluation) else 0
+        confirmed = None
+        if streak >= self.limits.target_patience:  # an interrupt in here leaves the streak as it was
+            confirmed = self.objective.confirm(self.strategy, evaluation)
+            if not self._meets_target(confirmed):
+                self._report_luck(evaluation, confirmed)
+                confirmed, streak = None, 0
+        self.progress.target_streak = streak
+        return confirmed
+
+    def _report_luck(self, evaluation: Evaluation, confirmed: Evaluation) -> None:
+        self._remember(confirmed)
+        self.progress.updates += confirmed.counts
+        self.notes.say(
+            f"generation {self.progress.generation + 1}: an evaluation of {evaluation.mean:.1f} was luck: "
+            f"{len(confirmed.returns)} fresh episodes give {confirmed.mean:.1f}"
+        )
+
+    def _meets_target(self, evaluation: Evaluation) -> bool:
+        target, sign = self.limits.target_return, self.objective.direction
+        return target is not None and sign * evaluation.mean >= sign * target
+
+    def _keep_best(self, outcome: Outcome) -> None:
+        found, best = self.objective.best_of(self.strategy, outcome), self.progress.best_return
+        if found is None or not math.isfinite(found):
+            return
+        if best is None or self.objective.direction * (found - best) > 0:
+            self.progress.best_return, self.progress.best_generation = found, self.progress.generation
+            self.objective.keep_best(self.strategy, outcome)
+
+    def _remember(self, evaluation: Evaluation) -> None:
+        self.progress.eval_return_mean = evaluation.mean
+        self.progress.eval_return_std = evaluation.std
+        self.progress.eval_episodes = len(evaluation.returns)
+
+    def _count(self, outcome: Outcome, confirmed: Evaluation | None, began: float) -> None:
+        counts = outcome.counts + Counts(seconds=time.monotonic() - began)
+        if confirmed is None:
+            self.progress.generation += 1
+            self.progress.updates += counts
+            return
+        self._remember(confirmed)
+        self.progress.solving = counts
+        if confirmed is not outcome.evaluation:
+            self.progress.solving += confirmed.counts
+
+    def _record(self, outcome: Outcome, scales: tuple[float, float], began: float) -> Row:
+        done, total = self.progress, self.progress.total
+        returns = outcome.returns[usable(outcome.returns)]
+        spread = returns if len(returns) else np.full(1, np.nan)
+        steps = outcome.env_steps
+        row = Row(
+            generation=done.rows,
+            episodes=total.episodes,
+            env_steps=None if steps is None else total.env_steps,
+            seconds=round(total.seconds, 4),
+            return_mean=float(spread.mean()),
+            return_std=float(spread.std()),
+            return_min=float(spread.min()),
+            return_max=float(spread.max()),
+            episode_length_mean=None if steps is None else steps / len(outcome.returns),
+            eval_return_mean=None if outcome.evaluation is None else outcome.evaluation.mean,
+            unperturbed_rank=self._rank(outcome),
+            sigma=scales[0],
+            lr=scales[1],
+            update_ratio=0.0 if done.solved else self.strategy.update_ratio,
+            steps_per_second=None if steps is None else _rate(steps, began),
+            eval_steps=None if steps is None else total.eval_steps,
+            nonfinite=len(outcome.returns) - len(returns),
+        )
+        for recorder in self.recorders:
+            recorder.generation(row)
+        return row
+
+    def _rank(self, outcome: Outcome) -> int | None:
+        """The centre's rank among the members, 1 for the best; None when it was not evaluated."""
+        if outcome.evaluation is None:
+            return None
+        fitness = self.objective.direction * outcome.fitness
+        evaluation = self.objective.direction * outcome.evaluation.mean
+        if not self.progress.solved:
+            self.notes.explain_rank(self.progress.rows, fitness, evaluation)
+        return 1 + int((fitness > evaluation).sum())
+
+    def _report_nonfinite(self, outcome: Outcome) -> None:
+        """Say which return was not usable.
+
+        Raises:
+            EnvironmentFailure: none was.
+        """
+        bad = np.flatnonzero(~usable(outcome.returns))
+        if len(bad) == 0:
+            return
+        generation, first = self.progress.generation + 1, int(bad[0])
+        who = self.objective.describe_member(self.strategy, outcome, first)
+        if len(bad) == len(outcome.returns):
+            raise EnvironmentFailure(
+                f"return {outcome.returns[first]} or the like in all {len(bad)} episodes of generation "
+                f"{generation} ({who} first): there is nothing to learn from"
+            )
+        others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
+        self.notes.say_nonfinite(
+            f"generation {generation}: {who} returned {outcome.returns[first]}{others}; such members "
+            "count as the worst of their generation"
+        )
+
+    def _call_back(self, row: Row) -> bool:
+        """Show the generation to every callback; whether one wants the run to stop."""
+        if not self.callbacks:
+            return False
+        center = self.center
+        center.flags.writeable = False
+        view = View(row, center, self.progress.best_return, lambda: self.objective.module(self.strategy))
+        answers = [callback(view) for callback in self.callbacks]
+        return any(answers)
+
+    def _evaluate_finally(self) -> None:
+        """Evaluate the centre as the run leaves it."""
+        with suppress(KeyboardInterrupt):  # the last evaluation there was then stands
+            evaluation = self.objective.evaluate(self.strategy)
+            self._remember(evaluation)
+            self.progress.updates += evaluation.counts
+
+    @property
+    def center(self) -> NDArray[np.float32]:
+        """The unperturbed parameters, shape (dimension,)."""
+        return np.asarray(self.strategy.center.detach().numpy().copy())
+
+    def state(self) -> tuple[Tensors, State]:
+        """Everything that :meth:`load_state` needs to go on bit for bit."""
+        tensors, numbers = save_strategy(self.strategy)
+        own, facts = self.objective.state()
+        return tensors | own, {
+            **facts,
+            "strategy": numbers,
+            "progress": self.progress.to_dict(),
+            "versions": versions(),
+        }
+
+    def load_state(self, tensors: Tensors, state: State) -> None:
+        """Take over a checkpoint.
+
+        Raises:
+            InputError: it belongs to another strategy, policy or module.
+        """
+        load_strategy(self.strategy, tensors, state["strategy"])
+        self.objective.load_state(tensors, state)
+        self.progress = Progress.from_dict(state["progress"])
+        self.notes.counts = self.progress.notes
+        self.saver.saved(self.progress)
+
+
+def _rate(steps: int, began: float) -> float:
+    return round(steps / max(time.monotonic() - began, 1e-9), 1)

@@ -1,0 +1,57 @@
+"""What a run says to the person who watches it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.recorders import Recorder
+
+
+class Notes:
+    """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on.
+
+    ``counts`` holds how often each kind came up; it belongs to the run's progress. With ``warn``, what
+    the user must not miss is a Python warning as well: for library calls that print nothing.
+    """
+
+    def __init__(self, recorders: Sequence[Recorder], counts: dict[str, int], *, warn: bool = False) -> None:
+        self.recorders = recorders
+        self.counts = counts
+        self.warn = warn
+
+    def say(self, text: str, kind: str | None = None) -> None:
+        """Give a note; ``kind`` names what may repeat itself."""
+        if kind is not None:
+            count = self.counts[kind] = self.counts.get(kind, 0) + 1
+            if count not in (1, 10, 100, 1000, 10_000):
+                return
+            text += f" ({count} times so far)" if count > 1 else ""
+        for recorder in self.recorders:
+            recorder.note(text)
+
+    def say_nonfinite(self, text: str) -> None:
+        """Say that a return was not a usable number."""
+        if self.warn and "nonfinite" not in self.counts:
+            warnings.warn(text, RuntimeWarning, stacklevel=6)
+        self.say(text, kind="nonfinite")
+
+    def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float) -> None:
+        """Say so when the members' ``fitness`` holds no gradient; larger is better in both."""
+        members = len(fitness)
+        if (fitness == fitness[0]).all():
+            self.say(
+                f"generation {generation}: all members have the same fitness, so there is nothing to learn "
+                "from: a larger sigma or longer episodes may tell them apart",
+                kind="equal",
+            )
+        elif members > 2 and (fitness < evaluation).all():
+            self.say(
+                f"generation {generation}: the unperturbed policy beats every member (rank 1 of "
+                f"{members + 1}): noise only harms it, so the gradient is uninformative; a smaller sigma may "
+                "help",
+                kind="rank",
+            )

@@ -1,0 +1,130 @@
+"""What a run improves: the one thing in which training a policy and evolving a module differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from escalade.storage.tensors import State, Tensors
+from escalade.strategies import Strategy
+from escalade.training.progress import Counts
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Returns of the unperturbed policy's episodes, shape (n,), and their environment steps in all."""
+
+    returns: Array
+    env_steps: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns; NaN where one is not finite."""
+        with np.errstate(invalid="ignore"):
+            return float(self.returns.std())
+
+    @property
+    def counts(self) -> Counts:
+        """What the evaluation has cost."""
+        return Counts(eval_episodes=len(self.returns), eval_steps=self.env_steps)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a generation gave."""
+
+    fitness: Array
+    """Fitness of each member, shape (population,), in member order."""
+    returns: Array
+    """Returns of the members' episodes, shape (episodes,): several a member where it plays several."""
+    evaluation: Evaluation | None
+    """Of the unperturbed policy; None in generations without one."""
+    env_steps: int | None = None
+    """Environment steps of the members' episodes; None where there is no environment."""
+    details: Any = None
+    """The objective's own, for :meth:`Objective.learn`."""
+
+    @property
+    def counts(self) -> Counts:
+        """What the generation has cost, but for seconds."""
+        members = Counts(episodes=len(self.returns), env_steps=self.env_steps or 0)
+        return members if self.evaluation is None else members + self.evaluation.counts
+
+
+class Objective(Protocol):
+    """Evaluates members and the centre, and keeps what it learns on the way.
+
+    Everything it gives must be a function of the strategy's state, of its own :meth:`state` and of
+    the run's seed: contract 2 of the house.
+    """
+
+    direction: float
+    """1 where larger returns are better, -1 where smaller ones are."""
+
+    def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
+        """Evaluate the generation's members, and with ``evaluate`` the centre.
+
+        Raises:
+            EnvironmentFailure: the environment or the fitness function raised.
+            KeyboardInterrupt: the run was interrupted; nothing has changed.
+        """
+        ...
+
+    def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
+        """Judge anew a centre whose ``evaluation`` met the target: by luck, perhaps."""
+        ...
+
+    def evaluate(self, strategy: Strategy) -> Evaluation:
+        """Evaluate the centre as the run leaves it."""
+        ...
+
+    def learn(self, outcome: Outcome) -> None:
+        """Take in what a generation showed besides fitness, once the strategy was told."""
+        ...
+
+    def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
+        """The best return of ``outcome`` that a policy can be kept for, if any."""
+        ...
+
+    def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
+        """Keep the parameters that gave :meth:`best_of`."""
+        ...
+
+    def learnt(self) -> list[Array]:
+        """What :meth:`learn` has built up, for the run's digest."""
+        ...
+
+    def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
+        """Whose the return number ``episode`` of ``outcome`` is, and how to see it again."""
+        ...
+
+    def module(self, strategy: Strategy) -> nn.Module:
+        """A new module with the centre's parameters."""
+        ...
+
+    def save_module(self, strategy: Strategy) -> None:
+        """Write the centre's policy or module into the run folder, if there is one."""
+        ...
+
+    def state(self) -> tuple[Tensors, State]:
+        """What :meth:`load_state` needs to go on bit for bit."""
+        ...
+
+    def load_state(self, tensors: Tensors, state: State) -> None:
+        """Take over what :meth:`state` gave.
+
+        Raises:
+            InputError: it belongs to another policy or module.
+        """
+        ...

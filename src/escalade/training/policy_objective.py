@@ -1,0 +1,185 @@
+"""Training a policy: a member's fitness is the mean return of its episodes in an environment."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from escalade.config.options import Config
+from escalade.engines import Engine
+from escalade.errors import InputError
+from escalade.perturbation import Stream
+from escalade.policies.networks import frozen_state
+from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.policies.policy import Policy
+from escalade.rollout import cutoff
+from escalade.rollout.episodes import Episodes, Job
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import State, Tensors
+from escalade.strategies import Strategy
+from escalade.support.interrupts import Interrupts
+from escalade.training.objective import Array, Evaluation, Outcome
+from escalade.training.parts import Parts
+
+CONFIRMATION_EPISODES = 100
+FIXED = "fixed."
+"""Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
+
+
+class PolicyObjective:
+    """Runs the episodes of members and centre, and learns the normaliser and the episodes' cap.
+
+    ``folder`` is where policies are written; None writes none.
+    """
+
+    direction = 1.0
+
+    def __init__(
+        self,
+        config: Config,
+        parts: Parts,
+        engine: Engine,
+        interrupts: Interrupts,
+        folder: RunFolder | None = None,
+    ) -> None:
+        self.config = config
+        self.parts = parts
+        self.engine = engine
+        self.interrupts = interrupts
+        self.folder = folder
+        self.normalizer = Normalizer(len(parts.policy.observation_mean))
+        self.cutoff = cutoff.parse(config.cutoff)
+        self.cap = self.cutoff.start
+
+    def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
+        """Run a generation's episodes; it grows until it holds as many as the config asks for."""
+        job = self._job(
+            strategy,
+            population=strategy.sample(),
+            episodes=self.config.episodes_per_member,
+            cap=self.cap,
+            evaluations=self.config.eval_episodes if evaluate else 0,
+        )
+        episodes = self._run(job)
+        trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
+        while self._too_small(strategy, trained):
+            before = strategy.population_size
+            strategy.grow()
+            more = replace(job, population=strategy.sample(), first=before, evaluations=0)
+            trained = trained + self._run(more)
+        return Outcome(
+            fitness=trained.returns.reshape(-1, job.episodes).mean(axis=1),
+            returns=trained.returns,
+            evaluation=_evaluation(evaluated) if evaluate else None,
+            env_steps=int(trained.lengths.sum()),
+            details=(job, trained),
+        )
+
+    def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
+        """Evaluate the centre again, in 100 fresh episodes."""
+        return self._evaluate(strategy, CONFIRMATION_EPISODES)
+
+    def evaluate(self, strategy: Strategy) -> Evaluation:
+        """Evaluate the centre, in episodes that no generation has seen."""
+        return self._evaluate(strategy, self.config.eval_episodes)
+
+    def learn(self, outcome: Outcome) -> None:
+        """Merge what the members observed into the normaliser, and move the cap."""
+        job, trained = outcome.details
+        if job.normalization is not None:
+            self.normalizer.merge_episodes(trained.lengths, trained.moments)
+        self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
+
+    def learnt(self) -> list[Array]:
+        """The normaliser's count, mean and sum of squares."""
+        return [np.array([self.normalizer.count]), self.normalizer.mean, self.normalizer.squares]
+
+    def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
+        """The evaluation's mean: a member's return is one episode, and partly luck."""
+        return None if outcome.evaluation is None else outcome.evaluation.mean
+
+    def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
+        """Write best.safetensors."""
+        if self.folder is not None:
+            self._policy(strategy, self.parts.policy).save(self.folder.best)
+
+    def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
+        """The member, and the seed of its episode."""
+        job, _ = outcome.details
+        whole = replace(job, population=strategy.sample())  # which may have grown
+        seed = int(whole.episode_seeds(np.array([episode]))[0])
+        return f"member {whole.member(episode)} (episode seed {seed})"
+
+    def module(self, strategy: Strategy) -> Policy:
+        """A new policy with the centre's parameters and the normaliser as it stands."""
+        return self._policy(strategy, copy.deepcopy(self.parts.policy).eval())
+
+    def save_module(self, strategy: Strategy) -> None:
+        """Write policy.safetensors."""
+        if self.folder is not None:
+            self._policy(strategy, self.parts.policy).save(self.folder.policy)
+
+    def state(self) -> tuple[Tensors, State]:
+        """The normaliser, the cap, what of the network does not evolve, and the config."""
+        policy = self.parts.policy
+        fixed_parts = {FIXED + name: value for name, value in frozen_state(policy.network).items()}
+        config = {name: value for name, value in asdict(self.config).items() if value is not None}
+        return self.normalizer.tensors() | fixed_parts, {
+            "config": config,
+            "cap": self.cap,
+            "own_network": not policy.architecture and ":" not in self.config.policy,
+        }
+
+    def load_state(self, tensors: Tensors, state: State) -> None:
+        """Take over the normaliser and the cap.
+
+        Raises:
+            InputError: the checkpoint's observations are of another size.
+        """
+        if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
+            raise InputError("the checkpoint's observations have another size than the environment's")
+        self.normalizer = Normalizer.restored(tensors)
+        self.cap = state["cap"]
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """What this generation's observations are normalised by."""
+        return self.normalizer.freeze() if self.config.normalize_observations else None
+
+    def _evaluate(self, strategy: Strategy, episodes: int) -> Evaluation:
+        job = self._job(strategy, evaluations=episodes, evaluation_stream=Stream.CONFIRMATION)
+        return _evaluation(self._run(job))
+
+    def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> Job:
+        return Job(
+            seed=self.config.seed,
+            generation=strategy.generation,
+            center=strategy.center.detach().numpy().copy() if evaluations else None,
+            normalization=self.normalization,
+            evaluations=evaluations,
+            **what,
+        )
+
+    def _run(self, job: Job) -> Episodes:
+        """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
+        with self.interrupts.allowed():
+            return Episodes.of(self.engine.run(job, job.items))
+
+    def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
+        config, members = self.config, strategy.population_size
+        if config.max_population is not None and members + config.population > config.max_population:
+            return False
+        return len(trained.lengths) < (config.min_episodes or 0) or int(trained.lengths.sum()) < (
+            config.min_env_steps or 0
+        )
+
+    def _policy(self, strategy: Strategy, policy: Policy) -> Policy:
+        policy.set(strategy.center.detach().numpy().copy(), self.normalization)
+        return policy
+
+
+def _evaluation(episodes: Episodes) -> Evaluation:
+    return Evaluation(episodes.returns, int(episodes.lengths.sum()))

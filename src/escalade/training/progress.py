@@ -1,0 +1,80 @@
+"""How far a run has come: the part of its state that is numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What generations have cost."""
+
+    episodes: int = 0
+    """Episodes of members, or calls of a fitness function for them."""
+    env_steps: int = 0
+    """Environment steps of those episodes."""
+    eval_episodes: int = 0
+    """Episodes (or calls) of the unperturbed policy: evaluations, and what confirms that a target is met."""
+    eval_steps: int = 0
+    """Environment steps of those."""
+    seconds: float = 0.0
+
+    def __add__(self, more: Counts) -> Counts:
+        return Counts(*(getattr(self, part.name) + getattr(more, part.name) for part in fields(Counts)))
+
+
+@dataclass
+class Progress:
+    """Counts, the last and the best evaluation, and whether the target was met."""
+
+    generation: int = 0
+    """How often the centre was updated."""
+    updates: Counts = Counts()
+    """What those generations have cost."""
+    solving: Counts | None = None
+    """What the generation that met the target has cost: it ran, but it did not update the centre."""
+    target_streak: int = 0
+    """Evaluations in a row that met the target."""
+    eval_return_mean: float | None = None
+    eval_return_std: float | None = None
+    eval_episodes: int = 0
+    """Episodes of that last evaluation."""
+    best_return: float | None = None
+    best_generation: int | None = None
+    notes: dict[str, int] = field(default_factory=dict)
+    """How often each kind of note came up."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether the target was met, and confirmed."""
+        return self.solving is not None
+
+    @property
+    def total(self) -> Counts:
+        """What the run has cost, the generation that met the target included."""
+        return self.updates if self.solving is None else self.updates + self.solving
+
+    @property
+    def rows(self) -> int:
+        """Generations that were recorded: one more than updates where the last one met the target."""
+        return self.generation + self.solved
+
+    def reopen(self) -> None:
+        """Let a solved run go on, for another target: its last generation runs again."""
+        self.solving, self.target_streak = None, 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a checkpoint."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Progress:
+        """What :meth:`to_dict` gave."""
+        solving = values["solving"]
+        counts = {
+            "updates": Counts(**values["updates"]),
+            "solving": None if solving is None else Counts(**solving),
+        }
+        return cls(**{**values, **counts})

@@ -1,0 +1,47 @@
+"""What a run ends with: its summary, and the digest that "the same bits" means."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.training.loop import Loop
+from escalade.training.versions import versions
+
+
+def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
+    """What summary.json holds: ``what`` was run, how it went, and ``where`` it ran."""
+    done, total = loop.progress, loop.progress.total
+    return {
+        **what,
+        "generations": done.generation,
+        "episodes": total.episodes,
+        "env_steps": total.env_steps,
+        "eval_episodes_total": total.eval_episodes,
+        "eval_steps": total.eval_steps,
+        "seconds": round(total.seconds, 3),
+        "steps_per_second": round(total.env_steps / total.seconds, 1) if total.seconds else 0.0,
+        "eval_return_mean": done.eval_return_mean,
+        "eval_return_std": done.eval_return_std,
+        "eval_episodes": done.eval_episodes,
+        "best_eval_return": done.best_return,
+        "best_generation": done.best_generation,
+        "target_return": loop.limits.target_return,
+        "solved": done.solved,
+        "stop_reason": reason,
+        "params_sha256": params_sha256(loop.center, loop.objective.learnt()),
+        **where,
+        "versions": versions(),
+    }
+
+
+def params_sha256(center: NDArray[np.float32], learnt: Iterable[NDArray[np.float64]]) -> str:
+    """Digest of the centre, and of what the objective learnt beside it."""
+    total = hashlib.sha256(center.tobytes())
+    for part in learnt:
+        total.update(part.astype(np.float64).tobytes())
+    return total.hexdigest()

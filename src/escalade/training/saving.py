@@ -1,0 +1,45 @@
+"""When a checkpoint is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import State, Tensors
+from escalade.training.progress import Progress
+
+_SHARE = 50  # checkpoints may take one part in this of the time
+
+
+class Saver:
+    """Writes checkpoints into ``folder`` (None writes none), as often as they are cheap.
+
+    Every ``snapshot_every``-th generation (0: none) is written whatever it costs, and kept for good.
+    """
+
+    def __init__(self, folder: RunFolder | None, snapshot_every: int = 0) -> None:
+        self.folder = folder
+        self.snapshot_every = snapshot_every
+        self._rows = -1  # of the state that was saved last
+        self._seconds = 0.0  # that saving it took
+        self._last = time.monotonic()
+
+    def save_if_due(
+        self, progress: Progress, state: Callable[[], tuple[Tensors, State]], *, force: bool = False
+    ) -> None:
+        """Save, unless nothing is new or it would take more than its share of the time."""
+        if self.folder is None or progress.rows == self._rows:
+            return
+        kept = self.snapshot_every and progress.generation % self.snapshot_every == 0
+        due = time.monotonic() - self._last >= _SHARE * self._seconds
+        if not (force or due or kept):
+            return
+        began = time.monotonic()
+        self.folder.checkpoints.save(progress.generation, *state(), self.snapshot_every)
+        self.saved(progress)
+        self._seconds = self._last - began
+
+    def saved(self, progress: Progress) -> None:
+        """Note that the state on disk is that of ``progress``."""
+        self._rows, self._last = progress.rows, time.monotonic()

@@ -1,0 +1,317 @@
+"""Files of a run folder, damaged in every way that their checksums do not show: one line, never a traceback.
+
+Each case copies a small run, changes one of its files, and gives the folder to a command in this
+process. Seeds are fixed, so a case that fails can be run again alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import math
+import os
+import random
+import shutil
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import escalade
+from escalade.api import evaluate as evaluating
+from escalade.cli import main as cli
+from escalade.storage.tensors import digest, read
+from escalade.training import in_folder
+
+CASES = 2000
+PARTS = 8  # of the cases: what is run as one test
+
+BASES = {
+    "openai-es": {},
+    "pgpe": {"optimizer": "clipup"},
+    "cma-es": {},
+    "snes": {"normalize_observations": False},
+}
+GENERATIONS = 3
+
+# Options whose huge values are honest work: a run with them never ends, and none is a fault of the file.
+COSTLY = {
+    "population",
+    "hidden",
+    "episodes_per_member",
+    "eval_episodes",
+    "min_episodes",
+    "min_env_steps",
+    "workers",
+    "max_episode_steps",
+    "generation",
+}
+HUGE = (2**62, 10**30, -(10**30), 1e308, math.inf)
+VALUES = (None, True, False, 0, 1, -1, 1.5, math.nan, "", "x", "7", [], [1], {}, {"a": 1}, *HUGE)
+TOML = ('"x"', "-1", "0", "true", "[]", "{}", "nan", "inf", "1e400", "9" * 5000, "[1]")
+TYPES = (np.int8, np.float16, np.float64, np.bool_, np.uint64)
+LINES = ("", "x", ",", "\u00b2,1,1", "-1", "9" * 5000, "\x00", '"', "nan," * 30, "1e400", "3" + ",1" * 16)
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory):
+    """A finished run of each strategy, with a checkpoint of every generation."""
+    place = tmp_path_factory.mktemp("bases")
+    for strategy, options in BASES.items():
+        escalade.train(
+            "CartPole-v1",
+            preset=None,
+            verbose=False,
+            strategy=strategy,
+            population=4,
+            hidden=[3],
+            workers=0,
+            backend="gymnasium",
+            generations=GENERATIONS,
+            eval_every=1,
+            eval_episodes=1,
+            snapshot_every=1,
+            max_episode_steps=15,
+            seed=1,
+            run_dir=place / strategy,
+            **options,
+        )
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """Leave out what is slow and reads nothing: pictures."""
+
+    def act_once(environment, policy, output, *, seed, max_steps):
+        policy.act(environment.observation_space.sample())
+        return 0.0, 1
+
+    monkeypatch.setattr(in_folder, "plotting_available", lambda: False)
+    monkeypatch.setattr(evaluating, "record_episode", act_once)
+
+
+def places(value, path=()):
+    """Paths to everything in a JSON value."""
+    found = [path] if path else []
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        found += places(item, (*path, key))
+    return found
+
+
+def edit_json(value, chance):
+    """The value with one structural change, and the change in words."""
+    changed = copy.deepcopy(value)
+    path = chance.choice(places(changed))
+    holder = changed
+    for key in path[:-1]:
+        holder = holder[key]
+    old, kind = holder[path[-1]], chance.choice(["drop", "replace", "replace", "nest", "rename", "add"])
+    if kind == "drop":
+        del holder[path[-1]]
+    elif kind == "nest":
+        holder[path[-1]] = chance.choice([[old], {"x": old}])
+    elif kind == "rename" and isinstance(holder, dict):
+        holder[f"{path[-1]}_"] = holder.pop(path[-1])
+    elif kind == "add" and isinstance(holder, dict):
+        holder["of_the_future"] = 1
+    else:
+        choices = [v for v in VALUES if not (COSTLY & set(path) and v in HUGE)]
+        holder[path[-1]] = chance.choice(choices)
+    return changed, f"{kind} {path}"
+
+
+def edit_tensors(tensors, chance):
+    """The tensors with one change, and the change in words."""
+    changed = {name: value.copy() for name, value in tensors.items()}
+    name = chance.choice(sorted(changed))
+    value = changed[name]
+    match kind := chance.choice(["drop", "rename", "longer", "shape", "type", "bits", "nan", "empty"]):
+        case "drop":
+            del changed[name]
+        case "rename":
+            changed[f"{name}_"] = changed.pop(name)
+        case "longer":
+            changed[name] = np.concatenate([value.reshape(-1), value.reshape(-1)])
+        case "shape":
+            changed[name] = value.reshape(1, -1)
+        case "type":
+            changed[name] = value.astype(
+                chance.choice([np.int8, np.float16, np.float64, np.bool_, np.uint64])
+            )
+        case "bits":
+            data = bytearray(value.tobytes())
+            if data:
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            changed[name] = np.frombuffer(bytes(data), value.dtype).reshape(value.shape)
+        case "nan":
+            changed[name] = np.full_like(value, np.nan if value.dtype.kind == "f" else 1)
+        case "empty":
+            changed[name] = value.reshape(-1)[:0]
+    return changed, f"{kind} {name}"
+
+
+def write_text_of_state(path, tensors, text):
+    """Write a file whose checksum is right, whatever the text of its state."""
+    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    path.write_bytes(save(arrays, metadata={"state": text, "sha256": digest(arrays, text)}))
+
+
+def edit_file_of_tensors(path, chance):
+    tensors, state = read(path)
+    kind = chance.random()
+    if kind < 0.6:
+        state, done = edit_json(state, chance)
+        write_text_of_state(path, tensors, json.dumps(state))
+    elif kind < 0.85:
+        tensors, done = edit_tensors(tensors, chance)
+        write_text_of_state(path, tensors, json.dumps(state))
+    elif kind < 0.9:
+        text, done = chance.choice(
+            [
+                ("[" * 5000 + "]" * 5000, "deep list"),
+                ('{"a":' * 5000 + "1" + "}" * 5000, "deep table"),
+                ("9" * 5000, "long number"),
+                ("[]", "list"),
+                ("null", "null"),
+                ("{}", "empty"),
+                ("", "nothing"),
+            ]
+        )
+        write_text_of_state(path, tensors, text)
+    else:
+        data = bytearray(path.read_bytes())
+        cut = chance.randrange(len(data))
+        data[cut] ^= 1 << chance.randrange(8)
+        path.write_bytes(bytes(data if chance.random() < 0.5 else data[:cut]))
+        done = f"raw at {cut}"
+    return done
+
+
+def edit_text(path, chance):
+    """One change to a line of a text file."""
+    lines = path.read_text().splitlines()
+    at = chance.randrange(len(lines))
+    match kind := chance.choice(["drop", "value", "line", "double", "cut", "nest", "bytes", "empty", "swap"]):
+        case "drop":
+            del lines[at]
+        case "value":
+            name = lines[at].partition("=")[0].strip()
+            new = chance.choice(
+                ['"x"', "-1", "0", "true", "[]", "{}", "nan", "inf", "1e400", "9" * 5000, "[1]"]
+            )
+            lines[at] = f"{name} = {new}" if not (name in COSTLY and new == "1e400") else "x"
+        case "line":
+            lines[at] = chance.choice(LINES)
+        case "double":
+            lines.insert(at, lines[at])
+        case "cut":
+            lines[at] = lines[at][: chance.randrange(len(lines[at]) + 1)]
+        case "nest":
+            lines[at] = f"env_kwargs = {'[' * 3000}{']' * 3000}"
+        case "swap":
+            lines[at], lines[-1] = lines[-1], lines[at]
+        case "empty":
+            lines = []
+    data = "\n".join(lines).encode() + b"\n"
+    path.write_bytes(
+        data[: len(data) // 2] + b"\xff\xfe" + data[len(data) // 2 :] if kind == "bytes" else data
+    )
+    return f"{kind} line {at}"
+
+
+def edit_summary(path, chance):
+    changed, done = edit_json(json.loads(path.read_text()), chance)
+    path.write_text(chance.choice([json.dumps(changed), "[" * 5000, "9" * 5000, "[]", ""]))
+    return done
+
+
+def replace_by_another_kind(path, chance):
+    path.unlink()
+    match kind := chance.choice(
+        ["folder", "full folder", "loop", "pipe", "endless", "nothing", "text", "link"]
+    ):
+        case "folder" | "full folder":
+            path.mkdir()
+            if kind == "full folder":
+                (path / "notes.txt").write_text("mine")
+        case "loop":
+            path.symlink_to(path)
+        case "pipe":
+            os.mkfifo(path)
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "text":
+            path.write_text("hello")
+        case "link":
+            path.symlink_to("nowhere")
+    return kind
+
+
+def mutate(run, chance):
+    """Change one file of the run; what was done, and the command that reads it."""
+    checkpoints = sorted((run / "checkpoints").iterdir())
+    latest = checkpoints[-1]
+    if chance.random() < 0.3:  # with nothing to fall back to
+        for other in checkpoints[:-1]:
+            other.unlink()
+    go_on = ["resume", str(run), "--workers", "0", "--generations", str(GENERATIONS + chance.randrange(2))]
+    look = ["eval", str(run), "--workers", "0", "--episodes", "1", "--backend", "gymnasium"]
+    film = ["render", str(run), "--max-steps", "1"]
+    draw = ["plot", str(run), "--output", str(run / "c.png")]
+    kind = chance.random()
+    if kind < 0.62:
+        return f"checkpoint: {edit_file_of_tensors(latest, chance)}", chance.choice([go_on, go_on, look])
+    if kind < 0.74:
+        done = edit_file_of_tensors(run / "best.safetensors", chance)
+        return f"best: {done}", chance.choice([film, [*look, "--checkpoint", "best"]])
+    if kind < 0.82:
+        if chance.random() < 0.5:  # a run that was killed before its first checkpoint
+            shutil.rmtree(run / "checkpoints")
+            (run / "progress.csv").unlink()
+        return f"config: {edit_text(run / 'config.toml', chance)}", chance.choice([go_on, look, draw])
+    if kind < 0.9:
+        command = draw if chance.random() < 0.25 else go_on
+        return f"progress: {edit_text(run / 'progress.csv', chance)}", command
+    if kind < 0.93:
+        return f"summary: {edit_summary(run / 'summary.json', chance)}", chance.choice([film, go_on])
+    if kind < 0.95:
+        shutil.copy(run / "policy.safetensors", latest)
+        return "a policy as a checkpoint", chance.choice([go_on, look])
+    victim = chance.choice([latest, *(path for path in run.iterdir() if path.is_file())])
+    return f"{victim.name}: {replace_by_another_kind(victim, chance)}", chance.choice(
+        [go_on, look, film, draw]
+    )
+
+
+def run_case(number, bases, place):
+    """What is wrong with a case; None when it is as it should be."""
+    chance = random.Random(number)
+    run = place / "run"
+    shutil.copytree(bases / chance.choice(sorted(BASES)), run, symlinks=True)
+    done, command = mutate(run, chance)
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = cli.main(command)
+    except Exception:  # noqa: BLE001 - the very thing that is looked for
+        return f"case {number}, {done}, {command[0]}: {traceback.format_exc()[-1500:]}"
+    finally:
+        shutil.rmtree(run)
+    lines = err.getvalue().splitlines()
+    if code not in (0, 2) or len(lines) != (code != 0):
+        return f"case {number}, {done}, {command[0]}: exit code {code}, {err.getvalue()}"
+    return None
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_file_of_a_run_folder_ends_in_a_traceback(part, bases, tmp_path):
+    numbers = range(part * CASES // PARTS, (part + 1) * CASES // PARTS)
+    faults = [fault for number in numbers if (fault := run_case(number, bases, tmp_path))]
+    assert not faults, f"{len(faults)} faults:\n" + "\n".join(faults[:10])

@@ -1,0 +1,77 @@
+"""``--help`` answers: what a flag takes, what it is when it is not given, and how a command is used."""
+
+import argparse
+import re
+import shlex
+
+import pytest
+from tests.commands import parsers
+
+from escalade.cli import main as cli
+from escalade.config.options import OPTIONS, RESUMABLE
+
+COMMANDS = sorted(parsers())
+
+
+def flags(command):
+    """Flags of a command but for --help."""
+    actions = [action for action in parsers()[command]._actions if action.option_strings]
+    return [action for action in actions if action.dest != "help"]
+
+
+def test_the_commands():
+    assert COMMANDS == ["bench", "eval", "plot", "presets", "render", "resume", "train"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_flag_names_its_choices_or_form_and_its_default(command):
+    wrong = {}
+    for action in flags(command):
+        formless = isinstance(action, argparse.BooleanOptionalAction | argparse._StoreTrueAction)
+        form = action.metavar or ""
+        if not formless and not re.fullmatch(r"\{[\w,.-]+\}|[A-Z][A-Z.,]*|[a-zA-Z|]+\|[a-zA-Z|]+", form):
+            wrong[action.dest] = f"form {form!r}"
+        if not re.search(r"\w.* \(default: .+\)$", action.help or ""):
+            wrong[action.dest] = f"help {action.help!r}"
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_help_prints_holds_all_of_it(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    for action in flags(command):
+        assert (action.help or "").replace("%%", "%") in printed
+        assert f"{action.option_strings[0]}" in printed
+
+
+def test_options_stand_in_groups():
+    titles = [group.title for group in parsers()["train"]._action_groups]
+    assert titles[2:] == ["environment", "strategy", "policy", "evaluation and limits", "run"]
+    assert {option.metadata["group"] for option in OPTIONS.values()} == set(titles[2:])
+
+
+def test_resume_lists_only_what_may_change():
+    assert {action.dest for action in flags("resume")} == set(RESUMABLE)
+    assert {action.dest for action in flags("train")} > set(RESUMABLE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_examples_are_commands(command):
+    examples = [line.strip() for line in parsers()[command].epilog.splitlines()[1:]]
+    assert examples
+    for example in examples:
+        name, *arguments = shlex.split(example)
+        assert name == "escalade"
+        assert arguments[0] == command
+        assert cli.parse(arguments).parser.prog == f"escalade {command}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_lines_fit_a_terminal(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    long = [line for line in parsers()[command].format_help().splitlines() if len(line) > 100]
+    assert long == []

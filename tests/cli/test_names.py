@@ -1,0 +1,93 @@
+"""One message, two ways in: a library's error names the argument, the command line's names the flag."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.commands import parsers
+
+import escalade
+from escalade.cli import main as cli
+from escalade.cli.arguments import with_flags
+from escalade.config.options import OPTIONS
+
+# Options that are wrong, alone or together.
+WRONG = [
+    {"population": 7},
+    {"population": 0},
+    {"population": "many"},
+    {"sigma": 0.0},
+    {"sigma": "linear:0.1:0:9"},
+    {"lr": -1.0},
+    {"seed": -1},
+    {"momentum": 1.0},
+    {"momentum": 0.5},
+    {"seconds": 0.0},
+    {"target_return": float("inf")},
+    {"hidden": [0]},
+    {"policy": "lstm"},
+    {"policy": "no_such_module:make"},
+    {"cutoff": "mean:0"},
+    {"shaping": "ranks"},
+    {"strategy": "ars", "shaping": "nes"},
+    {"strategy": "cma-es", "min_episodes": 9},
+    {"strategy": "pgpe", "sigma": "linear:0.1:0.01:9"},
+    {"max_population": 512},
+    {"max_population": 8, "min_episodes": 9},
+    {"strategy": "ars", "top_directions": 99},
+    {"env_kwargs": {"size": 3}},
+    {"head": "uniform:5"},
+    {"action_noise": 0.1},
+]
+
+
+def typed(value):
+    if isinstance(value, dict):
+        return '{"size": 3}'
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def named_in(message):
+    return set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", message))
+
+
+@pytest.mark.parametrize("options", WRONG, ids=lambda options: "-".join(map(str, options.values())))
+def test_a_library_call_names_arguments_and_the_command_names_flags(options, capsys, tmp_path):
+    with pytest.raises(escalade.InputError) as raised:
+        escalade.train("CartPole-v1", preset=None, verbose=False, run_dir=tmp_path / "run", **options)
+    message = str(raised.value)
+    assert "--" not in message
+    assert named_in(message) <= set(OPTIONS)
+    assert named_in(message) & set(options)
+    flags = [f"--{name.replace('_', '-')}={typed(value)}" for name, value in options.items()]
+    assert cli.main(["train", "CartPole-v1", "--preset", "none", *flags]) == 2
+    said = capsys.readouterr().err
+    assert "`" not in said
+    for name in named_in(message):
+        assert f"--{name.replace('_', '-')}" in said
+
+
+def test_what_a_command_has_no_flag_for_stays_an_argument():
+    flags = parsers()["plot"].flags()
+    assert with_flags("`output` x: `population` 3, `workers=0`", flags) == (
+        "--output x: `population` 3, `workers=0`"
+    )
+
+
+def test_values_stand_behind_flags():
+    flags = parsers()["train"].flags()
+    assert with_flags("use `backend=gymnasium` or `workers=0`", flags) == (
+        "use --backend gymnasium or --workers 0"
+    )
+
+
+def test_no_message_offers_a_flag_that_the_command_does_not_have():
+    """Outside the command line's room no flag is spelled: messages get them from ``with_flags``."""
+    spelled = [
+        f"{path.name}: {line.strip()}"
+        for path in Path(escalade.__file__).parent.rglob("*.py")
+        if path.parent.name != "cli"
+        for line in path.read_text().splitlines()
+        if re.search(r"""^[^#]*f?["'].*(?<![-`\w])--[a-z]""", line) and "``--" not in line
+    ]
+    assert spelled == []

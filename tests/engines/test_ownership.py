@@ -1,0 +1,96 @@
+"""What an engine owns, and gives back: its work is closed, folders stay whose they are, and processes
+that may have no workers are told so.
+"""
+
+import multiprocessing
+import os
+from functools import partial
+
+import pytest
+from tests.engines.owners import Closes, said, train
+
+from escalade import EngineFailure, InputError
+from escalade.engines.processes import ProcessEngine
+
+
+def names(folder, kind):
+    return [path.name for path in folder.iterdir() if path.name.startswith(f"{kind}-")]
+
+
+def started(factory, workers=2):
+    engine = ProcessEngine(factory, workers)
+    engine.run("fine", 8)
+    while not all(worker.info for worker in engine._workers):
+        engine._listen()
+    return engine
+
+
+def test_the_work_of_every_worker_is_closed(tmp_path):
+    engine = started(partial(Closes, tmp_path))
+    assert names(tmp_path, "closed") == []
+    engine.close()
+    assert len(names(tmp_path, "closed")) == 2
+    engine.close()
+
+
+def test_the_work_is_closed_after_a_failure(tmp_path):
+    engine = started(partial(Closes, tmp_path))
+    with pytest.raises(EngineFailure, match="ValueError: no"):
+        engine.run("raise", 4)
+    engine.close()
+    assert len(names(tmp_path, "closed")) == 2
+
+
+def test_work_that_never_closes_is_ended(tmp_path, monkeypatch):
+    engine = started(partial(Closes, tmp_path, 10_000))
+    processes = [worker._process for worker in engine._workers]
+    engine.close()
+    assert len(names(tmp_path, "closing")) == 2
+    assert names(tmp_path, "closed") == []
+    assert all(process.exitcode is not None for process in processes)
+
+
+def test_an_engine_that_is_forgotten_closes_its_work(tmp_path):
+    engine = started(partial(Closes, tmp_path), workers=1)
+    del engine
+    assert len(names(tmp_path, "closed")) == 1
+
+
+def answer(context, function, daemon=False):
+    """What a function raises in a process of its own, as (class, text); None when it does not."""
+    mine, theirs = context.Pipe()
+    process = context.Process(target=said, args=(function, theirs), daemon=daemon)
+    process.start()
+    assert mine.poll(60)
+    answered = mine.recv()
+    process.join()
+    return answered
+
+
+def test_a_child_that_trains_leaves_its_parents_folder(tmp_path):
+    train(tmp_path / "before")
+    folder = multiprocessing.util.get_temp_dir()
+    assert answer(multiprocessing.get_context("spawn"), partial(train, tmp_path / "child")) is None
+    assert os.path.isdir(folder)
+    train(tmp_path / "after")
+
+
+@pytest.mark.parametrize(
+    ("method", "daemon", "who"),
+    [
+        ("spawn", True, "a daemonic process"),
+        ("fork", False, "a process that was forked from one that trains"),
+    ],
+)
+def test_a_process_that_may_have_no_workers_says_so(method, daemon, who, tmp_path):
+    train(tmp_path / "parent")
+    context = multiprocessing.get_context(method)
+    kind, text = answer(context, partial(train, tmp_path / "child"), daemon)
+    assert kind == "InputError"
+    assert text == f"{who} cannot start worker processes: use `workers` 0"
+
+
+def test_work_that_cannot_be_sent_says_what_to_do_instead(tmp_path):
+    said = r"cannot be sent to worker processes .*use `workers` 0 or `engine` threads"
+    with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
+        ProcessEngine(lambda: file, 1)

@@ -1,0 +1,55 @@
+"""Where there is no display, environments can be made; and drawn, where the system can."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import pytest
+
+from escalade.envs import environment
+
+WITHOUT_EGL = """
+import ctypes, ctypes.util
+load, find = ctypes.CDLL.__init__, ctypes.util.find_library
+def without(self, name, *more, **kwargs):
+    if "EGL" in str(name):
+        raise OSError("no such library")
+    load(self, name, *more, **kwargs)
+ctypes.CDLL.__init__ = without
+ctypes.util.find_library = lambda name: None if "EGL" in name else find(name)
+from escalade.envs import resolve
+print(resolve("HalfCheetah-v5", backend="gymnasium").id)
+"""
+
+
+def no_library(name):
+    raise OSError(name)
+
+
+def test_mujoco_trains_where_there_is_neither_a_display_nor_egl():
+    pytest.importorskip("mujoco")
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"}
+    variables = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-c", WITHOUT_EGL]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("HalfCheetah-v5\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("platform", "library", "given", "drawn"),
+    [
+        ("linux", str, {}, "egl"),
+        ("linux", no_library, {}, None),
+        ("linux", str, {"MUJOCO_GL": "osmesa"}, "osmesa"),
+        ("linux", str, {"DISPLAY": ":0"}, None),
+        ("darwin", str, {}, None),  # there, MuJoCo refuses the very name
+    ],
+)
+def test_mujoco_is_told_to_draw_through_egl_where_it_can(monkeypatch, platform, library, given, drawn):
+    variables = dict(given)
+    monkeypatch.setattr(os, "environ", variables)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(ctypes, "CDLL", library)
+    environment.headless()
+    assert variables.get("MUJOCO_GL") == drawn

@@ -1,0 +1,82 @@
+"""Whether an episode is a function of its seed and actions alone: found out, said, and mended."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests import environments
+
+from escalade.envs import Purity, probe_purity, resolve, vectorize
+
+
+def probed(env, fresh=False, **kwargs):
+    return probe_purity(resolve(env, kwargs, "gymnasium", fresh_environments=fresh))
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "LunarLander-v3", "tests.environments:Walk-v0"])
+def test_a_pure_environment_is_found_pure(env):
+    found = probed(env)
+    assert found.verdict == "pure"
+    assert found.note(env) is None
+    assert 0 < found.steps <= 200
+
+
+def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
+    found = probed("tests.environments:Remembers-v0")
+    assert (found.verdict, found.step) == ("history", 0)
+    said = found.note("Remembers-v0")
+    assert "Remembers-v0 carries something over" in said
+    assert "the same seed need not give the same bits" in said
+    assert "--fresh-environments" in said
+    assert probed("tests.environments:Remembers-v0", fresh=True).verdict == "pure"
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_randomness_that_no_seed_reaches_is_found(fresh):
+    found = probed("tests.environments:Unseeded-v0", fresh)
+    assert (found.verdict, found.step) == ("random", 1)
+    assert "--fresh-environments cannot help" in found.note("Unseeded-v0")
+
+
+def test_an_environment_that_fails_is_no_ones_failure():
+    environments.Fragile.built = 0
+    environment = resolve("tests.environments:Fragile-v0", backend="gymnasium")
+    found = probe_purity(environment)
+    assert found.verdict == "unknown"
+    assert "could not be replayed" in found.note("Fragile-v0")
+    assert "OSError: the port is taken" in found.note("Fragile-v0")
+
+
+def test_pools_are_always_new():
+    assert probe_purity(resolve("CartPole-v1", backend="envpool")) == Purity("pure")
+
+
+@pytest.mark.parametrize("env", ["BipedalWalker-v3", "BipedalWalkerHardcore-v3"])
+def test_bipedal_walkers_are_built_anew_for_every_episode(env):
+    environment = resolve(env, backend="gymnasium")
+    assert environment.fresh
+    assert probe_purity(environment).verdict == "pure"
+    assert probe_purity(replace(environment, fresh=False)).verdict == "history"
+    assert not resolve("LunarLander-v3").fresh
+
+
+def test_every_episode_of_a_slot_has_an_object_of_its_own_when_asked(monkeypatch):
+    built, closed = [], []
+
+    def close(env):
+        closed.append(env)
+
+    monkeypatch.setattr(environments.Walk, "close", close)
+    slots, seeds = np.array([0, 2]), np.array([5, 6])
+    environment = resolve("tests.environments:Remembers-v0", fresh_environments=True)
+    closed.clear()  # the one that was built to read its spaces
+    make = type(environment).make
+    monkeypatch.setattr(type(environment), "make", lambda self: built.append(make(self)) or built[-1])
+    vector = vectorize(environment, 3)
+    first = vector.reset(slots, seeds)
+    assert (len(built), len(closed)) == (3, 0)
+    for episode in range(1, 6):
+        np.testing.assert_array_equal(vector.reset(slots, seeds), first)
+        assert (len(built), len(closed)) == (3 + 2 * episode, 2 * episode)
+    vector.close()
+    assert len(closed) == len(built)

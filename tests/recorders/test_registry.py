@@ -1,0 +1,57 @@
+"""Recorders by name: one entry makes a new one known."""
+
+import pytest
+
+from escalade import InputError
+from escalade.recorders import Goals, ProgressFile
+from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
+from escalade.storage.run_folder import RunFolder
+
+
+class Counting:
+    """A recorder as CONTRIBUTING's worked example has it."""
+
+    def __init__(self, path):
+        self.path, self.rows = path, 0
+
+    def generation(self, row):
+        self.rows += 1
+
+    def note(self, text):
+        pass
+
+    def close(self):
+        self.path.write_text(str(self.rows))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Recorded(RunFolder(tmp_path), Goals("a run"))
+
+
+def test_every_name_makes_a_recorder(run):
+    made = {name: start_recorder(name, run) for name in RECORDERS}
+    for recorder in made.values():
+        recorder.note("a note")
+        recorder.close()
+    assert isinstance(made["csv"], ProgressFile)
+
+
+def test_one_entry_makes_a_recorder_known(run, monkeypatch):
+    monkeypatch.setitem(RECORDERS, "count", lambda run: Counting(run.folder.path / "count.txt"))
+    recorder = start_recorder("count", run)
+    recorder.generation(None)
+    recorder.close()
+    assert (run.folder.path / "count.txt").read_text() == "1"
+
+
+def test_a_recorder_that_is_made_is_taken_as_it_is(run):
+    made = Counting(run.folder.path)
+    assert start_recorder(made, run) is made
+
+
+def test_an_unknown_name_is_answered_with_its_nearest(run):
+    with pytest.raises(InputError, match=r"no recorder 'consol'; did you mean console\?"):
+        start_recorder("consol", run)
+    with pytest.raises(InputError, match=r"no recorder 'xyz': csv, console"):
+        start_recorder("xyz", run)

@@ -1,0 +1,119 @@
+"""What is handed to an environment is its own: it may keep, share and write to actions and observations."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from tests.environments import ACTIONS
+from torch import nn
+
+from escalade.envs import ActionMap, resolve
+from escalade.perturbation import GaussianPopulation, NoiseTable
+from escalade.policies.networks import batched_network, build, to_vector
+from escalade.policies.normalizer import Normalization
+from escalade.rollout.episodes import Job
+from escalade.rollout.rollouts import RolloutSetup
+
+TABLE = NoiseTable(3, 2**12)
+MEMBERS, STEPS = 6, 5
+
+
+class Keeper(gymnasium.Env):
+    """Keeps every action, writes to each once it is old, and returns one observation array for ever.
+
+    The reward of a step is read from the action of the step before, as it was kept.
+    """
+
+    shared = np.zeros(3)
+    """One array for all environments and all steps, overwritten before each is returned."""
+
+    def __init__(self, action="unbounded", mutate=True):
+        self.observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+        self.action_space = ACTIONS[action]()
+        self.mutate = mutate
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state, self.kept, self.steps = self.np_random.normal(size=3), None, 0
+        return self.seen(), {}
+
+    def seen(self):
+        Keeper.shared[:] = self.state
+        return Keeper.shared
+
+    def step(self, action):
+        assert isinstance(action, int) or action.flags.writeable
+        reward = 0.0
+        if self.kept is not None:
+            reward = float(np.sum(self.kept, dtype=np.float64))
+            if self.mutate and not isinstance(self.kept, int):
+                self.kept[...] = 77
+        self.kept = action
+        self.state = np.sin(3 * self.state + float(np.sum(action)))
+        self.steps += 1
+        return self.seen(), reward, False, self.steps >= STEPS, {}
+
+
+gymnasium.register("Keeper-v0", entry_point=f"{__name__}:Keeper")
+
+
+def by_hand(job, mapping, network, kwargs):
+    """Returns of every episode, played one by one in an environment that is given copies."""
+    returns, parameters = [], np.empty(job.population.dimension, np.float32)
+    forward = network.forward(1)
+    for item in range(job.items):
+        env = Keeper(**kwargs)
+        observation, _ = env.reset(seed=int(job.episode_seeds(np.array([item]))[0]))
+        job.parameters(item, TABLE.values, parameters)
+        forward.load(0, parameters)
+        total, ended = 0.0, False
+        while not ended:
+            raw = forward(job.normalization.apply(observation.copy()[None])).copy()
+            action = mapping(raw)[0]
+            action = action.item() if isinstance(env.action_space, spaces.Discrete) else np.array(action)
+            observation, reward, _, ended, _ = env.step(action)
+            total += reward
+        returns.append(total)
+    return np.array(returns)
+
+
+HOW = [(name, bounding, "plain") for name in ACTIONS for bounding in ("clip", "rescale", "tanh")]
+HOW += [
+    ("box", "clip", "uniform:5"),
+    ("unbounded", "clip", "custom:-0.3,0.3"),
+    ("number", "clip", "uniform:3"),
+]
+HOW = [how for how in HOW if how[0] not in ("text", "dict")]
+
+
+@pytest.mark.parametrize("general", [False, True], ids=["stack", "torch"])
+@pytest.mark.parametrize(("action", "bounding", "head"), HOW, ids=str)
+def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding, head, general):
+    actions = ActionMap(ACTIONS[action](), bounding, head)
+    module = build("mlp", 3, actions.outputs, hidden=[4], init="xavier")
+    module = nn.Sequential(module, nn.Identity()) if general else module
+    network = batched_network(module)
+    population = GaussianPopulation(to_vector(module), 0.5, 3, 4, MEMBERS, TABLE.size)
+    job = Job(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
+    # Registered environments come in wrappers that pass arrays on as they are.
+    environment = resolve(f"{__name__}:Keeper-v0", {"action": action}, "gymnasium")
+    rollouts = RolloutSetup(environment, network, actions, TABLE)()
+
+    class Feed:
+        items, results = list(range(MEMBERS)), {}
+
+        def take(self, most, wait):
+            given, self.items = self.items[:most], self.items[most:]
+            return given
+
+        def put(self, item, result):
+            self.results[item] = result
+
+    feed = Feed()
+    rollouts.begin(job)
+    rollouts.run(feed)
+    found = np.array([feed.results[item][0] for item in range(MEMBERS)])
+    rollouts.close()
+    expected = by_hand(job, actions.compile(), network, {"action": action})
+    np.testing.assert_array_equal(found, expected)
+    assert len(set(found.tolist())) > 1

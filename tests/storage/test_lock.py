@@ -1,0 +1,86 @@
+"""One run a folder at a time, across objects, threads and processes."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from escalade import InputError
+from escalade.storage.lock import FolderLock
+from escalade.storage.run_folder import RunFolder
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from escalade.storage.lock import FolderLock
+lock = FolderLock(Path(sys.argv[1]))
+lock.acquire()
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_lock_is_held_once_and_can_be_taken_again(tmp_path):
+    first, second = FolderLock(tmp_path), FolderLock(tmp_path)
+    first.acquire()
+    first.acquire()
+    with pytest.raises(InputError, match=f"in use by process {os.getpid()} on {socket.gethostname()}: wait"):
+        second.acquire()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+def test_an_object_that_is_gone_holds_nothing(tmp_path):
+    first = FolderLock(tmp_path)
+    first.acquire()
+    del first
+    FolderLock(tmp_path).acquire()
+
+
+def test_one_of_several_threads_gets_it(tmp_path):
+    start, answers = threading.Barrier(8), []
+    locks = [FolderLock(tmp_path) for _ in range(8)]
+
+    def take(lock):
+        start.wait()
+        try:
+            lock.acquire()
+            answers.append("held")
+        except InputError:
+            answers.append("refused")
+
+    threads = [threading.Thread(target=take, args=[lock]) for lock in locks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == ["held"] + ["refused"] * 7
+
+
+def test_a_process_that_is_killed_holds_nothing(tmp_path):
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    lock = FolderLock(tmp_path)
+    with pytest.raises(InputError, match=f"in use by process {holder.pid} on"):
+        lock.acquire()
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    lock.acquire()
+    lock.release()
+
+
+def test_a_new_folder_is_locked_until_it_is_released(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", "subject", "label")
+    with pytest.raises(InputError, match="in use by"):
+        RunFolder.create(tmp_path / "run", "subject", "label")
+    folder.write_config('env = "X"\n')
+    folder.lock.release()
+    with pytest.raises(InputError, match="holds a run already"):
+        RunFolder.create(tmp_path / "run", "subject", "label")
+    with RunFolder.open(tmp_path / "run").locked(), pytest.raises(InputError, match="in use by"):
+        folder.lock.acquire()

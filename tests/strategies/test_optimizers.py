@@ -1,0 +1,124 @@
+"""The optimisers a strategy steps its centre with: torch's bits, without what torch.optim imports."""
+
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseTable
+from escalade.strategies import PGPE, ClipUp, OpenAIES
+from escalade.strategies.optimizers import NAMED, SGD, optimizer_named
+
+TABLE = NoiseTable(3, 2**15)
+
+
+def torch_sgd(params, momentum):
+    """SGD whose velocity is a mean of gradients from the first step on."""
+    params = list(params)
+    optimizer = torch.optim.SGD(params, lr=0.01, momentum=momentum, dampening=momentum)
+    for parameter in params:
+        optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
+    return optimizer
+
+
+PEERS = {
+    "adam": partial(torch.optim.Adam, lr=0.01, fused=True),
+    "sgd": partial(torch_sgd, momentum=0.9),
+    "clipup": partial(ClipUp, lr=0.01, momentum=0.9),
+}
+
+
+def run(strategy, generations):
+    for _ in range(generations):
+        strategy.tell(-((strategy.ask().double() - 0.3) ** 2).sum(dim=1))
+    return strategy
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("make", [OpenAIES, PGPE])
+def test_named_optimisers_give_the_bits_of_torchs(name, make):
+    common = {"population": 16, "sigma": 0.1, "lr": "cosine:0.1:0.02:9", "weight_decay": 0.01, "table": TABLE}
+    ours = run(make(np.zeros(37), optimizer=name, **common), 12)
+    peer = run(make(np.zeros(37), optimizer=PEERS[name], **common), 12)
+    assert torch.equal(ours.center, peer.center)
+    assert ours.state_dict().keys() == peer.state_dict().keys()
+    for key, value in peer.state_dict().items():
+        assert torch.equal(torch.as_tensor(ours.state_dict()[key]), torch.as_tensor(value)), key
+
+
+def test_sgd_without_momentum_is_plain_descent():
+    es = OpenAIES(np.zeros(5), 8, optimizer=partial(SGD, momentum=0.0), lr=0.5, table=TABLE)
+    peer = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), table=TABLE)
+    assert torch.equal(run(es, 4).center, run(peer, 4).center)
+    assert not any(key.startswith("optimizer.") for key in es.state_dict())
+
+
+OTHERS = {**PEERS, "rmsprop": partial(torch.optim.RMSprop, lr=0.01), **{f"own {n}": n for n in NAMED}}
+
+
+@pytest.mark.parametrize("saved", OTHERS)
+@pytest.mark.parametrize("loaded", OTHERS)
+def test_a_state_of_another_optimiser_is_refused_in_one_line(saved, loaded):
+    first, second = (
+        OpenAIES(np.zeros(5), 8, optimizer=OTHERS[name], lr=0.1, table=TABLE) for name in (saved, loaded)
+    )
+    state = run(first, 2).state_dict()
+    if saved.removeprefix("own ") == loaded.removeprefix("own "):
+        second.load_state_dict(state)
+        assert torch.equal(run(first, 2).center, run(second, 2).center)
+        return
+    with pytest.raises(InputError, match="another optimizer"):
+        second.load_state_dict(state)
+
+
+def test_a_state_with_momentum_is_refused_by_an_optimiser_without():
+    state = run(OpenAIES(np.zeros(5), 8, table=TABLE), 2).state_dict()
+    plain = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), table=TABLE)
+    with pytest.raises(InputError, match="exp_avg, exp_avg_sq, step, not nothing"):
+        plain.load_state_dict(state)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_saved_memory_of_another_size_is_refused(name):
+    es = OpenAIES(np.zeros(5), 8, optimizer=name, table=TABLE)
+    state = es.state_dict()
+    for key in [key for key in state if key.startswith("optimizer.")]:
+        with pytest.raises(InputError, match="has 3 numbers"):
+            es.load_state_dict(state | {key: torch.zeros(3)})
+
+
+@pytest.mark.parametrize("optimizer", ["adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])])
+def test_what_makes_no_optimiser_is_refused(optimizer):
+    with pytest.raises(InputError, match="optimizer"):
+        OpenAIES(np.zeros(5), 8, optimizer=optimizer)
+
+
+def test_an_unknown_name_brings_the_nearest():
+    with pytest.raises(InputError, match="did you mean clipup"):
+        optimizer_named("clipupp")
+
+
+SCRIPT = """
+import sys
+import torch
+import escalade
+for options in {options}:
+    escalade.train("CartPole-v1", preset=None, population=4, hidden=[4], generations=3, workers=0,
+                   max_episode_steps=20, eval_episodes=2, verbose=False, **options)
+escalade.evolve(torch.nn.Linear(2, 1), lambda module: -float(module.weight.sum()), population=4,
+                generations=2, workers=0)
+print("torch._dynamo" in sys.modules)
+"""
+
+
+def test_training_does_not_import_torchs_compiler(tmp_path):
+    options = [{"optimizer": name} for name in NAMED] + [{"strategy": "pgpe"}, {"strategy": "snes"}, {}]
+    script = SCRIPT.format(options=options)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert ran.stdout.strip() == "False"

@@ -1,0 +1,94 @@
+"""Functions given float64 are optimised in float64; the paths of CMA-ES against a derivation."""
+
+import numpy as np
+import pytest
+import torch
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseTable
+from escalade.strategies import CMAES, SepCMAES
+from escalade.strategies.cma import path_deviation
+from escalade.strategies.registry import STRATEGIES
+
+TABLE = NoiseTable(5, 2**16)
+every = pytest.mark.parametrize("name", STRATEGIES)
+OPTIONS = {
+    "openai-es": {"lr": "exponential:0.1:0.94", "sigma": "exponential:0.1:0.94"},
+    "ars": {"lr": "exponential:0.1:0.94", "sigma": "exponential:0.1:0.94"},
+    "pgpe": {"sigma": 0.3, "sigma_lr": 1.0, "lr": "exponential:0.1:0.94"},
+    "simple-gaussian": {"sigma": 0.5, "sigma_lr": 0.5},
+    "cem": {"sigma": 0.5, "elite": 0.5},
+}
+
+
+def sphere(members):
+    return ((members - 1000.1) ** 2).sum(dim=1)
+
+
+@every
+def test_a_sphere_around_1000_does_not_stall_at_what_float32_can_say(name):
+    x0 = np.full(4, 1000.0)
+    es = STRATEGIES[name].load()(
+        x0, population=40, direction="minimize", table=TABLE, **OPTIONS.get(name, {"sigma": 0.3})
+    )
+    for _ in range(400):
+        members = es.ask()
+        assert members.dtype == torch.float64
+        es.tell(sphere(members))
+    # Two neighbouring float32 numbers near 1000.1 are 6e-5 apart: the best they reach is 4 * (1.2e-5)**2.
+    assert es.result.best.dtype == es.result.center.dtype == torch.float64
+    assert es.result.best_fitness < 1e-11
+
+
+@every
+def test_a_float64_search_resumes_bit_for_bit(name):
+    first, second = (STRATEGIES[name].load()(np.ones(3), 12, sigma=0.1, table=TABLE) for _ in range(2))
+    for _ in range(4):
+        first.tell(-sphere(first.ask()))
+    second.load_state_dict(first.state_dict())
+    for es in (first, second):
+        for _ in range(4):
+            es.tell(-sphere(es.ask()))
+    assert torch.equal(first.center, second.center)
+    assert first.state_dict()["center"].dtype == torch.float64
+
+
+@every
+@pytest.mark.parametrize(
+    "x0", [np.ones(3, np.float32), torch.ones(3), [1.0, 1.0, 1.0], torch.ones(3, dtype=torch.bfloat16)]
+)
+def test_everything_else_is_float32(name, x0):
+    es = STRATEGIES[name].load()(x0, 12, sigma=0.1, table=TABLE)
+    assert es.ask().dtype == es.center.dtype == torch.float32
+
+
+@pytest.mark.parametrize("x0", ["fast", [None, 1.0], object(), [[1.0], [1.0, 2.0]]])
+def test_what_is_no_vector_is_refused(x0):
+    for name in ("snes", "cma-es"):
+        with pytest.raises(InputError, match="x0"):
+            STRATEGIES[name].load()(x0, 12)
+
+
+@pytest.mark.parametrize("c", [0.01, 0.3, 0.9])
+def test_the_deviation_of_a_path_without_selection_is_that_of_its_recursion(c):
+    variance = 0.0
+    for updates in range(1, 40):
+        variance = (1 - c) ** 2 * variance + c * (2 - c)  # of (1 - c) p + sqrt(c (2 - c)) z, var(z) = 1
+        assert path_deviation(c, updates) == pytest.approx(variance**0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("make", [CMAES, SepCMAES])
+def test_the_paths_of_real_searches_without_selection_have_that_deviation(make):
+    rng = np.random.default_rng(1)
+    updates, squares = 4, []
+    for seed in range(60):
+        es = make(np.zeros(30), 10, seed=seed, table=TABLE)
+        for number in range(updates + 3):
+            # A generation without differences is no update: here 0, 2 and 4 are none.
+            es.tell(rng.normal(size=10) if number % 2 or number > 4 else np.ones(10))
+        assert es.updates == updates
+        squares.append((np.asarray(es.path_sigma) ** 2).mean())
+    expected = path_deviation(es.c_sigma, updates) ** 2
+    # 1,800 numbers, whose squares have a relative standard error of sqrt(2 / 1800) = 0.033.
+    assert np.mean(squares) == pytest.approx(expected, rel=0.1)
+    assert path_deviation(es.c_sigma, updates + 1) ** 2 > 1.1 * expected  # what it was divided by before

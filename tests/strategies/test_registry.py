@@ -1,0 +1,121 @@
+"""The registry: what it says of a strategy is true, and an entry is all that a new one needs."""
+
+import inspect
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade import strategies
+from escalade.config.options import Config
+from escalade.errors import InputError
+from escalade.perturbation import NoiseTable
+from escalade.strategies.base import Strategy
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry, entry_named
+from escalade.training.parts import make_strategy
+
+ROOT = Path(__file__).parent.parent.parent
+TABLE = NoiseTable(1, 4096)
+every = pytest.mark.parametrize("entry", STRATEGIES.values(), ids=STRATEGIES.keys())
+
+
+@every
+def test_an_entry_tells_the_truth_about_its_class(entry):
+    kind = entry.load()
+    assert issubclass(kind, Strategy)
+    assert getattr(strategies, entry.class_name) is kind
+    assert entry.options <= inspect.signature(kind).parameters.keys()
+    assert getattr(kind, "antithetic", False) == entry.antithetic
+    author = re.search(r"[A-Z]\w+", entry.paper).group()
+    assert author in sys.modules[kind.__module__].__doc__
+    kind(np.zeros(4), entry.smallest, table=TABLE)
+    with pytest.raises(InputError):
+        kind(np.zeros(4), entry.smallest - 1, table=TABLE)
+
+
+@every
+def test_an_entry_knows_whether_sigma_may_be_a_schedule(entry):
+    if entry.adapts_sigma:
+        with pytest.raises(InputError, match="sigma"):
+            entry.load()(np.zeros(4), 12, sigma="linear:0.1:0.01:5")
+    else:
+        assert entry.load()(np.zeros(4), 12, sigma="linear:0.1:0.01:5").sigma == pytest.approx(0.1)
+
+
+@every
+def test_every_argument_is_spelled_out_and_described(entry):
+    kind = entry.load()
+    parameters = inspect.signature(kind).parameters
+    assert not any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values())
+    described = re.findall(r"^ {8}(\w+): ", kind.__doc__.partition("Args:")[2], re.MULTILINE)
+    assert set(described) - {"InputError"} == set(parameters)
+
+
+def test_the_packages_names_are_the_registrys_and_its_bases():
+    classes = {entry.class_name for entry in STRATEGIES.values()}
+    assert set(strategies.__all__) == classes | {"ClipUp", "GaussianStrategy", "Result", "Strategy"}
+    assert all(inspect.isclass(getattr(strategies, name)) for name in strategies.__all__)
+
+
+def test_type_checkers_see_the_same_names():
+    source = (ROOT / "src/escalade/strategies/registry.py").read_text()
+    seen = set(re.findall(r"import (\w+) as \1$", source, re.MULTILINE))
+    assert seen == {entry.class_name for entry in STRATEGIES.values()}
+
+
+def test_the_registry_does_not_import_torch():
+    code = "import sys, escalade.strategies.registry as r; print(len(r.STRATEGIES), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(STRATEGIES)), "False"]
+
+
+def test_options_that_only_some_take():
+    assert set(STRATEGY_OPTIONS) == {"lr", "optimizer", "shaping", "top_directions", "weight_decay"}
+    config = Config(env="X-v0", strategy="ars", top_directions=2, lr=0.5, population=8)
+    ars = make_strategy(config, np.zeros(3, np.float32), TABLE)
+    assert (ars.top_directions, ars.lr) == (2, 0.5)
+
+
+def test_an_unknown_name_brings_the_nearest():
+    with pytest.raises(InputError, match="did you mean cma-es"):
+        entry_named("cmaes")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "hint"),
+    [
+        ("cma-es", "bounds", "it takes x0, population, sigma, seed, direction, table"),
+        ("snes", "learning_rate", "CMAES|SNES takes no learning_rate"),
+        ("openai-es", "optimiser", "did you mean optimizer"),
+        ("cem", "elites", "did you mean elite"),
+    ],
+)
+def test_an_unknown_argument_is_one_line_that_names_the_nearest(name, argument, hint):
+    with pytest.raises(InputError, match=hint) as caught:
+        STRATEGIES[name].load()(np.zeros(3), 12, **{argument: 1})
+    assert argument in str(caught.value)
+
+
+def test_the_worked_example_of_contributing(monkeypatch):
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## A new strategy")[2]
+    file, entry = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    module = types.ModuleType("escalade.strategies.random_search")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(file, "random_search.py", "exec"), module.__dict__)
+    monkeypatch.setitem(STRATEGIES, "random-search", None)  # taken out again at the end
+    exec(entry, {"STRATEGIES": STRATEGIES, "StrategyEntry": StrategyEntry})
+
+    options = {"strategy": "random-search", "population": 9, "sigma": 0.5, "workers": 0}
+    run = escalade.train(
+        "CartPole-v1", preset=None, hidden=[4], generations=3, eval_episodes=2, verbose=False, **options
+    )
+    assert run.summary["strategy"] == "random-search"
+    es = module.RandomSearch(np.ones(2), 20, table=TABLE)
+    for _ in range(30):
+        es.tell(-(es.ask() ** 2).sum(dim=1))
+    assert float(es.center.norm()) < 0.3

@@ -1,0 +1,148 @@
+"""What CONTRIBUTING and the index of the benchmarks say agrees with the repository.
+
+The worked example of a new strategy is in tests/strategies.
+"""
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import escalade.engines
+import escalade.envs
+import escalade.recorders
+from escalade.engines.registry import ENGINES, EngineEntry, start_engine
+from escalade.envs import resolve, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS, BackendEntry
+
+ROOT = Path(__file__).parent.parent
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def rows(text, first):
+    """Cells of the table whose first column is called ``first``."""
+    table = text.partition(f"| {first} |")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_map_of_the_rooms_is_the_order_that_is_enforced():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        (contract,) = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    named = [re.findall(r"`(\w+)`", room) for room, _ in rows(CONTRIBUTING, "room")]
+    assert named == [layer.split(" | ") for layer in contract["layers"]]
+
+
+def test_the_index_of_the_benchmarks_names_every_script_and_page():
+    folder = ROOT / "benchmarks"
+    text = (folder / "README.md").read_text()
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    there = {path.name for path in folder.iterdir() if path.is_file()} - {"README.md"}
+    assert set(links) == there
+    found = {re.match(r"\[(.*?)\]", row[0])[1]: row[2] for row in rows(text, "script")}
+    assert list(found) == sorted(path.name for path in folder.glob("*.py"))
+    assert all(command.startswith(f"`{script}") for script, command in found.items())
+
+
+def test_the_make_targets_that_it_names_are_there():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"\bmake (\w+)", CONTRIBUTING.replace("GNU make 3", "")):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.fixture
+def follow(monkeypatch, tmp_path):
+    """Write the file of a section's example, as its reader would; what the example does with it."""
+    before = set(sys.modules)
+
+    def written(section, package):
+        text = CONTRIBUTING.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+        file, use = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        room, name = re.search(r"`(\w+)/(\w+\.py)`", text).groups()
+        assert package.__name__ == f"escalade.{room}"
+        (tmp_path / name).write_text(file)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+        monkeypatch.chdir(tmp_path)
+        return use
+
+    yield written
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "__file__", None) == str(tmp_path / f"{name.rpartition('.')[2]}.py"):
+            del sys.modules[name]
+
+
+def test_a_new_recorder(follow, tmp_path):
+    exec(follow("A new recorder", escalade.recorders), {})
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["generation"] for row in rows if "note" not in row] == [1, 2, 3]
+    assert {"episodes", "env_steps", "return_mean"} <= rows[0].keys()
+
+
+class Counts:
+    """Work whose results depend on what ran before when ``remembers``."""
+
+    def __init__(self, remembers):
+        self.remembers, self.jobs = remembers, 0
+
+    def info(self):
+        return {"slots": 1}
+
+    def begin(self, job):
+        self.job = job + self.remembers * self.jobs
+        self.jobs += 1
+
+    def run(self, feed):
+        while items := feed.take(1, wait=True):
+            feed.put(items[0], self.job + items[0])
+
+    def close(self):
+        pass
+
+
+def test_a_new_engine(follow, monkeypatch, tmp_path):
+    use = follow("A new engine", escalade.engines)
+    monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
+    exec(use, {"ENGINES": ENGINES, "EngineEntry": EngineEntry})
+    engine = start_engine("twice", lambda: Counts(remembers=False), 1)
+    assert list(engine.run(10, 3)) == [10, 11, 12]
+    forgetful = start_engine("twice", lambda: Counts(remembers=True), 1)
+    with pytest.raises(escalade.errors.EngineFailure, match="run again"):
+        forgetful.run(10, 3)
+    options = {"preset": None, "population": 4, "hidden": [4], "generations": 2, "eval_episodes": 2}
+    runs = [
+        escalade.train("CartPole-v1", engine=engine, workers=1, verbose=False, **options)
+        for engine in ("twice", "local")
+    ]
+    assert len({run.summary["params_sha256"] for run in runs}) == 1
+
+
+def test_a_new_backend(follow, monkeypatch):
+    use = follow("A new backend", escalade.envs)
+    monkeypatch.setitem(BACKENDS, "mountain-car", None)  # taken out again at the end
+    exec(use, {"BACKENDS": BACKENDS, "BackendEntry": BackendEntry})
+    ours, theirs = (
+        vectorize(settle_backend(resolve("MountainCar-v0", backend=name)), 3)
+        for name in ("mountain-car", "gymnasium")
+    )
+    assert type(ours).__name__ == "MountainCars"
+    everyone, seeds = np.arange(3), np.array([5, 6, 7])
+    seen = theirs.reset(everyone, seeds)
+    np.testing.assert_array_equal(ours.reset(everyone, seeds), seen)
+    ends = np.zeros(3, bool)
+    while not ends.any():
+        actions = np.where(
+            seen[:, 1] >= 0, [2, 1, 2], [0, 1, 2]
+        )  # one with the swing, one idle, one to the right
+        ours_seen, ours_rewards, ours_ends = ours.step(everyone, actions)
+        seen, rewards, ends = theirs.step(everyone, actions)
+        np.testing.assert_allclose(ours_seen, seen, rtol=0, atol=1e-5)
+        np.testing.assert_array_equal(ours_rewards, rewards)
+        np.testing.assert_array_equal(ours_ends, ends)
+    assert ends.tolist() == [True, False, False], "a car that goes with its swing arrives first"
+    ours.reset(np.array([1]), np.array([9]))
+    np.testing.assert_array_equal(ours.step(np.array([1]), np.array([1]))[0].shape, (1, 2))
+    with pytest.raises(escalade.InputError, match="has no CartPole-v1"):
+        settle_backend(resolve("CartPole-v1", backend="mountain-car"))

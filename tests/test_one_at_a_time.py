@@ -1,0 +1,57 @@
+"""Real processes that want the same run folder: one has it, the others are told who."""
+
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.commands import bits, command, running
+
+LONG = ["CartPole-v1", "--preset", "none", "--population", "4", "--hidden", "4", "--workers", "0"]
+SHORT = [*LONG, "--generations", "2"]
+
+
+def refused(result, *fragments):
+    lines = result.stderr.splitlines()
+    assert (result.returncode, len(lines)) == (2, 1), result.stderr
+    assert all(fragment in lines[0] for fragment in fragments), lines[0]
+
+
+def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path):
+    run = tmp_path / "run"
+    with running("train", *LONG, "--generations", "1000000", "--run-dir", run, cwd=tmp_path) as process:
+        process.until(lambda: len(list(run.glob("checkpoints/*.safetensors"))) >= 2)
+        who = f"in use by process {process.process.pid} on {socket.gethostname()}"
+        refused(command("resume", run, cwd=tmp_path), str(run), who, "wait until it has ended")
+        refused(command("train", *SHORT, "--run-dir", run, cwd=tmp_path), "holds a run already")
+        assert command("plot", run, "--output", tmp_path / "c.png", cwd=tmp_path).returncode == 0
+        process.signal(signal.SIGKILL)
+        process.wait()
+    # The kernel took the lock back: nothing has to be removed by hand.
+    assert command("resume", run, "--generations", "1", cwd=tmp_path).returncode == 0
+
+
+def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
+    run = tmp_path / "run"
+
+    def train(_):
+        return command("train", *SHORT, "--run-dir", run, cwd=tmp_path)
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(train, range(3)))
+    assert sorted(result.returncode for result in results) == [0, 2, 2]
+    for result in results:
+        if result.returncode == 2:
+            refused(result, str(run))
+
+
+def test_of_two_resumes_one_goes_on(tmp_path):
+    run, alone = tmp_path / "run", tmp_path / "alone"
+    for folder in (run, alone):
+        assert command("train", *SHORT, "--run-dir", folder, cwd=tmp_path).returncode == 0
+    assert command("resume", alone, "--generations", "300", cwd=tmp_path).returncode == 0
+    with running("resume", run, "--generations", "300", cwd=tmp_path) as process:
+        process.until(lambda: (run / ".lock").read_text().startswith(f"process {process.process.pid} "))
+        second = command("resume", run, "--generations", "300", cwd=tmp_path)
+        assert process.wait() == 0
+    assert second.returncode in (0, 2), second.stderr  # 0 where the first had ended before it began
+    assert bits(run) == bits(alone)

@@ -1,0 +1,63 @@
+"""What is packed is complete: built as a release is, from a copy of the sources, without the network."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKED = ("benchmarks", "docs", "examples", "src", "tests")
+FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md")
+FILES += ("constraints.txt", "mkdocs.yml", "pyproject.toml")
+LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
+BUILD = "import setuptools.build_meta as b, sys; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A copy of the sources, and the folder with what was built from it."""
+    pytest.importorskip("setuptools", minversion="77")
+    place = tmp_path_factory.mktemp("packaging")
+    for name in PACKED:
+        shutil.copytree(ROOT / name, place / "source" / name, ignore=LEFTOVERS)
+    for name in FILES:
+        shutil.copy(ROOT / name, place / "source" / name)
+    command = [sys.executable, "-c", BUILD, str(place / "dist")]
+    done = subprocess.run(command, cwd=place / "source", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return place / "source", place / "dist"
+
+
+def test_the_wheel_has_every_file_of_the_package(built):
+    source, dist = built
+    (wheel,) = dist.glob("*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("escalade/")}
+    assert packed == {f"escalade/{name}" for name in files(source / "src" / "escalade")}
+    assert {"escalade/py.typed", "escalade/config/tuned/CartPole-v1.toml"} <= packed
+
+
+def test_the_source_distribution_has_all_that_make_test_needs(built):
+    source, dist = built
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        packed = {member.name.partition("/")[2] for member in tar if member.isfile()}
+    wanted = {f"{name}/{file}" for name in PACKED for file in files(source / name)} | set(FILES)
+    assert {name for name in wanted ^ packed if ".egg-info/" not in name} == {"PKG-INFO", "setup.cfg"}
+
+
+def test_the_citation_is_of_this_version():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == project["version"]
+    assert re.search(r"^license: (.*)$", citation, re.MULTILINE)[1] == project["license"]

@@ -1,0 +1,98 @@
+"""Several threads that train at once, as a sweep with Optuna's n_jobs does: each gets what it would get
+alone, and the process is left as it was.
+"""
+
+import os
+import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+import escalade
+from escalade.envs.quiet import quiet
+from escalade.support.exact import one_thread
+
+TINY = {"preset": None, "population": 4, "hidden": [4], "generations": 2, "max_episode_steps": 5}
+TINY |= {"eval_episodes": 1, "verbose": False}
+
+
+def process_state():
+    return {
+        "output": [(os.fstat(fd).st_dev, os.fstat(fd).st_ino) for fd in (1, 2)],
+        "environment": {name: value for name, value in os.environ.items() if "PYTEST" not in name},
+        "main": sys.modules["__main__"],
+        "warnings": list(warnings.filters),
+        "torch": torch.get_num_threads(),
+    }
+
+
+def digest(folder, seed, workers):
+    run = escalade.train("Pendulum-v1", seed=seed, workers=workers, run_dir=str(folder), **TINY)
+    return run.summary["params_sha256"]
+
+
+def test_eight_threads_train_as_one_does(tmp_path):
+    alone = {seed: digest(tmp_path / f"alone{seed}", seed, 0) for seed in range(4)}
+    before = process_state()
+    start = threading.Barrier(8)
+
+    def sweep(number):
+        start.wait()
+        return number % 4, digest(tmp_path / str(number), number % 4, workers=number // 4)
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(sweep, range(8)))
+    assert results == [(number % 4, alone[number % 4]) for number in range(8)]
+    assert process_state() == before
+
+
+def test_threads_that_leave_in_another_order_restore_what_was_there():
+    # The first comes in, the second comes in, the first leaves, the second leaves.
+    for context in (quiet, one_thread):
+        before = process_state()
+        inside, leave = threading.Event(), threading.Event()
+
+        def stay(context=context, inside=inside, leave=leave):
+            with context():
+                inside.set()
+                leave.wait(30)
+
+        thread = threading.Thread(target=stay)
+        with context():
+            thread.start()
+            inside.wait(30)
+        leave.set()
+        thread.join()
+        assert process_state() == before
+
+
+def test_one_thread_holds_while_another_leaves():
+    inside, leave, found = threading.Event(), threading.Event(), []
+
+    def stay():
+        with one_thread():
+            inside.set()
+            leave.wait(30)
+            found.append(torch.get_num_threads())
+            late = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+            late.start()
+            late.join()
+
+    threads, thread = torch.get_num_threads(), threading.Thread(target=stay)
+    torch.set_num_threads(2)
+    try:
+        with one_thread():
+            thread.start()
+            inside.wait(30)
+        assert torch.get_num_threads() == 2
+        leave.set()
+        thread.join()
+        assert found == [1, 1]
+        late = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+        late.start()
+        late.join()
+        assert found[2] == 2
+    finally:
+        torch.set_num_threads(threads)
