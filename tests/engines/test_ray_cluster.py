@@ -102,7 +102,7 @@ def test_every_node_works_and_an_actor_that_dies_costs_nothing(engine, tmp_path)
 
 
 def test_what_the_work_raises_is_raised_here(engine):
-    with pytest.raises(EnvironmentFailure, match="^it broke$"):
+    with pytest.raises(EnvironmentFailure, match=r"^it broke$"):
         engine.run(("raise", 3, EnvironmentFailure("it broke")), 10)
 
 
@@ -251,5 +251,5 @@ def test_a_cluster_of_other_versions_costs_one_line(nodes, tmp_path):
         check=False,
     )
     last = result.stderr.strip().splitlines()[-1]
-    words = r"InputError: --address \S+ runs other versions: Ray \S+ on Python \S+, here Ray 2.1.0 on Python 3.9.1"
+    words = r"InputError: .* runs other versions: Ray \S+ on Python \S+, here Ray 2.1.0 on Python 3.9.1"
     assert re.search(words, last), result.stderr

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """Collects the results of items 0 to ``items - 1``, or of ``only`` some of them; each is put exactly once.
+    """Collects the results of items 0 to ``items - 1``, or of those in ``only``; each is put exactly once.
 
     Rows of arrays are kept as the arrays they came in, so that ten thousand results cost as many
     objects as there were messages.

@@ -64,14 +64,14 @@ def _check(address: str) -> None:
     found = re.fullmatch(r"\[?([^\s/\]]+?)\]?:(\d{1,5})", address)
     if found is None or int(found[2]) > 65535:
         raise InputError(
-            f"--address {address!r} must be auto or HOST:PORT of the head node, such as 10.0.0.1:6379 "
+            f"`address` {address!r} must be auto or HOST:PORT of the head node, such as 10.0.0.1:6379 "
             "(from outside the cluster: ray job submit)"
         )
     try:
         socket.create_connection((found[1], int(found[2])), _REACH_SECONDS).close()
     except OSError as problem:
         raise InputError(
-            f"--address {address} cannot be reached ({problem.strerror or problem}): is 'ray start --head' "
+            f"`address` {address} cannot be reached ({problem.strerror or problem}): is 'ray start --head' "
             "running there, and its port open?"
         ) from None
 
@@ -84,14 +84,14 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
         return context.dashboard_url or None
     except ConnectionError:
         raise InputError(
-            f"--address {address} finds no cluster on this machine: start one with 'ray start --head', "
+            f"`address` {address} finds no cluster on this machine: start one with 'ray start --head', "
             "or give HOST:PORT of its head node"
         ) from None
     except RuntimeError as problem:
         if "Version mismatch" not in str(problem):
-            raise InputError(f"--address {address} cannot be joined: {problem}") from None
+            raise InputError(f"`address` {address} cannot be joined: {problem}") from None
         raise InputError(
-            f"--address {address} runs other versions: {_mismatch(str(problem))}: "
+            f"`address` {address} runs other versions: {_mismatch(str(problem))}: "
             "install the same Python and Ray here as there"
         ) from None
     finally:
