@@ -253,3 +253,59 @@ def test_a_cluster_of_other_versions_costs_one_line(nodes, tmp_path):
     last = result.stderr.strip().splitlines()[-1]
     words = r"InputError: .* runs other versions: Ray \S+ on Python \S+, here Ray 2.1.0 on Python 3.9.1"
     assert re.search(words, last), result.stderr
+
+
+SMALL = {"preset": None, "seed": 5, "population": 12, "max_episode_steps": 40, "hidden": (8,)}
+SMALL |= {"eval_episodes": 3, "backend": "gymnasium"}
+
+
+def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, tmp_path):
+    from escalade.api.detached import attach, start_detached
+    from escalade.config.options import Config
+
+    nodes.grow(2)
+    options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
+    options |= {"engine": "ray", "address": nodes.address, "workers": 1, "generations": 300}
+    name = start_detached(Config(**options), str(tmp_path / "far"), "first run")
+    assert name == "first-run"
+    far = tmp_path / "far" / name
+    wait_until(lambda: len(list(far.glob("checkpoints/*"))) >= 2)
+    driver = ray.get_actor(f"escalade-run-{name}", namespace="escalade")
+    before = ray.get(driver.follow.remote(0))["token"]
+    ray.kill(driver, no_restart=False)
+    said = []
+    summary = attach(name, said.append, nodes.address)
+    assert summary["stop_reason"] == "generations"
+    assert any(line.startswith("resuming ") for line in said), (before, said)
+    train("CartPole-v1", engine="local", workers=0, generations=300, run_dir=str(tmp_path / "here"),
+          verbose=False, **SMALL)  # fmt: skip
+    assert summary["params_sha256"] == bits(tmp_path / "here") == bits(far)
+    with pytest.raises(InputError, match="no run called first-run is on the cluster"):
+        attach(name, said.append, nodes.address)
+
+
+def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
+    from escalade.api.detached import start_detached, stop
+    from escalade.config.options import Config
+
+    options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
+    config = Config(**options, engine="ray", address=nodes.address, workers=1)
+    name = start_detached(config, str(tmp_path), "endless")
+    with pytest.raises(InputError, match="a run called endless is on the cluster already"):
+        start_detached(config, str(tmp_path), "endless")
+    summary = stop("endless", lambda line: None, nodes.address)
+    assert summary["stop_reason"] == "callback"
+    assert summary["params_sha256"] == bits(tmp_path / name)
+    assert list((tmp_path / name / "checkpoints").glob("*.safetensors"))
+
+
+def test_commands_for_detached_runs_name_what_is_missing(nodes, tmp_path):
+    def refused(*arguments):
+        result = command(*arguments, cwd=tmp_path, variables=VARIABLES)
+        assert result.returncode == 2
+        return result.stderr
+
+    assert "--detached needs --storage" in refused("train", "CartPole-v1", "--engine", "ray", "--detached")
+    assert refused("attach", "nobody", "--address", nodes.address) == (
+        "escalade: no run called nobody is on the cluster\n"
+    )

@@ -12,6 +12,9 @@ from typing import Any
 
 from escalade.errors import InputError
 
+NAMESPACE = "escalade"
+"""Of all actors with a name, so that other users of a cluster have theirs apart."""
+
 _REACH_SECONDS = 5.0
 _STORE_BYTES = 512 * 2**20  # of a cluster that is started here: a job is one centre and one normaliser
 
@@ -80,7 +83,7 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
     """Connect; the dashboard's address, where there is one."""
     before = signal.getsignal(signal.SIGTERM)
     try:
-        context = ray.init(namespace="escalade", log_to_driver=False, logging_level="error", **how)
+        context = ray.init(namespace=NAMESPACE, log_to_driver=False, logging_level="error", **how)
         return context.dashboard_url or None
     except ConnectionError:
         raise InputError(

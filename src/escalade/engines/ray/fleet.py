@@ -8,7 +8,7 @@ from collections.abc import Callable
 from escalade.engines.ray.messages import Cluster, Handle, Node
 
 _LOOK_SECONDS = 1.0
-_SILENCE_SECONDS = 5.0  # without a worker, before the user is told
+_SILENCE_SECONDS = 10.0  # without a worker, before the user is told
 _REMIND_SECONDS = 60.0
 
 
