@@ -1,5 +1,6 @@
 """The Ray engine on a real cluster of several nodes, all of them on this machine."""
 
+import csv
 import os
 import re
 import subprocess
@@ -17,7 +18,6 @@ from escalade.engines import start_engine
 
 VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-os.environ.update(VARIABLES)
 ray = pytest.importorskip("ray")
 
 pytestmark = [
@@ -50,12 +50,15 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes():
-    made = Nodes()
-    made.grow(1)
-    ray.init(address=made.address, namespace="escalade", log_to_driver=False, logging_level="error")
-    yield made
-    ray.shutdown()
-    made.cluster.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in VARIABLES.items():
+            patch.setenv(name, value)
+        made = Nodes()
+        made.grow(1)
+        ray.init(address=made.address, namespace="escalade", log_to_driver=False, logging_level="error")
+        yield made
+        ray.shutdown()
+        made.cluster.shutdown()
 
 
 @pytest.fixture
@@ -82,6 +85,10 @@ def test_the_same_bits_as_here_on_one_two_and_three_nodes(env, backend, count, n
     train(env, engine="local", workers=0, run_dir=str(tmp_path / "here"), **options)
     train(env, engine="ray", workers=count, run_dir=str(tmp_path / "there"), **options)
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
+    with (tmp_path / "there" / "cluster.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["generation"] for row in rows} == {"1", "2"}
+    assert all(float(row["env_steps_per_second"]) > 0 and 0 <= float(row["idle_share"]) <= 1 for row in rows)
 
 
 def values(results):

@@ -6,7 +6,8 @@ import pytest
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import EngineOptions
-from escalade.engines.ray import RayEngine, engine, fleet
+from escalade.engines.ray import engine, fleet
+from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply
 from escalade.engines.ray.work import Items
 

@@ -15,11 +15,12 @@ from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import RESUMABLE, Config
 from escalade.engines import Engine
+from escalade.engines.ray.report import Reporting
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.networks import load_frozen_state
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, ProgressFile, Recorder, make_console
+from escalade.recorders import ClusterFile, Goals, ProgressFile, Recorder, make_console
 from escalade.storage.run_folder import RunFolder
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
@@ -181,6 +182,8 @@ def _run(
             lost = rewind_folder(folder, checkpoint)
             write_config(folder, config)
         recorders += [ProgressFile(folder.progress), *listeners.recorders]
+        if isinstance(engine, Reporting):
+            recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
         if listeners.verbose:
             recorders.append(make_console(_goals(config, parts)))
         loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)

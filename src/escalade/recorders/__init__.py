@@ -1,11 +1,13 @@
 """What a run leaves for people: a table, a live console, curves and videos."""
 
+from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import Goals, make_console
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.row import COLUMNS, Recorder, Row
 
 __all__ = [
     "COLUMNS",
+    "ClusterFile",
     "Goals",
     "ProgressFile",
     "Recorder",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from escalade.engines.base import EngineOptions, Factory
-from escalade.engines.ray.engine import RayEngine
+from typing import TYPE_CHECKING
 
-__all__ = ["RayEngine", "start"]
+if TYPE_CHECKING:
+    from escalade.engines.base import EngineOptions, Factory
+    from escalade.engines.ray.engine import RayEngine
 
 
 def start(factory: Factory, options: EngineOptions) -> RayEngine:
@@ -15,5 +16,6 @@ def start(factory: Factory, options: EngineOptions) -> RayEngine:
         InputError: Ray is missing, the address cannot be reached, or the versions differ.
     """
     from escalade.engines.ray.cluster import RayCluster
+    from escalade.engines.ray.engine import RayEngine
 
     return RayEngine(RayCluster(factory, options), options)

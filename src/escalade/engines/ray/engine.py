@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty
@@ -54,7 +55,7 @@ class RayEngine:
     def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
         self.on_note: Callable[[str], None] = _to_stderr
         self.report = Report()
-        """Who did what in the last job."""
+        """Who did what since :meth:`take_report`."""
         self._cluster = cluster
         self._steps = options.steps
         self._workers: dict[Handle, _Worker] = {}
@@ -83,16 +84,25 @@ class RayEngine:
         self._items = Items(items, expected)
         self._share = -(-items // expected)
         self._chunk_seconds = [0, 0.0]
-        self.report = Report()
+        began = time.monotonic()
+        if self._number == 1 and self.dashboard:
+            self._say(f"Ray's dashboard: http://{self.dashboard}")
         for handle, worker in self._workers.items():
             worker.chunks.clear()
             worker.in_hand = 0
-            self._part(worker).workers += 1
             self._hand_out(handle)
         while self._items.left:
             self._hear()
-        self.report.seconds = time.monotonic() - self.report.began
+        self.report.seconds += time.monotonic() - began
+        for key, count in Counter(worker.node for worker in self._workers.values()).items():
+            part = self._part(key)
+            part.workers = max(part.workers, count)
         return self._items.results.in_order()
+
+    def take_report(self) -> Report:
+        """Who did what since the last call."""
+        taken, self.report = self.report, Report()
+        return taken
 
     def close(self) -> None:
         self._workers.clear()
@@ -101,12 +111,11 @@ class RayEngine:
     def _say(self, text: str) -> None:
         self.on_note(text)
 
-    def _part(self, worker: _Worker) -> NodeReport:
-        """The report's line of a worker's node."""
-        parts = self.report.nodes
-        if worker.node not in parts:
-            parts[worker.node] = NodeReport(self._fleet.name(worker.node))
-        return parts[worker.node]
+    def _part(self, node: str) -> NodeReport:
+        """The report's line of a node."""
+        if node not in self.report.nodes:
+            self.report.nodes[node] = NodeReport(self._fleet.name(node))
+        return self.report.nodes[node]
 
     def _hand_out(self, handle: Handle) -> None:
         """Top a worker up to as much as it can be busy with."""
@@ -125,7 +134,7 @@ class RayEngine:
         worker.chunks.add(self._chunk)
         worker.in_hand += len(items)
         if repeat:
-            self._part(worker).repeated_chunks += 1
+            self._part(worker.node).repeated_chunks += 1
         self._cluster.send(handle, self._chunk, self._number, self._job, items)
 
     def _hear(self) -> None:
@@ -159,10 +168,9 @@ class RayEngine:
         if differs:
             self._refuse(event.worker, event.node, f"has {differs}: install the same versions on every node")
             return
-        worker = self._workers[event.worker] = _Worker(event.node, event.info)
+        self._workers[event.worker] = _Worker(event.node, event.info)
         self._fleet.settled(event.worker, event.node)
         if self._items.left:
-            self._part(worker).workers += 1
             self._hand_out(event.worker)
 
     def _take_in(self, event: Reply) -> None:
@@ -174,7 +182,7 @@ class RayEngine:
             return
         worker.in_hand -= len(chunk.items)
         self._deaths, self._caution = 0, max(0, self._caution - 1)
-        part = self._part(worker)
+        part = self._part(worker.node)
         part.busy_seconds += event.busy_seconds - worker.busy_before
         worker.busy_before = event.busy_seconds
         self._chunk_seconds[0] += 1
@@ -192,7 +200,7 @@ class RayEngine:
         if worker is not None:
             again = [number for number in worker.chunks if self._items.give_back(number)]
             if self._items.left:
-                self._part(worker).lost_chunks += len(again)
+                self._part(worker.node).lost_chunks += len(again)
         if node_lives is None:
             return  # given up before
         self._cluster.end_worker(handle)

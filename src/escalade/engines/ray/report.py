@@ -1,10 +1,10 @@
-"""What a cluster did for one job, by node."""
+"""What a cluster did for some jobs, by node."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 
 @dataclass
@@ -24,11 +24,11 @@ class NodeReport:
 
 @dataclass
 class Report:
-    """A job's work, by node id."""
+    """Some jobs' work, by node id."""
 
     nodes: dict[str, NodeReport] = field(default_factory=dict)
     seconds: float = 0.0
-    began: float = field(default_factory=time.monotonic)
+    """In which jobs ran."""
 
     def idle_share(self, part: NodeReport) -> float:
         """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""
@@ -36,7 +36,7 @@ class Report:
         return min(1.0, max(0.0, 1 - part.busy_seconds / whole)) if whole > 0 else 0.0
 
     def line(self) -> str:
-        """The job in one line, for people."""
+        """All of it in one line, for people."""
         parts: Sequence[NodeReport] = list(self.nodes.values())
         workers = sum(part.workers for part in parts)
         idle = sum(self.idle_share(part) * part.workers for part in parts) / max(1, workers)
@@ -46,3 +46,12 @@ class Report:
             f"cluster: {len(parts)} nodes, {workers} workers, {steps:,.0f} steps/s, idle {idle:.0%}, "
             f"{lost} chunks lost, {repeated} repeated"
         )
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """An engine that counts what each node did."""
+
+    def take_report(self) -> Report:
+        """What was done since the last call."""
+        ...
