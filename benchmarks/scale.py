@@ -6,7 +6,8 @@
 What is real: the generation loop, the strategy, the normaliser, the checkpoints and the Ray engine's
 driver, on Humanoid-v5's spaces with about 170,000 parameters. What is not: the workers. A simulated cluster
 answers each chunk after the time that its episodes would take (1,000 steps of 200 microseconds, give or
-take 2 %), in simulated time: waiting is skipped, and the driver's own work counts with the processor time that it took.
+take 2 %), in simulated time: waiting is skipped, and the driver's own work counts for as long as it took
+(so leave the machine alone meanwhile).
 To this it adds what the driver's machine would spend besides: the calls of Ray (measured here first, with
 real actors), and its network (the centre to every node, the results back).
 """
@@ -67,7 +68,7 @@ class SimulatedCluster:
         self._rows[:, 1] = STEPS
 
     def now(self) -> float:
-        return time.thread_time() + self.skipped
+        return time.monotonic() + self.skipped
 
     def _spend(self, seconds: float) -> None:
         self.skipped += seconds
@@ -132,7 +133,7 @@ class SimulatedCluster:
 
 
 class Clock:
-    """Notes when generations end, in processor time and in simulated time."""
+    """Notes when generations end, in real and in simulated time."""
 
     def __init__(self, cluster: SimulatedCluster, engine: RayEngine) -> None:
         self.cluster, self.times = cluster, []
@@ -140,17 +141,17 @@ class Clock:
         run = engine.run
 
         def timed(job: Any, items: int) -> Any:
-            began = time.thread_time()
+            began = time.monotonic()
             try:
                 return run(job, items)
             finally:
-                self.in_engine += time.thread_time() - began
+                self.in_engine += time.monotonic() - began
 
         engine.run = timed  # type: ignore[method-assign]
 
     def generation(self, row: Any) -> None:
         cluster = self.cluster
-        self.times.append((time.thread_time(), cluster.now(), self.in_engine, cluster.simulated_calls))
+        self.times.append((time.monotonic(), cluster.now(), self.in_engine, cluster.simulated_calls))
 
     def note(self, text: str) -> None:
         """Not of interest."""
@@ -205,7 +206,7 @@ def ray_calls(calls: int = 1000) -> tuple[float, float]:
             return "done", ROWS, 0.0
 
     ROWS = np.zeros((7, 2 + 2 * OBSERVATIONS))
-    ray.init(num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="error")
     found = []
     try:
         actors = [ray.remote(Answering).options(max_concurrency=100).remote() for _ in range(2)]
@@ -244,7 +245,9 @@ def main() -> None:
                     continue
                 found = simulate(workers, members, processes, calls)
                 if given.json:
-                    print(json.dumps({"workers": workers, "members": members, "processes": processes} | found))
+                    print(
+                        json.dumps({"workers": workers, "members": members, "processes": processes} | found)
+                    )
                     continue
                 us = [f"{found[name] * 1e6:7.1f}" for name in ("engine", "learning", "ray", "driver")]
                 print(

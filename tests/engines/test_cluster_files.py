@@ -65,8 +65,7 @@ def test_the_kubernetes_file_names_what_the_resource_must_have():
 
 
 def test_files_and_constraints_name_one_version_of_ray():
-    (pinned,) = [
-        line.partition("==")[2] for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("ray==")
-    ]  # fmt: skip
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    (pinned,) = [line.partition("==")[2] for line in lines if line.startswith("ray==")]
     assert read("kubernetes.yaml")["spec"]["rayVersion"] == pinned
     assert f"rayproject/ray:{pinned}-" in (FOLDER / "kubernetes.yaml").read_text()
