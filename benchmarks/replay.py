@@ -20,7 +20,7 @@ from escalade.config.options import Config
 from escalade.engines import InProcessEngine
 from escalade.envs import settle_backend
 from escalade.policies.normalizer import Normalizer
-from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.rollouts import Rollouts, RolloutSetup
 from escalade.training.parts import make_parts, make_strategy
 
@@ -71,7 +71,7 @@ def measure(env: str, generations: int) -> None:
         recording.calls.clear()
         began = time.perf_counter()
         frozen = normalizer.freeze() if config.normalize_observations else None
-        job = Job(config.seed, generation, strategy.sample(), normalization=frozen)
+        job = EpisodeJob(config.seed, generation, strategy.sample(), normalization=frozen)
         episodes = Episodes.of(engine.run(job, job.items))
         strategy.tell(episodes.returns)
         if frozen is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -174,6 +175,17 @@ class Diverges(Walk):
         return (observation * 0 + self.value, self.value, *rest) if self.bad else (observation, reward, *rest)
 
 
+class Closes(Walk):
+    """Says in the folder ``where`` that it was closed."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = Path(where)
+
+    def close(self) -> None:
+        (self.where / f"{os.getpid()}-{id(self)}").touch()
+
+
 class Particular(Walk):
     """Takes one value of ``gravity`` and no other."""
 
@@ -230,6 +242,15 @@ class Remembers(Walk):
         return self.state.copy(), {}
 
 
+class Same(Walk):
+    """Begins every episode in the same place."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.state = np.ones(2)
+        return self.state.copy(), {}
+
+
 class Unseeded(Walk):
     """Draws from a generator that no seed reaches."""
 
@@ -240,5 +261,7 @@ class Unseeded(Walk):
         return super().step(action)
 
 
-for _class in (Clock, Remembers, Unseeded, Tiny, Walk, Raises, Fragile, Blocks, Diverges, Particular, Pays):
+_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Closes, Diverges, Particular]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded]
+for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

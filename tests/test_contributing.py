@@ -3,6 +3,7 @@
 The worked example of a new strategy is in tests/strategies.
 """
 
+import importlib
 import json
 import re
 import sys
@@ -18,6 +19,9 @@ import escalade.recorders
 from escalade.engines.registry import ENGINES, EngineEntry, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
+from escalade.recorders import Goals
+from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
+from escalade.storage.run_folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
@@ -47,6 +51,17 @@ def test_the_index_of_the_benchmarks_names_every_script_and_page():
     assert all(command.startswith(f"`{script}") for script, command in found.items())
 
 
+def test_the_walks_lead_where_they_say():
+    walks = CONTRIBUTING.partition("### Two walks")[2].partition("## ")[0]
+    stations = re.findall(r"`(\w+/\w+\.py)`[,:] `([\w.]+)`", walks)
+    assert len(stations) == 7
+    for file, path in stations:
+        found = importlib.import_module(f"escalade.{file.removesuffix('.py').replace('/', '.')}")
+        for name in path.split("."):
+            found = getattr(found, name)
+        assert callable(found)
+
+
 def test_the_make_targets_that_it_names_are_there():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"\bmake (\w+)", CONTRIBUTING.replace("GNU make 3", "")):
@@ -74,10 +89,17 @@ def follow(monkeypatch, tmp_path):
             del sys.modules[name]
 
 
-def test_a_new_recorder(follow, tmp_path):
-    exec(follow("A new recorder", escalade.recorders), {})
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert [row["generation"] for row in rows if "note" not in row] == [1, 2, 3]
+def test_a_new_recorder(follow, monkeypatch, tmp_path):
+    use = follow("A new recorder", escalade.recorders)
+    monkeypatch.setitem(RECORDERS, "json-lines", None)  # taken out again at the end
+    made = importlib.import_module("escalade.recorders.json_lines").JsonLines
+    exec(use, {"RECORDERS": RECORDERS, "JsonLines": made})
+    recorder = start_recorder("json-lines", Recorded(RunFolder(tmp_path), Goals("a run")))
+    options = {"preset": None, "population": 4, "hidden": [4], "generations": 3, "eval_episodes": 2}
+    escalade.train("CartPole-v1", workers=0, verbose=False, recorders=[recorder], **options)
+    written = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    rows = [row for row in written if "note" not in row]
+    assert [row["generation"] for row in rows] == [1, 2, 3]
     assert {"episodes", "env_steps", "return_mean"} <= rows[0].keys()
 
 

@@ -10,7 +10,10 @@ import pytest
 from tests.commands import bits, command, running, summary, temporary_files, wait_until
 
 import escalade
+from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
+from escalade.support.interrupts import Interrupts
+from escalade.training.in_folder import Checkpoint
 
 SHM = Path("/dev/shm")
 SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]
@@ -43,9 +46,10 @@ def left_clean(process, run, before):
         (signal.SIGINT, 2, True),
         (signal.SIGTERM, 2, False),
         (signal.SIGTERM, 2, True),
+        (signal.SIGHUP, 2, True),
         (signal.SIGINT, 0, False),
     ],
-    ids=["ctrl-c", "kill", "kill-group", "in-process"],
+    ids=["ctrl-c", "kill", "kill-group", "hang-up", "in-process"],
 )
 def test_an_interrupted_run_saves_and_goes_on_to_the_same_bits(number, workers, group, tmp_path):
     before, run = shared(), tmp_path / "run"
@@ -93,12 +97,43 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
         process.signal(signal.SIGTERM)
         assert process.insist(signal.SIGINT) == 130
         left_clean(process, run, before)
-    assert (
-        escalade.storage.checkpoints.Checkpoints(run / "checkpoints").load_latest()[1]["progress"][
-            "generation"
-        ]
-        == 0
-    )
+    latest = Checkpoints(run / "checkpoints").load_latest(Checkpoint.of).checkpoint
+    assert latest.progress.generation == 0
+
+
+def test_one_request_that_arrives_twice_is_one(tmp_path):
+    # As of ``timeout -s INT``, which signals the process and then its group.
+    before, run = shared(), tmp_path / "run"
+    with running("train", "CartPole-v1", *SMALL, "--workers", 1, "--run-dir", run, cwd=tmp_path) as process:
+        process.until(lambda: rows(run) >= 1)
+        process.signal(signal.SIGINT)
+        process.signal(signal.SIGINT, group=True)
+        assert process.wait() == 130
+        left_clean(process, run, before)
+    assert summary(run)["stop_reason"] == "interrupted"
+
+
+def test_quit_ends_at_once_and_leaves_nothing(tmp_path):
+    before, run, marker = shared(), tmp_path / "run", tmp_path / "inside"
+    kwargs = f'{{"marker":"{marker}"}}'
+    arguments = ["train", "tests.environments:Blocks-v0", "--env-kwargs", kwargs, *SMALL]
+    with running(*arguments, "--workers", 2, "--run-dir", run, cwd=tmp_path) as process:
+        process.until(marker.exists)
+        process.signal(signal.SIGQUIT, group=True)
+        assert process.wait() == 128 + signal.SIGQUIT
+        left_clean(process, run, before)
+    assert not (run / "summary.json").exists()
+
+
+def test_nohup_goes_on_without_its_terminal():
+    interrupts, before = Interrupts(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts:
+            signal.raise_signal(signal.SIGHUP)
+        assert not interrupts.requested
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_interrupt_before_there_is_anything_to_save_exits_silently(tmp_path):

@@ -7,6 +7,7 @@ from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
+    from escalade.api.check import check
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.train import Run, resume, train
@@ -18,12 +19,15 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Evolution": "escalade.training.evolution",
+        "Optimum": "escalade.api.optimize",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.train",
+        "check": "escalade.api.check",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
+        "optimize": "escalade.api.optimize",
         "render": "escalade.api.evaluate",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
@@ -39,13 +43,16 @@ __all__ = [
     "EscaladeError",
     "Evolution",
     "InputError",
+    "Optimum",
     "Policy",
     "Run",
     "StorageFailure",
+    "check",
     "evaluate",
     "evolve",
     "load",
     "load_evolved",
+    "optimize",
     "render",
     "resume",
     "strategies",

@@ -720,7 +720,7 @@ def test_wrong_arguments_are_named(options, message):
 
 def test_what_cannot_travel_is_refused_with_the_mend():
     lock = threading.Lock()
-    with pytest.raises(InputError, match=r"cannot be sent to worker processes .* use engine='threads'"):
+    with pytest.raises(InputError, match=r"cannot be sent to worker processes .* `engine=threads`"):
         evolve(network(), lambda m: total(m) if lock else 0, workers=1, **QUICK)
 
 

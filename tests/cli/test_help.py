@@ -20,7 +20,7 @@ def flags(command):
 
 
 def test_the_commands():
-    assert COMMANDS == ["bench", "eval", "plot", "presets", "render", "resume", "train"]
+    assert COMMANDS == ["bench", "check", "eval", "plot", "presets", "render", "resume", "train"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

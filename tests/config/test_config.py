@@ -23,6 +23,7 @@ FULL = {
         "päth": 'a"b\\c\n\t\x7f😀',
     },
     "backend": "gymnasium",
+    "fresh_environments": True,
     "max_episode_steps": 70,
     "cutoff": "mean:2",
     "seed": 2**62,
@@ -146,7 +147,6 @@ def test_flags_are_converted(name, text, value):
         ("hidden", 5),
         ("env", 3),
         ("env_kwargs", [1]),
-        ("backend", "isaac"),
     ],
 )
 def test_values_of_other_types_are_refused_by_name(name, value):
@@ -190,6 +190,39 @@ def test_presets_are_complete(name):
     assert config.seed == 0
     assert set(preset.result) >= {"solved", "seeds", "env_steps", "seconds"}
     assert tomllib.loads(to_toml(config))["env"] == name
+
+
+def test_paths_may_be_path_objects(tmp_path):
+    config = Config(**from_values({"env": "X-v0", "run_dir": tmp_path}))
+    assert config == Config(env="X-v0", run_dir=tmp_path) == Config(env="X-v0", run_dir=str(tmp_path))
+    (tmp_path / "c.toml").write_text(to_toml(config))
+    assert Config(**read_toml(tmp_path / "c.toml")) == config
+
+
+BEYOND = {"deep": "env_kwargs = " + "[" * 9000, "long": "seed = " + "9" * 5000, "open": "a = {" * 3000}
+
+
+@pytest.mark.parametrize("text", BEYOND.values(), ids=BEYOND)
+def test_toml_beyond_what_python_reads_is_one_line(text, tmp_path):
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(InputError, match=r"config file .*c\.toml is "):
+        read_toml(tmp_path / "c.toml")
+
+
+def test_arguments_nested_too_deeply_are_refused():
+    deep = {}
+    for _ in range(30):
+        deep = {"a": deep}
+    with pytest.raises(InputError, match=r"`env_kwargs` .* it takes a JSON object"):
+        from_values({"env_kwargs": deep})
+
+
+@pytest.mark.parametrize("text", ["", "[config]\n[result]\n", "[config]\nsigma = 'x'", "config = 3"])
+def test_a_preset_that_is_not_one_is_named_in_one_line(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    (tmp_path / "Mine-v0.toml").write_text(text)
+    with pytest.raises(InputError, match=r"Mine-v0\.toml"):
+        presets.read("Mine-v0")
 
 
 def test_unknown_presets_are_named_with_their_nearest():

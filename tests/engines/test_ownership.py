@@ -7,9 +7,11 @@ import os
 from functools import partial
 
 import pytest
-from tests.engines.owners import Closes, said, train
+from tests.engines.owners import TINY, Closes, said, train
 
+import escalade
 from escalade import EngineFailure, InputError
+from escalade.engines.process import stop_all
 from escalade.engines.processes import ProcessEngine
 
 
@@ -56,6 +58,36 @@ def test_an_engine_that_is_forgotten_closes_its_work(tmp_path):
     assert len(names(tmp_path, "closed")) == 1
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_closes_its_environments(workers, tmp_path):
+    (tmp_path / "closed").mkdir()
+    kwargs = {"where": str(tmp_path / "closed")}
+    options = TINY | {"env_kwargs": kwargs, "workers": workers, "run_dir": str(tmp_path / "run")}
+    escalade.train("tests.environments:Closes-v0", **options)
+    closed = {name.partition("-")[0] for name in os.listdir(tmp_path / "closed")}
+    # One is built and closed in this process, to read its spaces.
+    assert bool(closed - {str(os.getpid())}) == (workers > 0)
+    assert len(os.listdir(tmp_path / "closed")) > 1
+
+
+def test_all_workers_are_hung_up_on_before_one_is_waited_for():
+    events = []
+
+    class Busy:
+        def __init__(self, number):
+            self.number = number
+
+        def hang_up(self):
+            events.append(("hang up", self.number))
+
+        def join(self, seconds):
+            events.append(("join", self.number))
+            return 0
+
+    stop_all([Busy(number) for number in range(3)])
+    assert events == [(what, number) for what in ("hang up", "join") for number in range(3)]
+
+
 def answer(context, function, daemon=False):
     """What a function raises in a process of its own, as (class, text); None when it does not."""
     mine, theirs = context.Pipe()
@@ -87,10 +119,10 @@ def test_a_process_that_may_have_no_workers_says_so(method, daemon, who, tmp_pat
     context = multiprocessing.get_context(method)
     kind, text = answer(context, partial(train, tmp_path / "child"), daemon)
     assert kind == "InputError"
-    assert text == f"{who} cannot start worker processes: use `workers` 0"
+    assert text == f"{who} cannot start worker processes: use `workers=0`"
 
 
 def test_work_that_cannot_be_sent_says_what_to_do_instead(tmp_path):
-    said = r"cannot be sent to worker processes .*use `workers` 0 or `engine` threads"
+    said = r"cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
     with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
         ProcessEngine(lambda: file, 1)

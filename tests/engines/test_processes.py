@@ -135,7 +135,7 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
 
 
 def test_items_that_always_kill_their_worker_raise(engine):
-    with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*`workers` 0"):
+    with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*`workers=0`"):
         engine.run(("die", 0), 1)
 
 

@@ -49,7 +49,7 @@ def test_engines_have_names(name, workers, kind):
 def test_an_unknown_engine_is_named_with_its_nearest():
     with pytest.raises(InputError, match="engine 'slurm' must be one of local, threads"):
         start_engine("slurm", Doubles, 2)
-    with pytest.raises(InputError, match="unknown --engine 'thread'; did you mean threads"):
+    with pytest.raises(InputError, match="unknown `engine` 'thread'; did you mean threads"):
         Config(env="CartPole-v1", engine="thread")
 
 

@@ -145,13 +145,13 @@ def test_gymnasiums_own_registrations_are_known():
 def test_a_backend_that_is_not_installed_is_named(monkeypatch):
     missing = replace(BACKENDS["envpool"], package="no_such_package")
     monkeypatch.setitem(BACKENDS, "envpool", missing)
-    with pytest.raises(InputError, match="backend envpool is not installed: pip install"):
+    with pytest.raises(InputError, match="`backend` envpool is not installed: pip install"):
         resolve("CartPole-v1", backend="envpool")
     assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
 
 
 def test_a_backend_is_one_file_and_one_entry(monkeypatch):
-    """The worked example of CONTRIBUTING: a backend whose every episode lasts one step."""
+    """A backend whose every episode lasts one step, for CartPole alone."""
     module = types.ModuleType("one_step_backend")
     module.supports = lambda environment: environment.id == "CartPole-v1"
     module.make_vector = OneStep
@@ -180,7 +180,7 @@ class OneStep:
 
 
 def test_envpool_by_name_is_refused_where_it_has_no_such_environment():
-    with pytest.raises(InputError, match=r"EnvPool has no Walk-v0.*--backend gymnasium"):
+    with pytest.raises(InputError, match=r"EnvPool has no Walk-v0.*`backend=gymnasium`"):
         settle_backend(resolve("tests.environments:Walk-v0", backend="envpool"))
 
 
@@ -212,8 +212,8 @@ def test_a_failure_says_which_slot(when):
     [
         ("CartPol-v1", {}, InputError, "did you mean CartPole-v1"),
         ("no_such:X-v0", {}, InputError, "no_such cannot be imported"),
-        ("CartPole-v1", {"size": 3}, InputError, "--env-kwargs .*size"),
-        ("CartPole-v1", {"max_episode_steps": 3}, InputError, "--env-kwargs .*max_episode_steps"),
+        ("CartPole-v1", {"size": 3}, InputError, "`env_kwargs` .*size"),
+        ("CartPole-v1", {"max_episode_steps": 3}, InputError, "`env_kwargs` .*max_episode_steps"),
         ("tests.environments:Particular-v0", {"gravity": 2}, InputError, "gravity must be"),
         ("tests.environments:Tiny-v0", {"observation": "pixels"}, InputError, "pixels"),
         ("tests.environments:Raises-v0", {"when": "init"}, EnvironmentFailure, "not plugged in"),

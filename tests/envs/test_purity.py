@@ -27,7 +27,7 @@ def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
     said = found.note("Remembers-v0")
     assert "Remembers-v0 carries something over" in said
     assert "the same seed need not give the same bits" in said
-    assert "--fresh-environments" in said
+    assert "`fresh_environments`" in said
     assert probed("tests.environments:Remembers-v0", fresh=True).verdict == "pure"
 
 
@@ -35,7 +35,7 @@ def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
 def test_randomness_that_no_seed_reaches_is_found(fresh):
     found = probed("tests.environments:Unseeded-v0", fresh)
     assert (found.verdict, found.step) == ("random", 1)
-    assert "--fresh-environments cannot help" in found.note("Unseeded-v0")
+    assert "`fresh_environments` cannot help" in found.note("Unseeded-v0")
 
 
 def test_an_environment_that_fails_is_no_ones_failure():

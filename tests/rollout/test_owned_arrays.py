@@ -7,11 +7,12 @@ from gymnasium import spaces
 from tests.environments import ACTIONS
 from torch import nn
 
+from escalade.engines import InProcessEngine
 from escalade.envs import ActionMap, resolve
 from escalade.perturbation import GaussianPopulation, NoiseTable
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization
-from escalade.rollout.episodes import Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.rollouts import RolloutSetup
 
 TABLE = NoiseTable(3, 2**12)
@@ -94,26 +95,12 @@ def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding,
     module = nn.Sequential(module, nn.Identity()) if general else module
     network = batched_network(module)
     population = GaussianPopulation(to_vector(module), 0.5, 3, 4, MEMBERS, TABLE.size)
-    job = Job(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
+    job = EpisodeJob(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
     # Registered environments come in wrappers that pass arrays on as they are.
     environment = resolve(f"{__name__}:Keeper-v0", {"action": action}, "gymnasium")
-    rollouts = RolloutSetup(environment, network, actions, TABLE)()
-
-    class Feed:
-        items, results = list(range(MEMBERS)), {}
-
-        def take(self, most, wait):
-            given, self.items = self.items[:most], self.items[most:]
-            return given
-
-        def put(self, item, result):
-            self.results[item] = result
-
-    feed = Feed()
-    rollouts.begin(job)
-    rollouts.run(feed)
-    found = np.array([feed.results[item][0] for item in range(MEMBERS)])
-    rollouts.close()
+    engine = InProcessEngine(RolloutSetup(environment, network, actions, TABLE))
+    found = Episodes.of(engine.run(job, job.items)).returns
+    engine.close()
     expected = by_hand(job, actions.compile(), network, {"action": action})
     np.testing.assert_array_equal(found, expected)
     assert len(set(found.tolist())) > 1

@@ -13,11 +13,11 @@ from torch import nn
 
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import GaussianPopulation, NoiseTable
+from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.rollout import rollouts
-from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.rollouts import RolloutSetup
 
 TABLE = NoiseTable(3, 2**14)
@@ -72,7 +72,7 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
     center = to_vector(module)
     population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
     moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
-    job = Job(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
+    job = EpisodeJob(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
     setup = RolloutSetup(environment, batched_network(module), actions, TABLE, noise)
     with pytest.MonkeyPatch.context() as patch:
         if slots:
@@ -147,6 +147,18 @@ def test_mirrored_members_share_their_seeds_and_others_do_not():
     members = given[: 2 * MEMBERS].reshape(MEMBERS, 2)
     np.testing.assert_array_equal(members[0::2], members[1::2])
     assert len(set(given.tolist())) == MEMBERS + EVALUATIONS
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "dense"])
+def test_members_that_are_no_mirrored_pair_have_seeds_of_their_own(kind):
+    _, job = setting("tests.environments:Walk-v0")
+    vectors = np.zeros((MEMBERS, job.population.dimension), np.float32)
+    population = replace(job.population, antithetic=False) if kind == "gaussian" else DensePopulation(vectors)
+    job = replace(job, population=population)
+    given = job.episode_seeds(np.arange(job.items))
+    assert len(set(given.tolist())) == 2 * MEMBERS + EVALUATIONS
+    grown = replace(job, first=5, evaluations=0)  # a member's seeds do not depend on where its job begins
+    np.testing.assert_array_equal(grown.episode_seeds(np.arange(grown.items)), given[10 : 2 * MEMBERS])
 
 
 def test_evaluations_run_the_centre_without_action_noise():

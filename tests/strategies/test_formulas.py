@@ -239,10 +239,12 @@ def test_pgpe_sets_clipup_by_the_papers_rule():
     es = PGPE(np.zeros(16), 4, 0.3, table=TABLE)
     max_speed = 0.3 * math.sqrt(16) / 15
     assert es.lr == pytest.approx(max_speed / 2)
+    es.sample()
     es.tell([0.0, 1.0, 2.0, 3.0])
     assert float(es.center.norm()) == pytest.approx(max_speed / 2, rel=1e-5)
     for _ in range(5):
         before = es.center.clone()
+        es.sample()
         es.tell([0.0, 1.0, 2.0, 3.0])
         assert float((es.center - before).norm()) <= max_speed * (1 + 1e-5)
 

@@ -84,6 +84,7 @@ def test_the_paths_of_real_searches_without_selection_have_that_deviation(make):
     for seed in range(60):
         es = make(np.zeros(30), 10, seed=seed, table=TABLE)
         for number in range(updates + 3):
+            es.sample()
             # A generation without differences is no update: here 0, 2 and 4 are none.
             es.tell(rng.normal(size=10) if number % 2 or number > 4 else np.ones(10))
         assert es.updates == updates

@@ -132,6 +132,7 @@ def test_all_equal_fitness_is_a_zero_step(make, value):
     strategy = built(make)
     step(strategy, 3)  # momentum and paths are under way
     before = parts(strategy)
+    strategy.sample()
     strategy.tell([value] * 10)
     after = parts(strategy)
     for name in ("generation", "update_ratio", "history", "best", "best_fitness"):
@@ -145,12 +146,14 @@ def test_members_that_failed_count_as_the_worst(make):
     failed, worst = built(make), built(make)
     values = np.arange(10.0)
     values[[2, 5]] = values[1] = -3.0
+    worst.sample(), failed.sample()
     worst.tell(values)
     values[[2, 5]] = np.nan, -np.inf
     failed.tell(values)
     assert failed.nonfinite == [2, 5]
     assert torch.equal(failed.center, worst.center)
     assert failed.sigma == worst.sigma
+    failed.sample()
     failed.tell([math.nan] * 10)
     assert torch.equal(failed.center, worst.center)
     assert bool(torch.isfinite(failed.center).all())
@@ -161,6 +164,7 @@ def test_minimising_is_maximising_the_negative(make):
     up, down = built(make), built(make, direction="minimize")
     for _ in range(5):
         values = sphere(up.ask()).numpy()
+        down.sample()
         up.tell(values)
         down.tell(-values)
     assert torch.equal(up.center, down.center)
@@ -179,6 +183,8 @@ def test_lists_arrays_and_tensors_are_taken(make):
     values = np.arange(10) % 4
     for x0 in (np.ones(6), torch.ones(6, dtype=torch.float16), [1.0] * 6):
         strategies = [make(x0, 10, sigma=0.2, table=TABLE) for _ in range(3)]
+        for strategy in strategies:
+            strategy.sample()
         strategies[0].tell(values.tolist())
         strategies[1].tell(values.astype(np.float32))
         strategies[2].tell(torch.from_numpy(values))
@@ -233,6 +239,7 @@ def test_permuting_members_with_their_fitness_changes_nothing(data):
         return offsets(*arguments)[list(order)]
 
     # Perturbation k of the permuted population is perturbation order[k] of the straight one.
+    straight.sample(), permuted.sample()
     straight.tell(fitness)
     with (
         mock.patch("escalade.perturbation.population.offsets", shuffled),
@@ -251,6 +258,7 @@ def test_rank_based_strategies_ignore_scale_and_offset(data):
     fitness = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=10, max_size=10)), dtype=np.float64)
     scale, offset = data.draw(st.sampled_from([2.0**-10, 1.0, 3.0, 1e6])), data.draw(st.integers(-1000, 1000))
     plain, moved = built(make), built(make)
+    plain.sample(), moved.sample()
     plain.tell(fitness)
     moved.tell(fitness * scale + offset)
     assert torch.equal(plain.center, moved.center)
@@ -398,10 +406,14 @@ def test_cma_es_refuses_what_would_not_fit():
 
 @every
 def test_fitness_of_another_shape_is_refused(make):
-    with pytest.raises(InputError, match=r"\(10,\)"):
-        built(make).tell(np.zeros(9))
-    with pytest.raises(InputError, match=r"\(10,\)"):
-        built(make).tell(np.zeros((10, 1)))
+    strategy = built(make)
+    strategy.sample()
+    for shape in (9, (10, 1)):
+        with pytest.raises(InputError, match=r"\(10,\)"):
+            strategy.tell(np.zeros(shape))
+    with pytest.raises(InputError, match="one number a member"):
+        strategy.tell(["a"] * 10)
+    strategy.tell(np.arange(10.0))  # nothing is lost by a mistake
 
 
 @every
@@ -424,8 +436,106 @@ def test_a_scale_of_noise_never_becomes_zero(make):
     strategy = make(np.zeros(5), population=4, sigma="exponential:0.1:0.001", table=TABLE)
     strategy.generation = 10_000
     assert strategy.sigma == SMALLEST_SIGMA
+    strategy.sample()
     strategy.tell([1.0, 2.0, 3.0, 4.0])
     assert torch.isfinite(strategy.center).all()
     for text in ("linear:0.1:0:5", "cosine:0.1:0:5", "exponential:0.1:0", "step:0.1:0:5"):
         with pytest.raises(InputError, match="ends at 0"):
             make(np.zeros(5), population=4, sigma=text)
+
+
+@every
+def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
+    strategy = built(make)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"call ask\(\) .or sample\(\)."):
+            strategy.tell(np.arange(10.0))
+        assert strategy.generation == 0
+    strategy.ask()
+    strategy.tell(np.arange(10.0))
+    before = parts(strategy)
+    with pytest.raises(InputError, match="tell without members"):
+        strategy.tell(np.arange(10.0))
+    assert_same(before, parts(strategy))
+    strategy.sample()
+    strategy.load_state_dict(before)
+    with pytest.raises(InputError, match="tell without members"):
+        strategy.tell(np.arange(10.0))
+
+
+@every
+def test_a_generation_asked_for_and_then_only_sampled_is_not_recorded(make):
+    strategy = built(make)
+    step(strategy, 2)
+    strategy.sample()
+    strategy.tell(np.arange(10.0))
+    assert len(strategy.result.history) == 2
+
+
+@pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, SNES])
+def test_a_grown_generation_is_told_whole(make):
+    strategy = built(make)
+    strategy.sample()
+    strategy.grow()
+    strategy.sample()
+    strategy.tell(np.arange(20.0))
+    assert strategy.generation == 1
+
+
+@every
+def test_fitness_may_be_bfloat16(make):
+    values = torch.arange(10, dtype=torch.bfloat16)
+    whole, listed, plain = built(make), built(make), built(make)
+    for strategy, fitness in ((whole, values), (listed, list(values)), (plain, values.double())):
+        strategy.sample()
+        strategy.tell(fitness)
+    assert torch.equal(whole.center, plain.center)
+    assert torch.equal(listed.center, plain.center)
+
+
+@every
+@pytest.mark.parametrize("seed", [1.7, "1", None, -1, 2**63])
+def test_a_seed_that_is_no_whole_number_is_refused(make, seed):
+    with pytest.raises(InputError, match="seed"):
+        built(make, seed=seed)
+    assert built(make, seed=np.int64(3)).seed == 3
+
+
+def test_a_population_that_is_no_whole_number_is_refused():
+    with pytest.raises(InputError, match=r"population 10\.5"):
+        SNES(np.zeros(3), 10.5)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -0.1, 0.0, "fast", None])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (OpenAIES, "lr"), (ARS, "lr"), (PGPE, "lr"), (SNES, "lr"), (CEM, "lr"), (SimpleGaussian, "lr"),
+        (OpenAIES, "sigma"), (ARS, "sigma"), (SNES, "sigma_lr"), (PGPE, "sigma_lr"), (CEM, "noise"),
+    ],
+)  # fmt: skip
+def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
+    if bad == 0.0 and name in ("sigma_lr", "noise"):
+        pytest.skip("may be 0")
+    strategy = make(np.zeros(3), 10, table=TABLE, **{name: lambda generation: 0.1 if generation < 2 else bad})
+    step(strategy, 2)
+    before = parts(strategy)
+    with pytest.raises(InputError, match=rf"{name} is .* in generation 3 \(called with 2\)"):
+        step(strategy, 1)
+    assert_same(before, parts(strategy))
+
+
+@every
+def test_reading_the_result_copies_no_history(make):
+    strategy = built(make)
+    first = None
+    for generation in range(40):
+        step(strategy, 1)
+        history = strategy.result.history
+        assert history.shape == (generation + 1, 2)
+        assert history.base is not None
+        assert not history.flags.writeable
+        first = history.copy() if first is None else first
+        assert np.array_equal(strategy.result.history[:1], first)
+    with pytest.raises(ValueError, match="read-only"):
+        history[0] = 1.0

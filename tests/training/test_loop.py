@@ -291,3 +291,27 @@ def test_an_evaluation_of_nan_is_never_the_best(make, monkeypatch):
     judged(trainer, monkeypatch, [math.nan, 1.0, math.nan], [])
     summary = trainer()
     assert (summary["best_eval_return"], summary["best_generation"]) == (1.0, 1)
+
+
+def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
+    run, told = make(env="tests.environments:Remembers-v0", generations=3)
+    run()
+    said = [note for note in told.notes if "carries something over" in note]
+    assert len(said) == 1
+    assert "`fresh_environments`" in said[0]
+    fresh, told = make(env="tests.environments:Remembers-v0", generations=2, fresh_environments=True)
+    fresh()
+    assert not any("carries something over" in note for note in told.notes)
+
+
+def test_fresh_environments_give_the_same_bits_in_any_slot(make, monkeypatch):
+    from escalade.rollout import rollouts
+
+    digests = []
+    for slots in (3, 30):
+        few = {name: replace(entry, most_rows=slots) for name, entry in rollouts.BACKENDS.items()}
+        monkeypatch.setattr(rollouts, "BACKENDS", few)
+        run, _ = make(env="tests.environments:Remembers-v0", generations=3, fresh_environments=True)
+        run()
+        digests.append(run.digest)
+    assert digests[0] == digests[1]

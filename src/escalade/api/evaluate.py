@@ -17,9 +17,10 @@ from escalade.media.video import record_episode
 from escalade.perturbation import Stream
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.policy import load
-from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import read
+from escalade.storage.tensors import Stored
+from escalade.support.exact import one_thread
 from escalade.training.parts import find_environment, make_parts, make_policy
 from escalade.training.saved import SavedPolicy
 
@@ -70,14 +71,16 @@ def evaluate(
     if episodes < 1:
         raise InputError(f"`episodes` {episodes} must be at least 1")
     saved = _load(folder_of(run), str(checkpoint), network)
-    changes = {"workers": workers} if workers is not None else {}
+    changes: dict[str, Any] = {} if workers is None else {"workers": workers}
+    if workers == 0:
+        changes["step_timeout"] = None  # which needs workers
     config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
-    warm_up_for(config)
+    warm_up_for(config, network)
     parts = make_parts(config, network)
-    load_frozen_state(parts.policy.network, saved.fixed)
+    saved.fit(parts)
     engine = parts.start_engine(config)
     try:
-        job = Job(
+        job = EpisodeJob(
             seed=config.seed if seed is None else seed,
             generation=0,
             center=saved.center,
@@ -85,7 +88,8 @@ def evaluate(
             evaluation_stream=Stream.FRESH_EVALUATION,
             normalization=saved.normalization,
         )
-        results = Episodes.of(engine.run(job, job.items))
+        with one_thread():  # as in training, where there are no workers
+            results = Episodes.of(engine.run(job, job.items))
     finally:
         engine.close()
     return Evaluation(results.returns, results.lengths)
@@ -122,17 +126,22 @@ def render(
 def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
     """A checkpoint: ``latest``, ``best`` or a generation."""
     checkpoints = folder.checkpoints
+
+    def check(content: Stored) -> SavedPolicy:
+        return SavedPolicy.of(content, network)
+
+    if checkpoint == "latest":
+        return checkpoints.load_latest(check).checkpoint
     if checkpoint == "best":
-        config = SavedPolicy.of(*checkpoints.load_latest(lambda content: content).checkpoint, network).config
+        config = checkpoints.load_latest(check).checkpoint.config
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
         policy = load(folder.best, network)
         return SavedPolicy(
             config, to_vector(policy.network), policy.normalization, frozen_state(policy.network)
         )
-    if checkpoint == "latest":
-        return SavedPolicy.of(*checkpoints.load_latest(lambda content: content).checkpoint, network)
-    if checkpoint.isdecimal() and int(checkpoint) in checkpoints.generations():
-        return SavedPolicy.of(*read(checkpoints.path(int(checkpoint))), network)
+    number = int(checkpoint) if checkpoint.isascii() and checkpoint.isdecimal() else None
+    if number in checkpoints.generations():
+        return checkpoints.load(number, check)
     there = ", ".join(map(str, checkpoints.generations()))
     raise InputError(f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}")

@@ -10,7 +10,8 @@ from typing import Any
 
 from torch import nn
 
-from escalade.engines import Engine, InProcessEngine
+from escalade.engines import ENGINES, Engine, start_engine
+from escalade.engines.fork_server import warm_up
 from escalade.errors import InputError, nearest
 from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.policies.layout import Layout, M
@@ -28,7 +29,6 @@ from escalade.training.limits import Limits
 from escalade.training.loop import Callback
 from escalade.training.strategy import StrategyFactory, build_strategy
 
-_ENGINES = ("local", "threads")
 _WARM = ["torch", "escalade.fitness.work"]
 
 
@@ -50,7 +50,7 @@ def evolve(
     target_return: float | None = None,
     target_patience: int = 1,
     eval_every: int = 1,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[str | Recorder] = (),
     callbacks: Sequence[Callback] = (),
     workers: int = 0,
     engine: str = "local",
@@ -95,7 +95,7 @@ def evolve(
         target_return: stop when the unperturbed module's fitness is at least (minimising: at most) this.
         target_patience: evaluations in a row in which the target must be met.
         eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
-        recorders: what is given every row and note; see :class:`escalade.recorders.Recorder`.
+        recorders: what is given every row and note; see :func:`escalade.train`.
         callbacks: called with a :class:`escalade.training.loop.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.
@@ -149,7 +149,7 @@ def evolve(
         callbacks=callbacks,
         facts=_facts(module, layout, strategy, made, asked),
     )
-    setup = FitnessSetup(module, layout, fitness, batched, made.table, engine == "local" or workers == 0)
+    setup = FitnessSetup(module, layout, fitness, batched, made.table, engine != "threads" or workers == 0)
     with one_thread():
         running = _start(setup, engine, workers)
         try:
@@ -215,25 +215,9 @@ def _plain(value: Any) -> Any:
 
 
 def _start(setup: FitnessSetup, engine: str, workers: int) -> Engine:
-    if workers == 0:
-        return InProcessEngine(setup)
-    if engine == "threads":
-        from escalade.engines.threads import ThreadEngine
-
-        return ThreadEngine(setup, workers)
-    import cloudpickle
-
-    from escalade.engines.processes import ProcessEngine, warm_up
-
-    try:
-        cloudpickle.dumps((setup.module, setup.fitness))
-    except Exception as problem:
-        raise InputError(
-            f"module and fitness cannot be sent to worker processes ({problem}): "
-            "use engine='threads' or workers=0"
-        ) from problem
-    warm_up(_WARM)
-    return ProcessEngine(setup, workers)
+    if engine == "local" and workers:
+        warm_up(_WARM)
+    return start_engine(engine, setup, workers)
 
 
 def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | None) -> None:
@@ -248,8 +232,8 @@ def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | No
 
 
 def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | None) -> None:
-    if engine not in _ENGINES:
-        raise InputError(f"engine {engine!r} must be one of {', '.join(_ENGINES)}{nearest(engine, _ENGINES)}")
+    if engine not in ENGINES:
+        raise InputError(f"engine {engine!r} must be one of {', '.join(ENGINES)}{nearest(engine, ENGINES)}")
     if workers < 0:
         raise InputError(f"workers {workers} must not be negative: 0 runs everything in this process")
     if workers and batched and batch_size is None:

@@ -18,10 +18,11 @@ from escalade.engines import Engine
 from escalade.engines.ray.report import Reporting
 from escalade.envs import settle_backend
 from escalade.errors import InputError
-from escalade.policies.networks import load_frozen_state
 from escalade.policies.policy import Policy, load
-from escalade.recorders import ClusterFile, Goals, ProgressFile, Recorder, make_console
+from escalade.recorders import ClusterFile, Goals, Recorded, Recorder, start_recorder
+from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
 from escalade.training.in_folder import Checkpoint, draw_curve, go_on, rewind_folder, run_in_folder
@@ -29,7 +30,7 @@ from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
-from escalade.training.saved import SavedPolicy
+from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
 
 
@@ -47,7 +48,7 @@ class _Listeners:
     """Who watches a run."""
 
     verbose: bool
-    recorders: Sequence[Recorder]
+    recorders: Sequence[Recorder | str]
     callbacks: Sequence[Callback]
 
 
@@ -57,7 +58,7 @@ def train(
     network: nn.Module | None = None,
     preset: str | None = "auto",
     verbose: bool = True,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> Run:
@@ -70,7 +71,8 @@ def train(
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
             defaults; options win over it.
         verbose: whether to print how the run goes.
-        recorders: what is given every row and note; see :class:`escalade.recorders.Recorder`.
+        recorders: what is given every row and note: names of
+            :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
         callbacks: called after every generation with a :class:`escalade.training.loop.View`; one that
             returns True stops the run.
         **options: fields of :class:`escalade.config.options.Config`.
@@ -90,7 +92,7 @@ def train_config(
     *,
     network: nn.Module | None = None,
     verbose: bool = True,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
@@ -108,7 +110,7 @@ def resume(
     *,
     network: nn.Module | None = None,
     verbose: bool = True,
-    recorders: Sequence[Recorder] = (),
+    recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
     **changes: Any,
 ) -> Run:
@@ -129,16 +131,36 @@ def resume(
             warm_up_for(config, network)
             with one_thread():
                 return _run(config, make_parts(config, network), folder, listeners)
-        checkpoint = Checkpoint.latest(folder)
-        saved = SavedPolicy.of(checkpoint.tensors, checkpoint.state, network)
-        config = saved.config.replace(**values, run_dir=str(folder.path))
-        if config.target_return != saved.config.target_return:
-            checkpoint = checkpoint.reopened()
-        warm_up_for(config, network)
         with one_thread():
-            parts = make_parts(config, network)
-            load_frozen_state(parts.policy.network, saved.fixed)
-            return _run(config, parts, folder, listeners, checkpoint)
+            found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
+            ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
+            config = ready.config.replace(run_dir=str(folder.path))
+            return _run(config, ready.parts, folder, listeners, loaded)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What a run goes on with, known to fit together."""
+
+    checkpoint: Checkpoint
+    config: Config
+    parts: Parts
+
+    @classmethod
+    def of(cls, content: Stored, network: nn.Module | None, changes: dict[str, Any]) -> _Ready:
+        """Check a checkpoint's content.
+
+        Raises:
+            Damaged: it cannot be used.
+            InputError: what was asked for is wrong.
+        """
+        saved = SavedPolicy.of(content, network)
+        config = saved.config.replace(**changes)
+        warm_up_for(config, network)
+        parts = make_parts(config, network)
+        checkpoint = check_run(content, saved, parts)
+        moved = config.target_return != saved.config.target_return
+        return cls(checkpoint.reopened() if moved else checkpoint, config, parts)
 
 
 def folder_of(run: str | PathLike[str] | Run) -> RunFolder:
@@ -154,9 +176,8 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     values = from_values(changes)
     for name in values:
         if name not in RESUMABLE:
-            raise InputError(
-                f"`{name}` cannot change in a resumed run: only {', '.join(f'`{n}`' for n in RESUMABLE)} can"
-            )
+            able = ", ".join(f"`{option}`" for option in RESUMABLE)
+            raise InputError(f"`{name}` cannot change in a resumed run: only {able} can")
     return values
 
 
@@ -171,29 +192,29 @@ def _run(
     parts: Parts,
     folder: RunFolder,
     listeners: _Listeners,
-    checkpoint: Checkpoint | None = None,
+    loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
     engine: Engine | None = None
     recorders: list[Recorder] = []
     try:
         engine = parts.start_engine(config)
         lost = 0
-        if checkpoint is not None:
-            lost = rewind_folder(folder, checkpoint)
+        if loaded is not None:
+            lost = rewind_folder(folder, loaded.checkpoint)
             write_config(folder, config)
-        recorders += [ProgressFile(folder.progress), *listeners.recorders]
+        recorded = Recorded(folder, _goals(config, parts))
+        for wanted in ("csv", *listeners.recorders, *(("console",) if listeners.verbose else ())):
+            recorders.append(start_recorder(wanted, recorded))
         if isinstance(engine, Reporting):
             recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
-        if listeners.verbose:
-            recorders.append(make_console(_goals(config, parts)))
         loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
         engine.on_note = loop.notes.say
         if parts.environment.max_episode_steps is None:
             loop.notes.say(
                 f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
             )
-        if checkpoint is not None:
-            go_on(loop, folder, checkpoint, lost)
+        if loaded is not None:
+            go_on(loop, folder, loaded, lost)
         what = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
         where = {"backend": config.backend, "workers": config.worker_count}
         summary = run_in_folder(loop, folder, what, where)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 _ROLLOUTS = ["escalade.rollout.rollouts", "escalade.envs.gymnasium_backend"]
-_ENVPOOL = "escalade.envs.envpool_backend"
+_ENVPOOL = "escalade.envs.envpool_preload"
+_ENVPOOL_READS = "ESCALADE_PRELOADED_ENVIRONMENT"
 _TORCH = "escalade.policies.torch_network"
 
 
@@ -25,9 +26,10 @@ def warm_up_for(config: Config, network: nn.Module | None = None) -> None:
     """
     if config.worker_count == 0 or config.engine != "local":
         return
-    modules = list(_ROLLOUTS)
-    if config.backend != "gymnasium":
-        modules.append(_ENVPOOL)
+    modules, variables = list(_ROLLOUTS), {}
+    if config.backend != "gymnasium" and ":" not in config.env:
+        modules += ["escalade.envs.envpool_backend", _ENVPOOL]
+        variables[_ENVPOOL_READS] = config.env
     if network is not None or ":" in config.policy:
         modules.append(_TORCH)
-    warm_up(modules)
+    warm_up(modules, variables)

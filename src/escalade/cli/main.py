@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
+from escalade.cli.check import add_check
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.output import give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
@@ -21,6 +22,7 @@ from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
 from escalade.support.output import OutputFailure, printing
+from escalade.support.own_process import claim, leave
 
 _COMMANDS = (
     add_train,
@@ -30,6 +32,7 @@ _COMMANDS = (
     add_plot,
     add_presets,
     add_bench,
+    add_check,
     add_attach,
     add_stop,
 )
@@ -68,11 +71,13 @@ def run() -> NoReturn:
     # An exception raised by a signal can be lost in whatever library is being imported; this cannot.
     # While a run is in training, the first Ctrl-C saves it instead: see escalade.support.interrupts.
     signal.signal(signal.SIGINT, lambda number, frame: _leave())
+    signal.signal(signal.SIGQUIT, lambda number, frame: _leave(128 + number))
     Interrupts.leave = staticmethod(_leave)
+    claim()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without a ± is no reason to end a run
-    sys.exit(main())
+    leave(main())
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -110,7 +115,7 @@ def _version(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _leave() -> NoReturn:
+def _leave(code: int = INTERRUPTED) -> NoReturn:
     """End at once and leave nothing behind: workers end with this process by themselves."""
     discard_in_flight()
-    os._exit(INTERRUPTED)
+    os._exit(code)

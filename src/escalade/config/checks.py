@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.registry import ENGINES
+from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.errors import InputError, nearest
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
@@ -26,6 +27,7 @@ def check(config: Config) -> None:
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
     _named("strategy", config.strategy, STRATEGIES)
+    _named("backend", config.backend, BACKEND_CHOICES)
     _named("engine", config.engine, ENGINES)
     if config.shaping is not None:
         _named("shaping", config.shaping, SHAPINGS)
@@ -104,7 +106,7 @@ def _check_strategy(config: Config) -> None:
         )
 
 
-def _named(name: str, value: str, known: Mapping[str, Any]) -> None:
+def _named(name: str, value: str, known: Collection[str]) -> None:
     if value not in known:
         hint = nearest(value, known) or f": it must be one of {', '.join(known)}"
         raise InputError(f"unknown `{name}` {value!r}{hint}")

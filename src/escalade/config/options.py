@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from escalade.config.checks import check
 from escalade.engines.registry import ENGINES
+from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES
@@ -68,9 +69,12 @@ class Config:
 
     env: str = _environment("", "Gymnasium id, or package.module:Id-v0", form="ENV")
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
-    backend: Literal["auto", "gymnasium", "envpool"] = _environment("auto", "who steps the environment")
+    backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
         None, "cut episodes after this many steps", unset="the environment's own limit"
+    )
+    fresh_environments: bool = _environment(
+        False, "build a new environment for every episode, where one carries something over to the next"
     )
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver, process, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.util import get_temp_dir
@@ -21,12 +21,14 @@ from typing import Any
 
 from escalade.engines.worker import OWNERS_SIGNALS
 from escalade.errors import InputError
+from escalade.support.own_process import is_own
 
-# As a name, for importing it is the server's part. It also names the variable that it reads.
+# Names, because importing the module is the server's part: itself, and the variables that it reads.
 _SERVER = "escalade.engines.server"
 _FOLDER = "ESCALADE_SERVER_FOLDER"
+_OWN = "ESCALADE_OWN_SERVER"
 _ALWAYS = [_SERVER, "escalade.engines.worker", __name__]
-_REFUSED = "cannot start worker processes: use `workers` 0"
+_REFUSED = "cannot start worker processes: use `workers=0`"
 
 _lock = threading.RLock()
 _preloaded: list[str] = []
@@ -34,12 +36,13 @@ _own_folder: bool | None = None
 _server_of: int | None = None  # process id of the process that started a server
 
 
-def warm_up(modules: Sequence[str] = ()) -> None:
+def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
     """Start the server that workers are forked from, and let it import ``modules`` meanwhile.
 
     Returns at once. Workers then start in milliseconds, also when one has to be replaced, and
     share the memory of what they import. Modules that are missing are skipped, and so are those
-    asked for when the server runs already.
+    asked for when the server runs already. ``variables`` are environment variables that the modules
+    find while they are imported.
 
     Raises:
         InputError: this process may have no children, because it is daemonic or was forked from
@@ -56,8 +59,9 @@ def warm_up(modules: Sequence[str] = ()) -> None:
         # The tracker, the server and its workers inherit this thread's mask: signals to the whole
         # process group (Ctrl-C, a terminal that closes, a batch system) are their owner's business.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
-        if _owns_folder():
-            os.environ[_FOLDER] = get_temp_dir()
+        given = {**(variables or {}), **({_FOLDER: get_temp_dir()} if _owns_folder() else {})}
+        given |= {_OWN: "1"} if is_own() else {}
+        os.environ.update(given)
         try:
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
@@ -67,7 +71,8 @@ def warm_up(modules: Sequence[str] = ()) -> None:
             raise InputError(f"a process that was forked from one with a fork server {_REFUSED}") from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            os.environ.pop(_FOLDER, None)
+            for name in given:
+                del os.environ[name]
         _server_of = os.getpid()
 
 

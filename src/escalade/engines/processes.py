@@ -20,8 +20,6 @@ from escalade.errors import EngineFailure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ProcessEngine", "start", "warm_up"]
-
 _LISTEN_SECONDS = 0.2
 _MOST_DEATHS = 20  # in a row, with not one result between them
 

@@ -47,7 +47,7 @@ def start_engine(name: str, factory: Factory, workers: int, **options: Any) -> E
         raise InputError(f"engine {name!r} must be one of {', '.join(ENGINES)}{nearest(name, ENGINES)}")
     if workers == 0:
         if options.get("step_timeout") is not None:
-            raise InputError("`step_timeout` needs worker processes: nothing in `workers` 0 could end a step")
+            raise InputError("`step_timeout` needs worker processes: `workers=0` has none")
         return InProcessEngine(factory)
     start = importlib.import_module(ENGINES[name].module).start
     engine: Engine = start(factory, EngineOptions(workers, **options))

@@ -51,7 +51,7 @@ class ByValue:
         except Exception as problem:
             raise InputError(
                 f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
-                "use `workers` 0 or `engine` threads"
+                "use `workers=0` or `engine=threads`"
             ) from problem
 
 

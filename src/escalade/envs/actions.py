@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.spaces import UnsupportedSpace
 from escalade.errors import InputError
 
 Bounding = Literal["clip", "rescale", "tanh"]
@@ -32,7 +33,7 @@ class ActionMap:
     def __post_init__(self) -> None:
         known = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
         if not isinstance(self.space, known):
-            raise InputError(
+            raise UnsupportedSpace(
                 f"action space {self.space} is not supported: use Box, Discrete, MultiDiscrete or MultiBinary"
             )
         if self.bounding not in ("clip", "rescale", "tanh"):

@@ -67,7 +67,7 @@ def check_installed(backend: str) -> None:
     """
     if backend != "auto" and not BACKENDS[backend].installed:
         package = BACKENDS[backend].package
-        raise InputError(f"backend {backend} is not installed: pip install 'escalade[{package}]'")
+        raise InputError(f"`backend` {backend} is not installed: pip install 'escalade[{package}]'")
 
 
 def settle_backend(environment: Environment) -> Environment:
@@ -84,7 +84,7 @@ def settle_backend(environment: Environment) -> Environment:
         if entry.installed and entry.load().supports(environment):
             return environment
         raise InputError(
-            f"{entry.title} has no {environment.id} with these arguments and spaces: use --backend gymnasium"
+            f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"
         )
     for name, entry in BACKENDS.items():
         if environment.id.startswith(entry.slower_for) or not entry.installed:

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
+from escalade.envs.envpool_families import import_for
 from escalade.envs.quiet import quiet
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import is_vector, same
@@ -32,8 +33,7 @@ def make_vector(environment: Environment, slots: int) -> EnvPoolVector:
 
 
 def _has_same_spaces(environment: Environment) -> bool:
-    import envpool  # which takes a second: not for environments that it cannot run
-
+    envpool = import_for(environment.id)  # takes long: not for environments that it cannot run
     if environment.id not in envpool.list_all_envs():
         return False
     with quiet():  # the bounds of some spaces warn when they are read
@@ -66,8 +66,7 @@ class EnvPoolVector:
         self._pool: Any = None
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        import envpool
-
+        envpool = import_for(self._id)
         limit = {} if self._limit is None else {"max_episode_steps": self._limit}
         with quiet():
             self._pool = envpool.make(

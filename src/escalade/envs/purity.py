@@ -48,12 +48,12 @@ class Purity:
             case "history":
                 return (
                     f"{env_id} carries something over from one episode to the next (a replay differs from "
-                    f"step {self.step} on), {cost}; --fresh-environments builds a new one for every episode"
+                    f"step {self.step} on), {cost}; `fresh_environments` builds a new one for every episode"
                 )
             case "random":
                 return (
                     f"{env_id} is not a function of its seed and actions (two new ones differ from step "
-                    f"{self.step} on), {cost}; --fresh-environments cannot help"
+                    f"{self.step} on), {cost}; `fresh_environments` cannot help"
                 )
             case "unknown":
                 return f"{env_id} could not be replayed to see if it keeps its seed: {self.problem}"

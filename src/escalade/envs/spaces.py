@@ -16,15 +16,19 @@ Description = dict[str, Any]
 _PIXELS = 3  # dimensions from which a Box is taken for an image
 
 
+class UnsupportedSpace(InputError):
+    """An environment's space is of a kind that policies here cannot use."""
+
+
 def check_observation_space(space: spaces.Space[Any]) -> None:
     """Refuse spaces that do not flatten to a vector a policy can read.
 
     Raises:
-        InputError: names the space and what to do about it.
+        UnsupportedSpace: names the space and what to do about it.
     """
     if isinstance(space, spaces.Box):
         if len(space.shape) >= _PIXELS:
-            raise InputError(
+            raise UnsupportedSpace(
                 f"observation space {_short(space)} looks like pixels, and policies here take vectors: "
                 "wrap the environment so that it returns a vector"
             )
@@ -32,7 +36,7 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
         for part in space.values() if isinstance(space, spaces.Dict) else space:
             check_observation_space(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
-        raise InputError(
+        raise UnsupportedSpace(
             f"observation space {_short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
             "MultiBinary, Dict or Tuple"
         )

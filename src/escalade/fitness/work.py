@@ -46,6 +46,16 @@ class FitnessJob:
         """Items in all."""
         return self.batches + (self.center is not None)
 
+    def members(self, item: int) -> range:
+        """Which members an item holds; none: it is the centre."""
+        if self.population is None or item == self.batches:
+            return range(0)
+        return range(item * self.batch, min((item + 1) * self.batch, self.population.size))
+
+    def describe(self, item: int) -> str:
+        """Whose fitness an item is, in words."""
+        return str(_Who(self.members(item), self.generation))
+
 
 @dataclass(frozen=True)
 class FitnessSetup:
@@ -115,10 +125,10 @@ class FitnessWork:
     def _members(self, item: int) -> tuple[range, Vector]:
         """Which members an item holds (none: it is the centre), and their parameters, one a row."""
         job, population = self.job, self.job.population
-        if population is None or item == job.batches:
+        members = job.members(item)
+        if not members or population is None:
             assert job.center is not None  # otherwise there is no such item
             return range(0), job.center[None]
-        members = range(item * job.batch, min((item + 1) * job.batch, population.size))
         if len(members) > len(self._vector):
             self._vector = np.empty((len(members), population.dimension), dtype=np.float32)
         for row, member in enumerate(members):

@@ -33,8 +33,8 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
     """Draw the learning curves of run folders into ``output`` (png, pdf or svg).
 
     For each run: the evaluations of the unperturbed policy, the population's mean, and its range from
-    worst to best member, over training steps (over generations where there is no environment).
-    ``target`` is drawn as a line.
+    worst to best member, over training steps, or over evaluations of members where there is no
+    environment. ``target`` is drawn as a line.
 
     Raises:
         InputError: matplotlib is missing, a folder is no run, or the output's ending is another.
@@ -47,13 +47,14 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    axis = "env_steps" if any(_any_number(columns["env_steps"]) for _, columns in progress) else "generation"
+    counted = all(_all_numbers(columns["env_steps"]) for _, columns in progress)
+    axis, unit = ("env_steps", "training steps") if counted else ("episodes", "evaluations of members")
     for number, (run, columns) in enumerate(progress):
         label = run.resolve().name if len(runs) > 1 else ""
         _draw(axes, columns, axis, _COLOURS[number % len(_COLOURS)], label)
     if target is not None and abs(target) <= _LARGEST:
         axes.axhline(target, color="#66717e", linestyle="--", linewidth=1, label=f"target {target:g}")
-    axes.set_xlabel("training steps" if axis == "env_steps" else "generations")
+    axes.set_xlabel(unit)
     axes.set_ylabel("return")
     axes.set_title(title)
     axes.grid(alpha=0.25)
@@ -89,8 +90,8 @@ def _draw(axes: Axes, columns: Columns, axis: str, colour: str, run: str) -> Non
         axes.plot(at, values, color=colour, linewidth=2, label=_label(run, "evaluation"))
 
 
-def _any_number(column: Sequence[float]) -> bool:
-    return not all(map(math.isnan, column))
+def _all_numbers(column: Sequence[float]) -> bool:
+    return not any(map(math.isnan, column))
 
 
 def _drawable(column: Sequence[float]) -> list[float]:

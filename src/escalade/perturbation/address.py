@@ -26,6 +26,7 @@ class Stream(IntEnum):
     ACTION = 5
     INITIALISATION = 6
     FRESH_EVALUATION = 7
+    RESTART = 8
 
 
 def hash64(*words: ArrayLike) -> NDArray[np.uint64]:

@@ -40,6 +40,11 @@ class Population(Protocol):
         """Type of the members' numbers: float32 or float64."""
         ...
 
+    @property
+    def antithetic(self) -> bool:
+        """Whether members 2k and 2k + 1 are a mirrored pair."""
+        ...
+
     def write(self, member: int, noise: Vector, out: Center) -> None:
         """Write the parameters of ``member``, shape (dimension,), into ``out``.
 
@@ -120,6 +125,10 @@ class DensePopulation:
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self.vectors.dtype
+
+    @property
+    def antithetic(self) -> bool:
+        return False
 
     def write(self, member: int, noise: Vector, out: Center) -> None:
         out[:] = self.vectors[member]

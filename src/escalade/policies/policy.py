@@ -17,12 +17,11 @@ from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import Normalization, normalize
-from escalade.policies.policy_file import KIND, PolicyFile
+from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.files import AnyPath
 from escalade.storage.tensors import write
 
-_INVERSE_STD = "observation_scale"  # the tensor's name in files
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
@@ -111,7 +110,7 @@ class Policy(nn.Module):
         state_dict = self.network.state_dict()
         tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
         tensors["observation_mean"] = self.observation_mean.numpy()
-        tensors[_INVERSE_STD] = self.observation_inverse_std.numpy()
+        tensors[INVERSE_STD] = self.observation_inverse_std.numpy()
         state = {
             "kind": KIND,
             "env": self.env_id,
@@ -156,7 +155,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         raise InputError(f"the network does not fit {file}: {problem}") from None
     policy.normalized = saved.normalized
     policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
-    policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_scale))
+    policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_inverse_std))
     return policy.eval()
 
 

@@ -17,6 +17,8 @@ from escalade.storage.records import record
 from escalade.storage.tensors import Damaged, Stored, Tensors, read, under
 
 KIND = "escalade-policy-1"
+INVERSE_STD = "observation_scale"
+"""The name in files of 1 / the observations' standard deviation."""
 
 _ACTIVATIONS = ("tanh", "relu", "elu", "selu")
 
@@ -54,7 +56,7 @@ class PolicyFile:
     """None for a module of the user's."""
     normalized: bool
     observation_mean: np.ndarray[Any, np.dtype[np.float64]]
-    observation_scale: np.ndarray[Any, np.dtype[np.float64]]
+    observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
     weights: Tensors
     """The network's state dict."""
 
@@ -81,12 +83,14 @@ class PolicyFile:
         actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)  # type: ignore[arg-type]
         weights = under("network.", content.tensors)
         size = observation_size(space)
-        mean, scale = (_vector(content.tensors, f"observation_{name}", size) for name in ("mean", "scale"))
+        mean, inverse_std = (
+            _vector(content.tensors, name, size) for name in ("observation_mean", INVERSE_STD)
+        )
         architecture = None
         if facts.architecture:
             architecture = record(Architecture, facts.architecture, "its architecture")
             _check_architecture(architecture, size, actions.outputs, weights)
-        return cls(facts.env, space, actions, architecture, facts.normalized, mean, scale, weights)
+        return cls(facts.env, space, actions, architecture, facts.normalized, mean, inverse_std, weights)
 
 
 def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -30,6 +30,8 @@ class Goals:
     generations: int | None = None
     env_steps: int | None = None
     seconds: float | None = None
+    print_evaluations: bool = True
+    """Whether each evaluation is a line where there is no terminal: not where one comes every generation."""
 
     def spent(self, row: Row) -> tuple[str, float] | None:
         """The budget nearest its end, in words and as a share from 0 to 1."""
@@ -48,29 +50,23 @@ class Goals:
         return (most[1], min(most[0], 1.0)) if most else None
 
 
-def make_console(goals: Goals, stream: TextIO | None = None, *, every_evaluation: bool = True) -> Recorder:
-    """The recorder that fits the stream (standard output by default).
-
-    ``every_evaluation`` gives each a line, however often they come, where the stream is no terminal.
-    """
+def make_console(goals: Goals, stream: TextIO | None = None) -> Recorder:
+    """The recorder that fits the stream (standard output by default)."""
     stream = stream or sys.stdout
-    if stream.isatty():
-        return LiveConsole(goals, stream)
-    return PlainConsole(goals, stream, every_evaluation=every_evaluation)
+    return LiveConsole(goals, stream) if stream.isatty() else PlainConsole(goals, stream)
 
 
 class PlainConsole:
     """A line for every evaluation, and for the rest at most one every two seconds; the last always."""
 
-    def __init__(self, goals: Goals, stream: TextIO, *, every_evaluation: bool = True) -> None:
+    def __init__(self, goals: Goals, stream: TextIO) -> None:
         self._goals, self._stream, self._printed = goals, stream, 0.0
-        self._every_evaluation = every_evaluation
         self._unprinted: Row | None = None
         self._print(goals.title)
 
     def generation(self, row: Row) -> None:
         now = time.monotonic()
-        wanted = row.eval_return_mean is not None and self._every_evaluation
+        wanted = row.eval_return_mean is not None and self._goals.print_evaluations
         self._unprinted = row
         if wanted or now - self._printed >= _PLAIN_SECONDS:
             self._printed = now

@@ -17,15 +17,27 @@ from escalade.storage.run_folder import RunFolder
 class Recorded:
     """What a recorder may know of the run that it records."""
 
-    folder: RunFolder
+    folder: RunFolder | None
+    """None where the run writes nothing."""
     goals: Goals
     """Its title, its limits and its target."""
+
+    @property
+    def files(self) -> RunFolder:
+        """The folder to write into.
+
+        Raises:
+            InputError: the run has none.
+        """
+        if self.folder is None:
+            raise InputError("`recorders`: a recorder that writes files needs a run folder: name a `run_dir`")
+        return self.folder
 
 
 Factory = Callable[[Recorded], Recorder]
 
 RECORDERS: Final[dict[str, Factory]] = {
-    "csv": lambda run: ProgressFile(run.folder.progress),
+    "csv": lambda run: ProgressFile(run.files.progress),
     "console": lambda run: make_console(run.goals),
 }
 """What makes a recorder for a run, by name."""

@@ -15,7 +15,7 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Job:
+class EpisodeJob:
     """What a generation's episodes have in common; sent to each worker once.
 
     Items 0 to ``members * episodes - 1`` are the population's episodes, member by member; the
@@ -55,11 +55,13 @@ class Job:
         return self.first + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Episode seeds. Members 2k and 2k + 1 share theirs: what mirrored ones differ by is the policy."""
+        """Episode seeds. The members of a mirrored pair share theirs, so that only their policies differ."""
         trained = self.training_items
         member, episode = np.divmod(items, self.episodes)
-        pair = (self.first + member) // 2
-        training = seeds(self.seed, Stream.EPISODE, self.generation, pair, episode)
+        sharing = 2 if self.population is not None and self.population.antithetic else 1
+        training = seeds(
+            self.seed, Stream.EPISODE, self.generation, (self.first + member) // sharing, episode
+        )
         evaluation = seeds(self.seed, self.evaluation_stream, self.generation, items - trained)
         return np.where(items < trained, training, evaluation)
 

@@ -20,7 +20,7 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import observation_size
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
-from escalade.rollout.episodes import Job
+from escalade.rollout.episodes import EpisodeJob
 
 Vector = NDArray[np.float32]
 
@@ -98,7 +98,7 @@ class Rollouts:
             "refills": self.vector.refills,
         }
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: EpisodeJob) -> None:
         """Drop whatever ran before and turn to ``job``."""
         self.job = job
         self._count = self._running = 0

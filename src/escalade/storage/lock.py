@@ -6,12 +6,14 @@ import errno
 import fcntl
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from escalade.errors import InputError
 from escalade.storage.files import storage
 
 _NAME = ".lock"
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # what a link leads to is not ours to empty
 
 # What flock answers on file systems that have no locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
@@ -20,12 +22,14 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 class FolderLock:
     """A lock on a folder, held by one object at a time among all processes and threads.
 
-    The file ``.lock`` in the folder stays when the lock is released: it says who held it last.
+    While it is held, the file ``.lock`` in the folder says by whom.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._file = folder / _NAME
         self._descriptor: int | None = None
+        self._process = 0
 
     def acquire(self) -> None:
         """Take the lock; nothing happens where this object holds it already.
@@ -37,24 +41,36 @@ class FolderLock:
         """
         if self._descriptor is not None:
             return
-        path = self._folder / _NAME
-        with storage(path):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            self._take(descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        self._descriptor = descriptor
+        while self._descriptor is None:
+            with storage(self._file):
+                descriptor = os.open(self._file, _FLAGS, 0o666)
+            try:
+                self._take(descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            if self._is_the_file(descriptor):
+                self._descriptor, self._process = descriptor, os.getpid()
+            else:  # its holder removed it after we had opened it: the lock is another file now
+                os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
+            if self._process == os.getpid():  # a forked child closes its copy, and leaves the lock
+                with suppress(OSError):  # the folder may be gone
+                    self._file.unlink()
             os.close(descriptor)
 
     def __del__(self) -> None:
         self.release()
+
+    def _is_the_file(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self._file))
+        except FileNotFoundError:
+            return False
 
     def _take(self, descriptor: int) -> None:
         try:
@@ -68,6 +84,6 @@ class FolderLock:
         except OSError as problem:
             if problem.errno not in _NO_LOCKS:
                 raise
-        with storage(self._folder / _NAME):
+        with storage(self._file):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

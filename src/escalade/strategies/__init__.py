@@ -6,17 +6,17 @@ from escalade.strategies.registry import STRATEGIES
 from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from escalade.strategies.base import Result as Result
     from escalade.strategies.base import Strategy as Strategy
     from escalade.strategies.clipup import ClipUp as ClipUp
     from escalade.strategies.gaussian import GaussianStrategy as GaussianStrategy
     from escalade.strategies.registry import *
+    from escalade.strategies.result import Result as Result
 
 # Imported when first used, because they need torch: a mistyped flag should not wait for it.
 _HOMES = {entry.class_name: entry.module for entry in STRATEGIES.values()} | {
     "ClipUp": "escalade.strategies.clipup",
     "GaussianStrategy": "escalade.strategies.gaussian",
-    "Result": "escalade.strategies.base",
+    "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -15,27 +16,12 @@ from torch import Tensor
 
 from escalade.errors import InputError, nearest
 from escalade.perturbation import NoiseTable, Population, table_size, write_all
+from escalade.strategies.result import History, Result
 from escalade.strategies.shaping import finite_fitness
 
 Direction = Literal["maximize", "minimize"]
 Fitness = NDArray[np.float64]
 State = dict[str, Tensor | int | float]
-
-
-@dataclass(frozen=True)
-class Result:
-    """How far a search by ``ask`` and ``tell`` has come; fitness has the user's own sign.
-
-    ``best`` is the best member so far, shape (dimension,), and ``best_fitness`` what it gave; before
-    the first ``tell`` they are the centre and NaN. ``center`` is the present centre, and often the
-    better answer where fitness is noisy. ``history`` holds the best and the mean fitness of each
-    generation, shape (generations, 2).
-    """
-
-    best: Tensor
-    best_fitness: float
-    center: Tensor
-    history: NDArray[np.float64]
 
 
 class Strategy(ABC):
@@ -83,21 +69,25 @@ class Strategy(ABC):
             )
         if not bool(torch.isfinite(start).all()):
             raise InputError("x0 must hold finite numbers only")
+        population = whole_number(population, "population")
         if population < 2:
             raise InputError(f"population {population} is too small: it must be at least 2")
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         self.center: Tensor = start
         self._first_population = self.population_size = population
-        self.seed = seed
+        self.seed = whole_number(seed, "seed")
+        if not 0 <= self.seed < 2**63:
+            raise InputError(f"seed {seed} must be at least 0 and below 2**63")
         self.direction = direction
         self.generation = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
         self._table = table
-        self._asked = False
+        self._sampled = False  # whether this generation's members were given out, in either form,
+        self._asked = False  # and whether they were written out
         self._best: tuple[Tensor, float] | None = None
-        self._history: list[tuple[float, float]] = []
+        self._history = History()
 
     def grow(self) -> None:
         """Give this generation as many further members as it began with.
@@ -124,13 +114,23 @@ class Strategy(ABC):
         """Scale of the noise in this generation (its mean, where every parameter has its own)."""
 
     @property
+    def scale(self) -> float | NDArray[np.floating]:
+        """Standard deviation of the members: a number, or one per parameter, shape (dimension,)."""
+        return self.sigma
+
+    @property
     def lr(self) -> float:
         """Step size in this generation; NaN for strategies that have none."""
         return math.nan
 
     @abstractmethod
+    def members(self) -> Population:
+        """The generation's members; the same ones however often it is called. For subclasses."""
+
     def sample(self) -> Population:
-        """The generation's members, as addresses where the strategy can."""
+        """The generation's members, as addresses where the strategy can; :meth:`tell` takes their fitness."""
+        self._sampled = True
+        return self.members()
 
     def ask(self) -> Tensor:
         """The generation's members written out, shape (population, dimension)."""
@@ -145,24 +145,32 @@ class Strategy(ABC):
         the members that gave them.
 
         Raises:
-            InputError: the shape is another one.
+            InputError: the shape is another one, it does not hold numbers, or this generation's members
+                were never asked for.
         """
-        values = fitness.detach().cpu().numpy() if isinstance(fitness, Tensor) else fitness
-        array = np.array(values, dtype=np.float64)
+        if not self._sampled:
+            raise InputError(
+                "tell without members: call ask() (or sample()) in every generation, then tell() once"
+            )
+        array = as_float64(fitness)
         if array.shape != (self.population_size,):
             raise InputError(
                 f"fitness must have shape ({self.population_size},), one number a member, not {array.shape}"
             )
         cleaned, self.nonfinite = finite_fitness(array if self.direction == "maximize" else -array)
-        if self._asked:
-            self._record(cleaned)
+        best = self._best_member(cleaned) if self._asked else self._best
         before = self.center.clone()
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
         norm = float(before.norm())
         self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
+        # Only now, so that a generation which update refuses can be told again.
+        if self._asked:
+            self._best = best
+            self._history.append(*self._best_and_mean(cleaned))
         self.generation += 1
         self.population_size = self._first_population
+        self._sampled = self._asked = False
 
     @property
     def result(self) -> Result:
@@ -172,20 +180,25 @@ class Strategy(ABC):
         of them costs memory, and a trainer judges by evaluating the centre.
         """
         best, fitness = self._best or (self.center, math.nan)
-        history = np.array(self._history, dtype=np.float64).reshape(-1, 2)
-        return Result(best.clone(), fitness, self.center.clone(), history)
+        return Result(best.clone(), fitness, self.center.clone(), self._history.rows)
 
-    def _record(self, fitness: Fitness) -> None:
-        sign = 1.0 if self.direction == "maximize" else -1.0
+    def _best_and_mean(self, fitness: Fitness) -> tuple[float, float]:
+        """Of a generation, with the user's own sign; NaN where no member gave a number."""
         if len(self.nonfinite) == len(fitness):
-            self._history.append((math.nan, math.nan))
-            return
-        member, best = int(fitness.argmax()), sign * float(fitness.max())
-        self._history.append((best, sign * float(fitness.mean())))
-        if self._best is None or sign * best > sign * self._best[1]:
-            vector = np.empty(self.dimension, dtype=self.center.numpy().dtype)
-            self.sample().write(member, self.table.values, vector)
-            self._best = torch.from_numpy(vector), best
+            return math.nan, math.nan
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        return sign * float(fitness.max()), sign * float(fitness.mean())
+
+    def _best_member(self, fitness: Fitness) -> tuple[Tensor, float] | None:
+        """The best member so far and what it gave, this generation included."""
+        best, _ = self._best_and_mean(fitness)
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        before = -math.inf if self._best is None else sign * self._best[1]
+        if not sign * best > before:  # or NaN
+            return self._best
+        vector = np.empty(self.dimension, dtype=self.center.numpy().dtype)
+        self.members().write(int(fitness.argmax()), self.table.values, vector)
+        return torch.from_numpy(vector), best
 
     @abstractmethod
     def update(self, fitness: Fitness) -> None:
@@ -202,8 +215,8 @@ class Strategy(ABC):
             "generation": self.generation,
             "update_ratio": self.update_ratio,
         }
-        if self._history:
-            state["history"] = torch.from_numpy(self.result.history)
+        if len(self._history):
+            state["history"] = torch.from_numpy(self._history.rows.copy())
         if self._best is not None:
             state |= {"best": self._best[0].clone(), "best_fitness": self._best[1]}
         return state
@@ -215,9 +228,10 @@ class Strategy(ABC):
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(center)
         self.generation = int(state["generation"])
+        self._sampled = self._asked = False
         self.update_ratio = float(state["update_ratio"])
         history, best = state.get("history"), state.get("best")
-        self._history = [tuple(row) for row in history.tolist()] if isinstance(history, Tensor) else []
+        self._history = History(history.numpy() if isinstance(history, Tensor) else None)
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
 
 
@@ -232,3 +246,29 @@ def first_center(x0: ArrayLike | Tensor) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         raise InputError("x0 must be a vector of numbers") from None
     return given.to("cpu", torch.float64 if given.dtype == torch.float64 else torch.float32, copy=True)
+
+
+def whole_number(value: Any, name: str) -> int:
+    """``value`` as an int; :class:`InputError` names it if it is none, such as 1.7."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} {value!r} must be a whole number") from None
+
+
+def as_float64(fitness: ArrayLike | Tensor) -> Fitness:
+    """A copy of ``fitness``: a tensor of any type on any device, an array, or a list of either.
+
+    Raises:
+        InputError: it does not hold numbers.
+    """
+    if isinstance(fitness, Tensor):
+        return np.array(fitness.detach().to("cpu", torch.float64).numpy())
+    try:
+        return np.array(fitness, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    try:  # such as a list of bfloat16 tensors, a type that numpy does not have
+        return np.array([float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError("fitness must hold one number a member") from None

@@ -63,20 +63,21 @@ class CEM(AdaptiveStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         self.elites = elite_count(elite, population)
         self._lr = parse(lr, "lr")
-        self._sigma_lr = parse(sigma_lr, "sigma_lr")
-        self._noise = None if noise is None else parse(noise, "noise")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
+        self._noise = None if noise is None else parse(noise, "noise", zero=True)
 
     @property
     def lr(self) -> float:
         return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         weights = elite_weights(fitness, self.elites)
         mean = self.noise_sum(weights)
         variance = self.square_sum(weights, mean) * (self.elites / (self.elites - 1))
         variance = self.deviations.square() * variance
         if self._noise is not None:
             variance = variance + self._noise(self.generation)
-        self.center += self.lr * self.deviations * mean
+        self.center += lr * self.deviations * mean
         change = torch.sqrt(variance) - self.deviations
-        self.deviations = self.deviations + self._sigma_lr(self.generation) * change
+        self.deviations = self.deviations + sigma_lr * change

@@ -87,7 +87,18 @@ class CMAES(Strategy):
 
     @property
     def sigma(self) -> float:
-        return self.step_size * float(np.sqrt(np.diag(self.covariance)).mean())
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> Matrix:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return np.asarray(self.step_size * np.sqrt(np.maximum(np.diag(self.covariance), 0)))
+
+    @property
+    def condition(self) -> float:
+        """The largest eigenvalue of the covariance over the smallest."""
+        lengths = self._axes[1]
+        return float((lengths.max() / lengths.min()) ** 2)
 
     @cached_property
     def _axes(self) -> tuple[Matrix, Matrix]:
@@ -95,23 +106,20 @@ class CMAES(Strategy):
         values, vectors = np.linalg.eigh(self.covariance)
         return vectors, np.sqrt(np.maximum(values, 1e-30))
 
-    def _normals(self) -> Matrix:
-        """The generation's ``z``, shape (population, dimension), from the noise table."""
-        n = self.dimension
+    def _draw(self) -> tuple[Matrix, Matrix]:
+        """The generation's ``z``, from the noise table, and ``y = B D z``, shape (population, dimension)."""
+        n, basis, lengths = self.dimension, *self._axes
         starts = offsets(self.seed, self.generation, self.population_size, self.table.size, n)
-        return np.stack([self.table.values[s : s + n] for s in starts]).astype(np.float64)
+        z = self.table.values[starts[:, None] + np.arange(n)].astype(np.float64)
+        return z, (z * lengths) @ basis.T  # eq. 39
 
-    def sample(self) -> DensePopulation:
-        basis, lengths = self._axes
-        steps = (self._normals() * lengths) @ basis.T  # eq. 39
+    def members(self) -> DensePopulation:
         center = self.center.numpy()
-        return DensePopulation((center + self.step_size * steps).astype(center.dtype))
+        return DensePopulation((center + self.step_size * self._draw()[1]).astype(center.dtype))
 
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
-        basis, lengths = self._axes
-        z = self._normals()
-        y = (z * lengths) @ basis.T
+        basis, (z, y) = self._axes[0], self._draw()
         positive, negative = share_ties(self.positive, fitness), share_ties(self.negative, fitness)
         step = positive @ y  # eq. 41
         self.center += torch.from_numpy(self.step_size * step).to(self.center)  # eq. 42

@@ -46,12 +46,7 @@ class GaussianStrategy(Strategy):
                 f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
             )
 
-    @property
-    def scale(self) -> float | NDArray[np.floating]:
-        """Standard deviation of the members: a number, or one per parameter."""
-        return self.sigma
-
-    def sample(self) -> GaussianPopulation:
+    def members(self) -> GaussianPopulation:
         return GaussianPopulation(
             center=self.center.numpy().copy(),
             scale=self.scale,

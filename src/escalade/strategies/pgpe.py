@@ -80,7 +80,7 @@ class PGPE(AdaptiveStrategy):
         self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.max_change = max_change
         self._lr = None if lr is None else parse(lr, "lr")
-        self._sigma_lr = parse(sigma_lr, "sigma_lr")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
         radius = math.sqrt(float(self.deviations.double().square().sum()))
         self.optimizer = make_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), self.center)
 
@@ -89,13 +89,14 @@ class PGPE(AdaptiveStrategy):
         return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         utilities = self.shaping(fitness)
         directions = self.population_size // 2
         # Over all members of both ends, hence halved; in units of the noise s = d / sigma.
         first, second = self.moments((utilities - utilities.mean()) / (2 * directions))
         gradient = first * self.deviations
-        self.optimizer.step(-gradient + self.weight_decay * self.center, self.lr)
-        change = self._sigma_lr(self.generation) * second
+        self.optimizer.step(-gradient + self.weight_decay * self.center, lr)
+        change = sigma_lr * second
         self.deviations = self.deviations * (1 + torch.clamp(change, -self.max_change, self.max_change))
 
     def state_dict(self) -> State:

@@ -6,10 +6,13 @@ from typing import Any
 
 import torch
 
-from escalade.storage.tensors import Tensors, under
+from escalade.storage.records import LARGEST
+from escalade.storage.tensors import Damaged, Tensors, under
 from escalade.strategies.base import Strategy
 
 _PREFIX = "strategy."
+_GROWS = ("history",)  # with the generations
+_ADDED = ("updates",)  # since 0.1.0, which saved none
 
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
@@ -23,7 +26,40 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
     """Give ``strategy`` the state it was saved with; tensors of others beside its own are left alone.
 
     Raises:
-        InputError: it belongs to another strategy or dimension.
+        InputError: it belongs to another strategy, optimiser or dimension.
+        Damaged: it is no strategy's state.
     """
     own = {name: torch.from_numpy(value.copy()) for name, value in under(_PREFIX, tensors).items()}
-    strategy.load_state_dict(numbers | own)
+    state = numbers | own
+    _check(strategy.state_dict(), state)
+    strategy.load_state_dict(state)
+
+
+def _check(here: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Compare what was saved with the state that ``strategy`` has now: the same kinds of things."""
+    for name, value in saved.items():
+        if isinstance(value, torch.Tensor):
+            if name != "history" and not bool(torch.isfinite(value).all()):
+                raise Damaged(f"the strategy's {name} is not finite")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
+            raise Damaged(f"the strategy's {name} is not a number")
+    for name, value in here.items():
+        if name not in saved:
+            if name in _ADDED:
+                continue
+            raise Damaged(f"the strategy's {name} is missing")
+        _check_alike(name, value, saved[name])
+
+
+def _check_alike(name: str, here: Any, saved: Any) -> None:
+    if isinstance(here, torch.Tensor) != isinstance(saved, torch.Tensor):
+        raise Damaged(f"the strategy's {name} is of another type")
+    if isinstance(here, torch.Tensor):
+        same = saved.numel() == here.numel() if here.ndim == 0 else saved.shape == here.shape
+        if name not in _GROWS and not (same and saved.dtype == here.dtype):
+            raise Damaged(
+                f"the strategy's {name} is {saved.dtype} of shape {tuple(saved.shape)}, not {here.dtype} of "
+                f"{tuple(here.shape)}"
+            )
+    elif isinstance(here, int) and not (isinstance(saved, int) and saved >= 0):
+        raise Damaged(f"the strategy's {name} is not a count")

@@ -47,10 +47,16 @@ _KINDS: dict[str, tuple[Callable[..., Schedule], str, int]] = {
 FORMS = ", ".join(f"{kind}:{form}" for kind, (_, form, _) in _KINDS.items())
 
 
-def parse(value: float | str | Schedule, name: str = "schedule") -> Schedule:
-    """Make a schedule of a number, of text such as ``exponential:0.1:0.99:0.01``, or of itself.
+def parse(value: float | str | Schedule, name: str = "schedule", zero: bool = False) -> Schedule:
+    """Make a schedule of a number, of text such as ``exponential:0.1:0.99:0.01``, or of a function.
 
-    Every number in it must be finite and the value positive to begin with.
+    Every number in the text must be finite and the value positive to begin with. What a function gives
+    is checked in each generation.
+
+    Args:
+        value: what to read.
+        name: what to call it in a message.
+        zero: whether a function may give 0.
 
     Example:
         >>> [parse("step:0.1:0.5:10")(generation) for generation in (0, 9, 10)]
@@ -60,7 +66,7 @@ def parse(value: float | str | Schedule, name: str = "schedule") -> Schedule:
         InputError: the text is none of the known forms, or a number in it is impossible.
     """
     if callable(value):
-        return value
+        return _checked(value, name, zero)
     kind, *rest = str(value).split(":")
     try:
         if not rest:
@@ -77,6 +83,26 @@ def parse(value: float | str | Schedule, name: str = "schedule") -> Schedule:
     if rest and kind != "exponential" and numbers[2] == 0:
         raise InputError(f"{name} {value!r}: its last number must be above 0")
     return made(*numbers)
+
+
+def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
+    """``schedule``, refused in the generation in which it gives what no step can be scaled by."""
+
+    def checked(generation: int) -> float:
+        value = schedule(generation)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, RuntimeError):
+            number = math.nan
+        if not (0 < number < math.inf or (zero and number == 0)):
+            least = "at least 0" if zero else "above 0"
+            raise InputError(
+                f"{name} is {value!r} in generation {generation + 1} (called with {generation}): a schedule "
+                f"must give finite numbers {least}"
+            )
+        return number
+
+    return checked
 
 
 SMALLEST_SIGMA = 1e-8

@@ -73,6 +73,11 @@ class SepCMAES(AdaptiveStrategy):
         self.c_cov = min(1.0, (n + 2) / 3 * full)
         self.chi = expected_norm(n)
 
+    @property
+    def condition(self) -> float:
+        """The largest variance over the smallest."""
+        return float(self.variances.max() / self.variances.min())
+
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
         weights = share_ties(self.weights, fitness)

@@ -62,14 +62,15 @@ class SimpleGaussian(AdaptiveStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
         self.elites = elite_count(elite, population)
         self._lr = parse(lr, "lr")
-        self._sigma_lr = parse(sigma_lr, "sigma_lr")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
 
     @property
     def lr(self) -> float:
         return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         weights = elite_weights(fitness, self.elites)
         step, spread = self.noise_sum(weights), torch.sqrt(self.square_sum(weights))
-        self.center += self.lr * self.deviations * step
-        self.deviations = self.deviations * (1 + self._sigma_lr(self.generation) * (spread - 1))
+        self.center += lr * self.deviations * step
+        self.deviations = self.deviations * (1 + sigma_lr * (spread - 1))

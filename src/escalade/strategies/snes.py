@@ -68,7 +68,7 @@ class SNES(AdaptiveStrategy):
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
         self._lr = parse(lr, "lr")
-        self._sigma_lr = parse(sigma_lr, "sigma_lr")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
         self.shaping = shaping_named(shaping)
         self._scaled = shaping == "nes"
 
@@ -77,10 +77,11 @@ class SNES(AdaptiveStrategy):
         return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         utilities = self.shaping(fitness)
         if not self._scaled:
             size = abs(utilities).sum()
             utilities = utilities / size if size > 0 else utilities
         first, second = self.moments(utilities)
-        self.center += self.lr * self.deviations * first
-        self.deviations = self.deviations * torch.exp(self._sigma_lr(self.generation) / 2 * second)
+        self.center += lr * self.deviations * first
+        self.deviations = self.deviations * torch.exp(sigma_lr / 2 * second)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic
 
 import numpy as np
@@ -17,12 +18,14 @@ from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
 from escalade.policies.layout import Layout, M, copy_module
-from escalade.recorders import Goals, ProgressFile, Recorder, Row, make_console, read_rows
+from escalade.recorders import Goals, Recorded, Recorder, Row, read_rows, start_recorder
+from escalade.storage.checkpoints import Loaded
+from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import State
+from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
-from escalade.training.fitness_objective import FitnessObjective
+from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.in_folder import Checkpoint, draw_curve, go_on, rewind_folder, run_in_folder
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
@@ -83,7 +86,7 @@ class Plan:
     folder: RunFolder | None
     resume: bool
     verbose: bool
-    recorders: Sequence[Recorder]
+    recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
     facts: State
     """The options by which a run is told from others, as plain values."""
@@ -108,17 +111,16 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
 def _run(
     module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan, recorders: list[Recorder]
 ) -> Evolution[M]:
-    history, folder, checkpoint = _History(), plan.folder, _checkpoint(plan)
+    history, folder, loaded = _History(), plan.folder, _checkpoint(plan, strategy)
     recorders.append(history)
-    lost = 0 if folder is None else _prepare(folder, checkpoint, plan, history)
-    if folder is not None:
-        recorders.append(ProgressFile(folder.progress))
-    recorders += plan.recorders
-    if plan.verbose:
-        recorders.append(make_console(_goals(module, strategy, plan), every_evaluation=False))
+    lost = 0 if folder is None else _prepare(folder, loaded, plan, history)
+    run = Recorded(folder, _goals(module, strategy, plan))
+    for which in (*(["csv"] if folder else []), *plan.recorders, *(["console"] if plan.verbose else [])):
+        recorders.append(start_recorder(which, run))
     loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
-    if folder is not None and checkpoint is not None:
-        go_on(loop, folder, checkpoint, lost)
+    engine.on_note = loop.notes.say
+    if folder is not None and loaded is not None:
+        go_on(loop, folder, loaded, lost)
     what = {"module": type(module).__name__, "strategy": plan.facts["strategy"], "seed": strategy.seed}
     try:
         summary = run_in_folder(loop, folder, what, {"engine": plan.engine, "workers": plan.workers})
@@ -129,12 +131,12 @@ def _run(
     return _result(module, loop, objective, summary, folder, history)
 
 
-def _prepare(folder: RunFolder, checkpoint: Checkpoint | None, plan: Plan, history: _History) -> int:
-    """Make the folder that of a new run, or of ``checkpoint``; how many generations that takes back."""
-    if checkpoint is None:
+def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, history: _History) -> int:
+    """Make the folder that of a new run, or of the checkpoint; how many generations that takes back."""
+    if loaded is None:
         folder.write_config(toml_text({"run": "evolve", **plan.facts}))
         return 0
-    lost = rewind_folder(folder, checkpoint)
+    lost = rewind_folder(folder, loaded.checkpoint)
     history.rows += read_rows(folder.progress)
     return lost
 
@@ -172,7 +174,7 @@ def _loop(
     return loop, objective
 
 
-def _checkpoint(plan: Plan) -> Checkpoint | None:
+def _checkpoint(plan: Plan, strategy: Strategy) -> Loaded[Checkpoint] | None:
     """What the folder's run goes on from; None for a run that begins.
 
     Raises:
@@ -181,21 +183,38 @@ def _checkpoint(plan: Plan) -> Checkpoint | None:
     folder = plan.folder
     if folder is None or not plan.resume or folder.untouched():
         return None
-    checkpoint = Checkpoint.latest(folder)
-    state = checkpoint.state
-    if state.get("run") != "evolve":
-        raise InputError(
-            f"run_dir {folder.path} holds a run of escalade.train: resume it with escalade.resume"
-        )
-    for name in state["config"] | plan.facts:
-        here, there = plan.facts.get(name), state["config"].get(name)
+    path = folder.path
+    return folder.checkpoints.load_latest(lambda content: _checked(content, plan, strategy, path))
+
+
+def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Checkpoint:
+    if "run" not in content.state and "config" in content.state:
+        raise InputError(f"run_dir {path} holds a run of escalade.train: resume it with escalade.resume")
+    facts = record(_Facts, content.state, "its state")
+    for name in facts.config | plan.facts:
+        here, there = plan.facts.get(name), facts.config.get(name)
         if here != there:
             raise InputError(
-                f"run_dir {folder.path} holds a run whose {name} is {there}, not {here}: resume with the "
+                f"run_dir {path} holds a run whose {name} is {there}, not {here}: resume with the "
                 f"same (only {_MAY_CHANGE}), or name another folder"
             )
-    same = state["target_return"] == plan.limits.target_return
-    return checkpoint if same else checkpoint.reopened()
+    checkpoint = Checkpoint.of(content)
+    checkpoint.check_strategy(strategy)
+    best = content.tensors.get(BEST)
+    if best is not None and (best.shape != (strategy.dimension,) or facts.best_return is None):
+        raise Damaged("its best parameters are of another size, or gave nothing")
+    return checkpoint if facts.target_return == plan.limits.target_return else checkpoint.reopened()
+
+
+@dataclass(frozen=True)
+class _Facts:
+    run: str
+    config: dict[str, Any]
+    target_return: float | None
+    best_return: float | None
+    strategy: dict[str, Any]
+    progress: dict[str, Any]
+    versions: dict[str, str]
 
 
 def _result(
@@ -229,7 +248,9 @@ def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
         f"{strategy.dimension:,} parameters, {where}"
     )
     limits = plan.limits
-    return Goals(title, limits.target_return, limits.generations, None, limits.seconds)
+    return Goals(
+        title, limits.target_return, limits.generations, None, limits.seconds, print_evaluations=False
+    )
 
 
 @dataclass

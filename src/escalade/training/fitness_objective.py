@@ -21,7 +21,8 @@ from escalade.support.interrupts import Interrupts
 from escalade.training.objective import Array, Evaluation, Outcome
 
 _KIND = "escalade-module-1"
-_BEST = "best"
+BEST = "best"
+"""Name of the best parameters among a checkpoint's tensors."""
 
 
 class FitnessObjective:
@@ -80,6 +81,10 @@ class FitnessObjective:
     def learn(self, outcome: Outcome) -> None:
         """There is nothing to learn but fitness."""
 
+    def remark(self) -> str | None:
+        """Nothing."""
+        return None
+
     def learnt(self) -> list[Array]:
         """Nothing."""
         return []
@@ -133,13 +138,13 @@ class FitnessObjective:
 
     def state(self) -> tuple[Tensors, State]:
         """The best parameters, and the facts that tell the run from others."""
-        tensors = {} if self._best is None else {_BEST: self._best}
+        tensors = {} if self._best is None else {BEST: self._best}
         return tensors, {**self._facts, "best_return": self._best_return if tensors else None}
 
     def load_state(self, tensors: Tensors, state: State) -> None:
         """Take over the best parameters."""
-        if _BEST in tensors:
-            self._best, self._best_return = tensors[_BEST].copy(), float(state["best_return"])
+        if BEST in tensors:
+            self._best, self._best_return = tensors[BEST].copy(), float(state["best_return"])
 
     def _run(
         self, strategy: Strategy, population: Population | None, evaluate: bool

@@ -115,9 +115,21 @@ class Loop:
             self._count(outcome, confirmed, began)
             row = self._record(outcome, scales, began)
             self.saver.save_if_due(self.progress, self.state)
+            if self.progress.generation == 1 and confirmed is None and not self._remark():
+                return "interrupted"
             if self._call_back(row) and not self.progress.solved:
                 return "callback"
         return reason
+
+    def _remark(self) -> bool:
+        """Say what the objective has to say of itself; False when the user interrupted it."""
+        try:
+            text = self.objective.remark()
+        except KeyboardInterrupt:
+            return False
+        if text is not None:
+            self.notes.say(text)
+        return True
 
     def _reason_to_stop(self) -> str | None:
         return "interrupted" if self.interrupts.requested else self.limits.reached(self.progress)

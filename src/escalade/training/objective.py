@@ -93,6 +93,10 @@ class Objective(Protocol):
         """Take in what a generation showed besides fitness, once the strategy was told."""
         ...
 
+    def remark(self) -> str | None:
+        """What the user should know of what is measured; asked for after the first generation."""
+        ...
+
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The best return of ``outcome`` that a policy can be kept for, if any."""
         ...

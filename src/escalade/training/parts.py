@@ -55,7 +55,9 @@ def find_environment(config: Config) -> Environment:
     Raises:
         InputError: it is unknown, misses a package, or has spaces that cannot be used.
     """
-    return resolve(config.env, config.env_kwargs, config.backend, config.max_episode_steps)
+    return resolve(
+        config.env, config.env_kwargs, config.backend, config.max_episode_steps, config.fresh_environments
+    )
 
 
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,13 +9,15 @@ import numpy as np
 
 from escalade.config.options import Config
 from escalade.engines import Engine
+from escalade.envs import probe_purity
 from escalade.errors import InputError
 from escalade.perturbation import Stream
+from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
 from escalade.rollout import cutoff
-from escalade.rollout.episodes import Episodes, Job
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
@@ -93,6 +94,11 @@ class PolicyObjective:
             self.normalizer.merge_episodes(trained.lengths, trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
+    def remark(self) -> str | None:
+        """Whether the environment spoils the run's reproducibility: an episode of it is replayed."""
+        with self.interrupts.allowed():
+            return probe_purity(self.parts.environment).note(self.config.env)
+
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares."""
         return [np.array([self.normalizer.count]), self.normalizer.mean, self.normalizer.squares]
@@ -115,7 +121,7 @@ class PolicyObjective:
 
     def module(self, strategy: Strategy) -> Policy:
         """A new policy with the centre's parameters and the normaliser as it stands."""
-        return self._policy(strategy, copy.deepcopy(self.parts.policy).eval())
+        return self._policy(strategy, copy_module(self.parts.policy).eval())
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors."""
@@ -153,8 +159,8 @@ class PolicyObjective:
         job = self._job(strategy, evaluations=episodes, evaluation_stream=Stream.CONFIRMATION)
         return _evaluation(self._run(job))
 
-    def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> Job:
-        return Job(
+    def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:
+        return EpisodeJob(
             seed=self.config.seed,
             generation=strategy.generation,
             center=strategy.center.detach().numpy().copy() if evaluations else None,
@@ -163,7 +169,7 @@ class PolicyObjective:
             **what,
         )
 
-    def _run(self, job: Job) -> Episodes:
+    def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
             return Episodes.of(self.engine.run(job, job.items))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+from escalade.storage.records import record
+from escalade.storage.tensors import Damaged
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,15 @@ class Progress:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Progress:
-        """What :meth:`to_dict` gave."""
-        solving = values["solving"]
-        counts = {
-            "updates": Counts(**values["updates"]),
-            "solving": None if solving is None else Counts(**solving),
-        }
-        return cls(**{**values, **counts})
+    def from_dict(cls, values: Any) -> Progress:
+        """What :meth:`to_dict` gave, as it was read from a file.
+
+        Raises:
+            Damaged: it gave something else.
+        """
+        progress = record(cls, values, "its progress")
+        counts = [progress.updates, *([progress.solving] if progress.solving else [])]
+        negative = any(getattr(count, part.name) < 0 for count in counts for part in fields(Counts))
+        if negative or progress.generation < 0:
+            raise Damaged("its progress is negative")
+        return progress

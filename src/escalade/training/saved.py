@@ -1,8 +1,9 @@
-"""What a checkpoint of a trained policy holds, read back."""
+"""What a checkpoint of a trained policy holds, read back and checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,23 @@ from torch import nn
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.errors import InputError
+from escalade.policies.networks import load_frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
-from escalade.storage.tensors import State, Tensors, under
+from escalade.storage.records import record
+from escalade.storage.tensors import Damaged, Stored, Tensors, under
+from escalade.training.in_folder import Checkpoint
+from escalade.training.parts import Parts, make_strategy
 from escalade.training.policy_objective import FIXED
+
+
+@dataclass(frozen=True)
+class _Facts:
+    config: dict[str, Any]
+    strategy: dict[str, Any]
+    progress: dict[str, Any]
+    versions: dict[str, str]
+    own_network: bool
+    cap: int | None
 
 
 @dataclass(frozen=True)
@@ -27,16 +42,75 @@ class SavedPolicy:
     """The network's frozen parameters and buffers, by name."""
 
     @classmethod
-    def of(cls, tensors: Tensors, state: State, network: nn.Module | None) -> SavedPolicy:
-        """Read a checkpoint's content.
+    def of(cls, content: Stored, network: nn.Module | None) -> SavedPolicy:
+        """Check a checkpoint's content; ``network`` is the user's own, where the run trained one.
 
         Raises:
+            Damaged: it is no checkpoint of a trained policy, or one of another version.
             InputError: the policy's network is the user's own, and ``network`` is None.
         """
-        config = Config(**from_values(state["config"], "checkpoint"))
-        if state["own_network"] and network is None:
+        if content.state.get("run") == "evolve":
+            raise InputError(
+                "it is a run of escalade.evolve: go on with evolve(..., run_dir=..., resume=True)"
+            )
+        facts = record(_Facts, content.state, "its state")
+        config = _config(facts.config)
+        if facts.own_network and network is None:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
-        normalization = Normalizer.restored(tensors).freeze() if config.normalize_observations else None
-        return cls(config, tensors["strategy.center"], normalization, under(FIXED, tensors))
+        center = content.tensors.get("strategy.center")
+        if center is None or center.ndim != 1 or center.dtype != np.float32:
+            raise Damaged("it has no centre")
+        if not np.isfinite(center).all():
+            raise Damaged("its centre is not finite")
+        normalizer = _normalizer(content.tensors)
+        normalization = normalizer.freeze() if config.normalize_observations else None
+        return cls(config, center, normalization, under(FIXED, content.tensors))
+
+    def fit(self, parts: Parts) -> None:
+        """Give the network of ``parts`` the parameters and buffers that do not evolve.
+
+        Raises:
+            Damaged: the checkpoint is of another network, or of other observations.
+        """
+        if self.center.shape != parts.start.shape:
+            raise Damaged(f"its centre has {len(self.center)} parameters, and the policy {len(parts.start)}")
+        size = len(parts.policy.observation_mean)
+        if self.normalization is not None and self.normalization.mean.shape != (size,):
+            raise Damaged(f"its observations have {len(self.normalization.mean)} numbers, not {size}")
+        try:
+            load_frozen_state(parts.policy.network, self.fixed)
+        except InputError as problem:
+            raise Damaged(str(problem)) from None
+
+
+def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
+    """The checkpoint of a run of ``parts``, known to load.
+
+    Raises:
+        Damaged: it does not.
+    """
+    checkpoint = Checkpoint.of(content)
+    saved.fit(parts)
+    checkpoint.check_strategy(make_strategy(saved.config, parts.start, parts.table))
+    return checkpoint
+
+
+def _config(values: dict[str, Any]) -> Config:
+    try:
+        return Config(**from_values(values, "its config"))
+    except InputError as problem:
+        raise Damaged(str(problem)) from None
+
+
+def _normalizer(tensors: Tensors) -> Normalizer:
+    names = ("count", "mean", "squares")
+    parts = [tensors.get(f"normalizer.{name}") for name in names]
+    for name, part in zip(names, parts, strict=True):
+        if part is None or part.ndim != 1 or part.dtype != np.float64 or not np.isfinite(part).all():
+            raise Damaged(f"its normaliser has no {name}")
+    count, mean, squares = (part for part in parts if part is not None)
+    if count.shape != (1,) or mean.shape != squares.shape or count[0] < 0 or (squares < 0).any():
+        raise Damaged("its normaliser cannot be one")
+    return Normalizer.restored(tensors)

@@ -1,0 +1,228 @@
+"""Whether an environment can be trained on, what it would spoil, and how fast it is."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
+
+from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
+from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
+from escalade.errors import EnvironmentFailure
+
+Status = Literal["ok", "warning", "failed"]
+
+_STEPS = 2000  # of random actions, at most, in what plays whole episodes
+_SECONDS = 5.0  # likewise
+_SPEED_SECONDS = 1.0
+_SPEED_SLOTS = 16
+# What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, other
+# scales are normalised or mapped, and what an environment returns is copied at once.
+_HARMLESS = re.compile(
+    r"is probably too (low|high)|recommend using a symmetric|reus|render|environment checker might"
+)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tried."""
+
+    name: str
+    status: Status
+    detail: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What :func:`check` found."""
+
+    env: str
+    backend: str | None
+    """Who would step it; None when it cannot be trained on."""
+    findings: tuple[Finding, ...]
+    steps_per_second: float | None
+    """Of one process with random actions; None when it cannot be stepped."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed; warnings do not count."""
+        return all(finding.status != "failed" for finding in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return asdict(self) | {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
+
+
+def check(
+    env: str,
+    *,
+    env_kwargs: dict[str, Any] | None = None,
+    backend: str = "auto",
+    max_episode_steps: int | None = None,
+    fresh_environments: bool = False,
+) -> CheckReport:
+    """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
+
+    Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
+
+    Args:
+        env: Gymnasium id, or ``package.module:Id-v0``.
+        env_kwargs: arguments of its constructor.
+        backend: who steps it; see :func:`escalade.train`.
+        max_episode_steps: cut episodes after this many steps.
+        fresh_environments: build a new environment for every episode.
+
+    Raises:
+        InputError: there is no such environment, or it does not take these arguments.
+    """
+    try:
+        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments)
+        actions = ActionMap(environment.action_space)
+    except (UnsupportedSpace, EnvironmentFailure) as problem:
+        return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)
+    environment = settle_backend(environment)
+    sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
+    findings = [Finding("spaces", "ok", sizes)]
+    tries: dict[str, Callable[[Environment], Finding]] = {
+        "gymnasium's rules": _rules,
+        "seeds": _seeds,
+        "steps": _steps,
+        "purity": _purity,
+    }
+    for name, attempt in tries.items():
+        try:
+            findings.append(attempt(environment))
+        except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
+            findings.append(Finding(name, "failed", _said(problem)))
+    speed, finding = _speed(environment)
+    return CheckReport(env, environment.backend, (*findings, finding), speed)
+
+
+def _rules(environment: Environment) -> Finding:
+    env = environment.make()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_gymnasium_rules(env.unwrapped, skip_render_check=True, skip_close_check=True)
+    finally:
+        env.close()
+    said = dict.fromkeys(_said(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message)))
+    if said:
+        return Finding("gymnasium's rules", "warning", "; ".join(said))
+    return Finding("gymnasium's rules", "ok", "spaces, types, reset and step are as Gymnasium wants them")
+
+
+def _seeds(environment: Environment) -> Finding:
+    env, space = environment.make(), environment.observation_space
+    try:
+        first, other, again = (np.array(flatten(space, env.reset(seed=seed)[0])) for seed in (1, 2, 1))
+    finally:
+        env.close()
+    if not np.array_equal(first, again, equal_nan=True):
+        detail = "reset(seed=1) gave two different observations: pass the seed to super().reset(seed=seed)"
+        return Finding("seeds", "failed", detail)
+    if np.array_equal(first, other):
+        return Finding(
+            "seeds", "warning", "two seeds gave the same first observation: are all episodes equal?"
+        )
+    return Finding("seeds", "ok", "reset(seed=...) begins the same episode again")
+
+
+def _steps(environment: Environment) -> Finding:
+    """Play whole episodes; look at everything that comes back, and at where they end."""
+    env, limit, space = environment.make(), environment.max_episode_steps, environment.action_space
+    space.seed(0)
+    lengths: list[int] = []
+    deadline, steps, length = time.monotonic() + _SECONDS, 0, 0
+    try:
+        _look_at(environment, env.reset(seed=0)[0])
+        while steps < _STEPS and time.monotonic() < deadline:
+            action = space.sample()
+            action = int(action) if isinstance(space, spaces.Discrete) else action
+            observation, reward, terminated, truncated, _ = env.step(action)
+            steps, length = steps + 1, length + 1
+            _look_at(environment, observation)
+            _look_at_reward(reward)
+            if terminated or truncated:
+                lengths.append(length)
+                length = 0
+                _look_at(environment, env.reset(seed=len(lengths))[0])
+            elif limit is not None and length >= limit:
+                raise ValueError(f"an episode went on after its limit of {limit} steps")
+    finally:
+        env.close()
+    if lengths:
+        detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
+        return Finding("steps", "ok", detail)
+    if limit is None:
+        detail = f"no episode ended within {steps} steps, and nothing limits them: `max_episode_steps` does"
+        return Finding("steps", "warning", detail)
+    return Finding("steps", "ok", f"{steps} steps; the limit of {limit} was not reached")
+
+
+def _look_at(environment: Environment, observation: Any) -> None:
+    flat = flatten(environment.observation_space, observation)
+    expected = observation_size(environment.observation_space)
+    if flat.shape != (expected,):
+        raise ValueError(f"an observation has {flat.size} numbers, and its space {expected}")
+    if not np.isfinite(flat).all():
+        raise ValueError(f"an observation holds NaN or infinity: {observation}")
+
+
+def _look_at_reward(reward: Any) -> None:
+    number = np.asarray(reward, dtype=np.float64)
+    if number.size != 1 or not np.isfinite(number).all():
+        raise ValueError(f"a reward is {reward}, not one finite number")
+
+
+def _purity(environment: Environment) -> Finding:
+    found = probe_purity(environment)
+    said = found.note(environment.id)
+    if said is not None:
+        return Finding("purity", "warning", said)
+    if environment.backend == "envpool":
+        return Finding("purity", "ok", "every episode runs in a new environment")
+    how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
+    return Finding("purity", "ok", f"an episode is the same {how}")
+
+
+def _speed(environment: Environment) -> tuple[float | None, Finding]:
+    """Steps a second of one process, whole episodes, random actions drawn beforehand."""
+    everyone = np.arange(_SPEED_SLOTS)
+    space = environment.action_space
+    actions = [np.array([space.sample() for _ in everyone]) for _ in range(16)]
+    vector = vectorize(environment, _SPEED_SLOTS)
+    steps = 0
+    try:
+        vector.reset(everyone, everyone)
+        began = time.perf_counter()
+        while time.perf_counter() - began < _SPEED_SECONDS:
+            vector.reset(everyone, everyone + steps)
+            running = everyone
+            while len(running) and time.perf_counter() - began < _SPEED_SECONDS:
+                ended = vector.step(running, actions[steps % 16][running])[2]
+                steps += len(running)
+                running = running[~ended]
+        rate = steps / (time.perf_counter() - began)
+    except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
+        return None, Finding("speed", "failed", _said(problem))
+    finally:
+        vector.close()
+    return rate, Finding("speed", "ok", f"{rate:,.0f} steps/s in one process on {environment.backend}")
+
+
+def _said(problem: Exception | str) -> str:
+    text = " ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: ")
+    return (
+        text
+        if not isinstance(problem, Exception) or isinstance(problem, Warning)
+        else (f"{type(problem).__name__}: {text}")
+    )

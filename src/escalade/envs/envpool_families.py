@@ -1,0 +1,55 @@
+"""Imports EnvPool's families of environments: only the one that is needed, where that leaves no trace.
+
+``import envpool`` registers seventeen families, and one of them imports matplotlib: over a second, of
+which a run needs the part of one family. The registry is the process's own: a user who imports envpool
+must find all of it. So only processes that run nothing but Escalade (the command line, its workers)
+import one family; everyone else imports all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from escalade.support.own_process import is_own
+
+_ENTRY = "envpool.entry"  # the module of EnvPool that imports every family
+_lock = threading.Lock()
+
+
+def import_for(env_id: str) -> Any:
+    """EnvPool, with at least the family that has ``env_id``, if it has that id at all."""
+    with _lock:
+        if not is_own() or _ENTRY in sys.modules:
+            return importlib.import_module("envpool")
+        envpool = _without_families()
+        for family in _families_that_name(env_id, Path(str(envpool.__file__)).parent):
+            if env_id in envpool.list_all_envs():
+                break
+            importlib.import_module(family)
+        if env_id not in envpool.list_all_envs():
+            importlib.import_module(_ENTRY)  # all that are left
+        return envpool
+
+
+def _without_families() -> Any:
+    if "envpool" not in sys.modules:
+        sys.modules[_ENTRY] = ModuleType(_ENTRY)
+        try:
+            return importlib.import_module("envpool")
+        finally:
+            del sys.modules[_ENTRY]
+    return sys.modules["envpool"]
+
+
+def _families_that_name(env_id: str, package: Path) -> list[str]:
+    """Registration modules whose text holds the id's name (``Ant`` of ``Ant-v5``), the smallest first."""
+    name = env_id.rpartition("-v")[0] or env_id
+    files = [file for file in package.rglob("registration.py") if file.parent != package]
+    named = [file for file in files if f'"{name}' in file.read_text(encoding="utf-8")]
+    named.sort(key=lambda file: file.stat().st_size)
+    return [".".join(["envpool", *file.relative_to(package).with_suffix("").parts]) for file in named]

@@ -1,0 +1,108 @@
+"""When a search on a function has converged or cannot go on.
+
+The criteria of Hansen's CMA-ES (Hansen 2016, arXiv 1604.00772, appendix B.3; Hansen 2009, "Benchmarking a
+BI-population CMA-ES on the BBOB-2009 function testbed", section 2.4). Those of the fitness and of the
+standard deviations hold for every strategy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.errors import InputError
+from escalade.strategies.base import Strategy
+from escalade.strategies.cma import CMAES
+from escalade.strategies.sep_cma import SepCMAES
+
+Array = NDArray[np.float64]
+
+CONDITION = 1e14
+"""Ratio of the largest to the smallest variance beyond which a covariance is numerically useless."""
+GROWTH = 1e4
+"""A standard deviation that has grown by this factor: sigma was far too small, or the search diverges."""
+
+
+class StopRules:
+    """Watches one search, from its first generation on.
+
+    Args:
+        strategy: what searches; adaptive strategies stop by more rules than others.
+        tolerance: the search stops when the standard deviations are this fraction of the first ones
+            (``tolx``), when the fitness of the last generations differs by less than this (``tolfun``),
+            or when the best fitness of the last generations differs by less than a tenth of it
+            (``tolfunhist``).
+
+    Raises:
+        InputError: the tolerance is not positive.
+    """
+
+    def __init__(self, strategy: Strategy, tolerance: float) -> None:
+        if not tolerance > 0:
+            raise InputError(f"tolerance {tolerance} must be above 0")
+        n, size = strategy.dimension, strategy.population_size
+        self._strategy = strategy
+        self._tolerance = tolerance
+        self._first = _deviations(strategy).max()
+        self._recent = 10 + int(np.ceil(30 * n / size))
+        self._patience = int(100 + 100 * n**1.5 / size)
+        self.generation_limit = 100 + int(150 * (n + 3) ** 2 / np.sqrt(size))
+        self._best: list[float] = []
+        self._median: list[float] = []
+
+    def check(self, fitness: Array) -> str | None:
+        """Why to stop after a generation, if at all.
+
+        Args:
+            fitness: what the generation's members gave, smaller is better, shape (population,).
+        """
+        finite = fitness[np.isfinite(fitness)]
+        self._best.append(float(finite.min()) if len(finite) else np.inf)
+        self._median.append(float(np.median(finite)) if len(finite) else np.inf)
+        rules = (self._by_fitness(finite), self._by_covariance(), self._by_scale())
+        found = next((reason for reason in rules if reason is not None), None)
+        if found is None and self._stagnates():
+            return "stagnation"
+        if found is None and len(self._best) >= self.generation_limit:
+            return "generations"
+        return found
+
+    def _by_fitness(self, finite: Array) -> str | None:
+        recent = np.array(self._best[-self._recent :])
+        with np.errstate(invalid="ignore"):
+            spread = recent.max() - recent.min()
+        if len(recent) < self._recent:
+            return None
+        if len(finite) and spread < self._tolerance and finite.max() - finite.min() < self._tolerance:
+            return "tolfun"
+        return "tolfunhist" if spread < self._tolerance / 10 else None
+
+    def _by_scale(self) -> str | None:
+        deviations, center = _deviations(self._strategy), self._strategy.center.double().numpy()
+        if deviations.max() < self._tolerance * self._first:
+            return "tolx"
+        if deviations.max() > GROWTH * self._first:
+            return "tolxup"
+        return "noeffect" if (center == center + 0.2 * deviations).any() else None
+
+    def _by_covariance(self) -> str | None:
+        strategy = self._strategy
+        if not isinstance(strategy, CMAES | SepCMAES):
+            return None
+        return "condition" if strategy.condition > CONDITION else None
+
+    def _stagnates(self) -> bool:
+        """Whether neither the best nor the median fitness is better than it was long ago."""
+        count = len(self._best)
+        part = max(self._patience // 10, count // 10)
+        if not isinstance(self._strategy, CMAES | SepCMAES) or count <= max(self._patience, 2 * part):
+            return False
+        return all(
+            np.median(values[-part:]) >= np.median(values[-2 * part : -part])
+            for values in (self._best, self._median)
+        )
+
+
+def _deviations(strategy: Strategy) -> Array:
+    scale = np.asarray(strategy.scale, dtype=np.float64)
+    return np.broadcast_to(scale, (strategy.dimension,))

@@ -1,0 +1,92 @@
+"""What ``check`` finds in good environments and in bad ones."""
+
+import json
+import re
+
+import pytest
+
+import escalade
+from escalade.api import check as checking
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(checking, "_SPEED_SECONDS", 0.05)
+    monkeypatch.setattr(checking, "_STEPS", 200)
+
+
+def found(env, name=None, **options):
+    report = escalade.check(env, **options)
+    findings = {finding.name: finding for finding in report.findings}
+    return (report, findings[name]) if name else (report, findings)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1", "tests.environments:Walk-v0"])
+def test_good_environments_are_good(env):
+    report, findings = found(env)
+    assert report.ok
+    assert list(findings) == ["spaces", "gymnasium's rules", "seeds", "steps", "purity", "speed"]
+    assert {finding.status for finding in report.findings} == {"ok"}
+    assert report.steps_per_second > 0
+
+
+@pytest.mark.parametrize(
+    ("env", "kwargs", "name", "said"),
+    [
+        ("Tiny-v0", {"observation": "pixels"}, "spaces", "looks like pixels"),
+        ("Tiny-v0", {"action": "text"}, "spaces", "Text.*not supported"),
+        ("Raises-v0", {"when": "init"}, "spaces", "not plugged in"),
+        ("Raises-v0", {"when": "step", "every": 1}, "steps", "RuntimeError: the arm fell off"),
+        ("Unseeded-v0", {}, "gymnasium's rules", "not equivalent for the same seed"),
+        ("Diverges-v0", {"every": 1}, "steps", "NaN or infinity"),
+        ("Pays-v0", {"form": "two"}, "steps", "not one finite number"),
+        ("Pays-v0", {"form": "two"}, "speed", "reward must be one number"),
+    ],
+)
+def test_what_fails_is_said(env, kwargs, name, said):
+    report, finding = found(f"tests.environments:{env}", name, env_kwargs=kwargs)
+    assert finding.status == "failed"
+    assert not report.ok
+    assert re.search(said, finding.detail)
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "name", "said"),
+    [
+        ("Remembers-v0", {}, "purity", "carries something over"),
+        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "`max_episode_steps` does"),
+        ("Same-v0", {}, "seeds", "two seeds gave the same"),
+    ],
+)
+def test_what_is_doubtful_is_warned_of(env, options, name, said):
+    report, finding = found(f"tests.environments:{env}", name, **options)
+    assert (report.ok, finding.status) == (True, "warning")
+    assert said in finding.detail
+
+
+def test_options_are_heeded():
+    _, finding = found(
+        "tests.environments:Walk-v0", "steps", env_kwargs={"end": "never"}, max_episode_steps=9
+    )
+    assert "of 9 to 9 steps" in finding.detail
+    _, finding = found("tests.environments:Remembers-v0", "purity", fresh_environments=True)
+    assert finding.status == "ok"
+    assert found("CartPole-v1", backend="gymnasium")[0].backend == "gymnasium"
+    with pytest.raises(escalade.InputError, match="did you mean CartPole-v1"):
+        escalade.check("CartPol-v1")
+
+
+def test_the_command_prints_a_verdict_and_its_exit_code_says_it(capsys):
+    from escalade.cli.main import main
+
+    assert main(["check", "tests.environments:Remembers-v0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "tests.environments:Remembers-v0: good, 2 warnings"
+    assert any(line.startswith("warning  purity") and "--fresh-environments" in line for line in lines)
+    assert any("steps/s" in line for line in lines)
+    pixels = ["tests.environments:Tiny-v0", "--env-kwargs", '{"observation": "pixels"}']
+    assert main(["check", *pixels, "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["findings"][0]["status"]) == (False, "failed")
+    assert main(["check", "CartPole-v1", "--max-episode-steps", "0"]) == 2
+    assert "--max-episode-steps 0 must be at least 1" in capsys.readouterr().err

@@ -1,0 +1,228 @@
+"""optimize: what it finds, where it stops, what it gives to the function, and what it refuses."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import escalade
+from escalade.errors import InputError
+from escalade.strategies import OpenAIES
+from escalade.strategies.registry import STRATEGIES
+
+
+def sphere(x):
+    return ((x - 3) ** 2).sum(-1)
+
+
+def rastrigin(x):
+    return (x**2 + 10 - 10 * np.cos(2 * math.pi * x)).sum(-1)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_finds_a_minimum_on_its_bound_and_never_looks_beyond(strategy):
+    seen = []
+
+    def function(points):
+        seen.append(points.copy())
+        return ((points - [2.0, 5.0, -1.0]) ** 2).sum(axis=1)
+
+    made = {
+        "openai-es": partial(OpenAIES, lr=0.05),
+        "ars": partial(STRATEGIES["ars"].load(), lr=0.05),
+        "pgpe": partial(STRATEGIES["pgpe"].load(), lr=0.05),
+        "cem": partial(STRATEGIES["cem"].load(), elite=0.5, noise="linear:0.1:0:200"),
+    }
+    found = escalade.optimize(
+        function, np.zeros(3), made.get(strategy, strategy), bounds=(-3, [4, 4, 4]), sigma=0.2, population=40,
+        budget=12_000, vectorized=True,
+    )  # fmt: skip
+    points = np.concatenate(seen)
+    assert points.dtype == np.float64
+    assert (points >= -3).all()
+    assert (points <= 4).all()
+    np.testing.assert_allclose(found.best, [2, 4, -1], atol=0.03)
+    assert found.best_fitness == pytest.approx(1.0, abs=0.03)
+    assert found.evaluations == len(points)
+    assert found.history.shape == (len(seen), 2)
+
+
+def test_the_best_is_the_best_point_the_function_ever_gave():
+    seen = []
+
+    def function(x):
+        seen.append((float(sphere(x)), x.copy()))
+        x[:] = np.nan  # the point is the function's own
+        return seen[-1][0]
+
+    found = escalade.optimize(function, [0.0, 0.0], budget=300)
+    value, point = min(seen, key=lambda item: item[0])
+    assert found.best_fitness == value
+    assert np.array_equal(found.best, point)
+    assert (found.stop_reason, found.evaluations, found.restarts) == ("budget", len(seen), 0)
+    assert found.history[:, 0].min() == value
+
+
+def test_one_by_one_and_vectorized_are_the_same_search_and_a_seed_decides_it():
+    first = escalade.optimize(sphere, np.zeros(4), seed=3)
+    second = escalade.optimize(sphere, np.zeros(4), seed=3, vectorized=True)
+    other = escalade.optimize(sphere, np.zeros(4), seed=4)
+    assert np.array_equal(first.best, second.best)
+    assert np.array_equal(first.history, second.history)
+    assert not np.array_equal(first.best, other.best)
+
+
+def test_maximising_is_minimising_the_negative():
+    down = escalade.optimize(sphere, np.zeros(4), budget=500)
+    up = escalade.optimize(lambda x: -sphere(x), np.zeros(4), budget=500, direction="maximize")
+    assert np.array_equal(down.best, up.best)
+    assert up.best_fitness == -down.best_fitness
+    assert np.array_equal(up.history, -down.history)
+
+
+def test_an_array_in_is_an_array_out_and_a_tensor_a_tensor():
+    found = escalade.optimize(sphere, np.zeros(3, np.float32))
+    assert isinstance(found.best, np.ndarray)
+    assert found.best.dtype == np.float64
+    assert found.best_fitness < 1e-9
+
+    def of_tensors(x):
+        assert x.dtype == torch.float64
+        return ((x - 3) ** 2).sum()
+
+    again = escalade.optimize(of_tensors, torch.zeros(3))
+    assert isinstance(again.best, torch.Tensor)
+    np.testing.assert_array_equal(again.best.numpy(), found.best)
+
+
+def test_double_precision_far_from_zero():
+    found = escalade.optimize(lambda x: ((x - 1000.1) ** 2).sum(), np.full(5, 1000.0))
+    assert found.best_fitness < 1e-14  # float32 stalls at 1.6e-8
+
+
+@pytest.mark.parametrize(
+    ("options", "function", "reason"),
+    [
+        ({"target": 1e-3}, sphere, "target"),
+        ({"budget": 100}, sphere, "budget"),
+        ({}, sphere, "tolfun"),
+        ({}, lambda x: 1e16 * sphere(x), "tolx"),
+        ({}, lambda x: 5.0, "tolfun"),
+        ({"sigma": 1e-6}, lambda x: -x[0], "tolxup"),
+        ({"strategy": "openai-es", "population": 8}, lambda x: np.sin(1e5 * x.sum()), "generations"),
+    ],
+)
+def test_why_it_stopped(options, function, reason):
+    found = escalade.optimize(function, np.zeros(3), **options)
+    assert found.stop_reason == reason
+
+
+@pytest.mark.parametrize("strategy", ["cma-es", "sep-cma-es"])
+@pytest.mark.parametrize("restarts", ["ipop", "bipop"])
+def test_restarts_get_out_of_local_minima(strategy, restarts):
+    options = {"sigma": 0.5, "target": 1e-8, "vectorized": True, "strategy": strategy, "seed": 1}
+    once = escalade.optimize(rastrigin, np.full(3, 3.0), **options)
+    again = escalade.optimize(
+        rastrigin, np.full(3, 3.0), bounds=(-5, 5), restarts=restarts, budget=60_000, **options
+    )
+    assert once.best_fitness > 0.9
+    assert once.restarts == 0
+    assert (again.stop_reason, again.restarts > 0) == ("target", True)
+    assert again.best_fitness <= 1e-8
+    assert sum(np.isfinite(again.history[:, 0])) == len(again.history)
+
+
+def test_restarts_end_with_the_budget():
+    found = escalade.optimize(rastrigin, np.full(5, 3.0), restarts="ipop", budget=2_000, target=-1.0)
+    assert found.stop_reason == "budget"
+    assert 2_000 <= found.evaluations < 2_100
+
+
+def test_every_search_begins_at_a_point_of_its_own_where_x0_makes_one():
+    starts = []
+
+    def start(rng):
+        starts.append(rng.uniform(-5, 5, 3))
+        return starts[-1]
+
+    found = escalade.optimize(rastrigin, start, restarts="bipop", budget=5_000, vectorized=True)
+    assert len(starts) == found.restarts + 1 > 2
+    assert len({tuple(point) for point in starts}) == len(starts)
+
+
+@pytest.mark.parametrize("restarts", [None, "ipop"])
+def test_ctrl_c_keeps_what_was_found(restarts):
+    calls = []
+
+    def function(points):
+        calls.append(points)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return sphere(points)
+
+    found = escalade.optimize(function, np.zeros(3), vectorized=True, restarts=restarts)
+    assert (found.stop_reason, len(found.history)) == ("interrupted", 4)
+    assert found.best_fitness == min(sphere(points).min() for points in calls[:4])
+
+    def at_once(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        escalade.optimize(at_once, np.zeros(3))
+
+
+def test_values_that_are_no_numbers_are_the_worst():
+    def holes(x):
+        return math.nan if x[0] < 2.5 else sphere(x)
+
+    found = escalade.optimize(holes, np.full(3, 2.6), seed=1)
+    assert found.best_fitness < 1e-8
+    assert np.isfinite(found.history[:, 0]).any()
+
+
+def test_sigma_may_differ_from_parameter_to_parameter():
+    scales = np.array([1.0, 1e3, 1e-3])
+
+    def function(x):
+        return (((x - scales) / scales) ** 2).sum()
+
+    fitting = escalade.optimize(function, np.zeros(3), sigma=0.3 * scales, target=1e-8)
+    equal = escalade.optimize(function, np.zeros(3), sigma=0.3, target=1e-8)
+    assert fitting.evaluations < 0.5 * equal.evaluations
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x0": "far"}, "x0 must be a vector of numbers"),
+        ({"x0": np.zeros((2, 2))}, r"x0 .* shape \(2, 2\)"),
+        ({"x0": [math.nan]}, "x0"),
+        ({"strategy": "cmaes"}, "did you mean cma-es"),
+        ({"direction": "down"}, "direction 'down'"),
+        ({"sigma": 0.0}, "sigma 0.0"),
+        ({"sigma": [1.0, 2.0]}, "sigma .* 3 of them"),
+        ({"population": 2}, "population 2"),
+        ({"bounds": 3}, "bounds must be"),
+        ({"bounds": [(0, 1)] * 3}, "transpose"),
+        ({"bounds": ([0, 0], 1)}, "3 of them"),
+        ({"bounds": (1, 0)}, "parameter 0 has 1 and 0"),
+        ({"bounds": (1, 2)}, "x0: parameter 0 is 0, outside its bounds 1 and 2"),
+        ({"bounds": (math.nan, 2)}, "NaN"),
+        ({"budget": 0}, "budget 0"),
+        ({"budget": 1.5}, "budget 1.5"),
+        ({"target": math.nan}, "target"),
+        ({"tolerance": -1.0}, "tolerance -1.0"),
+        ({"restarts": "ipops"}, "did you mean ipop"),
+        ({"restarts": "ipop", "strategy": "snes"}, "cma-es or sep-cma-es"),
+        ({"seed": 1.7}, "seed 1.7"),
+        ({"function": lambda x: x}, "one number a point"),
+        ({"function": lambda x: "low"}, "one number"),
+        ({"function": lambda x: math.nan}, "no finite number"),
+    ],
+)
+def test_what_is_impossible_is_one_line_that_names_it(arguments, message):
+    arguments = {"function": sphere, "x0": np.zeros(3), "budget": 100} | arguments
+    with pytest.raises(InputError, match=message):
+        escalade.optimize(arguments.pop("function"), arguments.pop("x0"), **arguments)

@@ -1,0 +1,40 @@
+"""What the server that workers are forked from is asked to import, before this process has torch."""
+
+import pytest
+from torch import nn
+
+from escalade.api import warm
+from escalade.config.options import Config
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    calls = []
+    monkeypatch.setattr(warm, "warm_up", lambda modules, variables: calls.append((modules, variables)))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("options", "network", "torch"),
+    [
+        ({}, None, False),
+        ({"policy": "tests.own_code:Features"}, None, True),
+        ({}, nn.Linear(4, 2), True),
+    ],
+)
+def test_torch_is_preloaded_where_the_policy_may_need_it(options, network, torch, asked):
+    warm.warm_up_for(Config(env="CartPole-v1", workers=2, **options), network)
+    [(modules, _)] = asked
+    assert ("escalade.policies.torch_network" in modules) == torch
+
+
+def test_the_family_of_the_environment_is_preloaded(asked):
+    warm.warm_up_for(Config(env="CartPole-v1", workers=2))
+    warm.warm_up_for(Config(env="CartPole-v1", workers=2, backend="gymnasium"))
+    assert [variables for _, variables in asked] == [{"ESCALADE_PRELOADED_ENVIRONMENT": "CartPole-v1"}, {}]
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"engine": "threads", "workers": 2}])
+def test_no_server_is_started_for_what_needs_none(options, asked):
+    warm.warm_up_for(Config(env="CartPole-v1", **options))
+    assert asked == []

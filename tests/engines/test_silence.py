@@ -1,0 +1,156 @@
+"""A worker that gives no sign of life is named, and with a timeout its items are run again elsewhere."""
+
+import os
+import re
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import escalade
+from escalade import EnvironmentFailure, InputError
+from escalade.engines import silence, start_engine
+
+
+class Job:
+    def describe(self, item):
+        return f"member {item} (seed {item + 100})"
+
+
+class Sleeps:
+    """Four items at a time; ``stuck`` never ends, as often as ``times`` says."""
+
+    def __init__(self, folder, stuck, times, steps=0):
+        self.folder, self.stuck, self.times, self.steps = Path(folder), stuck, times, steps
+
+    def info(self):
+        return {"slots": 4}
+
+    def begin(self, job):
+        pass
+
+    def run(self, feed):
+        while items := feed.take(4, wait=True):
+            for item in items:
+                (self.folder / f"{item}-{time.monotonic_ns()}").write_text(str(items))
+                runs = len(list(self.folder.glob(f"{item}-*")))
+                if item == self.stuck and runs <= self.times:
+                    time.sleep(10_000)
+                for _ in range(self.steps):
+                    time.sleep(0.1)
+                    feed.alive()
+                feed.put(item, item)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(silence, "_FIRST_NOTE_SECONDS", 0.3)
+
+
+def engine_with(work, workers=2, **options):
+    engine, notes = start_engine("local", work, workers, **options), []
+    engine.on_note = notes.append
+    return engine, notes
+
+
+def test_a_stopped_worker_is_named_and_waited_for(impatient, tmp_path):
+    engine, notes = engine_with(partial(Sleeps, tmp_path, None, 0), workers=1)
+    try:
+        engine.run(Job(), 4)
+        notes.clear()
+        stopped = engine.pids[0]
+        os.kill(stopped, signal.SIGSTOP)
+
+        def go_on(note):
+            notes.append(note)
+            os.kill(stopped, signal.SIGCONT)
+
+        engine.on_note = go_on
+        assert engine.run(Job(), 4) == list(range(4))
+    finally:
+        engine.close()
+    assert len(notes) == 1
+    said = r"worker process \d+ gave no sign of life for \d+ s, with member 0 \(seed 100\), .*, 1 more; it is"
+    assert re.match(said, notes[0])
+    assert str(stopped) in notes[0]
+    assert "`step_timeout`" in notes[0]
+
+
+def test_work_that_goes_on_is_not_silent(tmp_path):
+    engine, notes = engine_with(partial(Sleeps, tmp_path, None, 0, steps=40), workers=1, step_timeout=3.0)
+    try:
+        assert engine.run(Job(), 1) == [0]
+    finally:
+        engine.close()
+    assert notes == []
+
+
+def test_items_of_a_silent_worker_are_run_again_one_at_a_time(tmp_path):
+    engine, notes = engine_with(partial(Sleeps, tmp_path, 5, 1), step_timeout=1.5)
+    try:
+        assert engine.run(Job(), 8) == list(range(8))
+        assert len(engine.pids) == 2
+    finally:
+        engine.close()
+    assert len(notes) == 1
+    assert "member 5 (seed 105)" in notes[0]
+    assert notes[0].endswith("it is replaced, and they are run again")
+    again = sorted(tmp_path.glob("5-*"))
+    assert [file.read_text() for file in again][1] == "[5]"
+
+
+def test_an_item_that_is_silent_twice_is_named(tmp_path):
+    engine, _ = engine_with(partial(Sleeps, tmp_path, 5, 2), step_timeout=1.0)
+    try:
+        with pytest.raises(
+            EnvironmentFailure, match=r"^member 5 \(seed 105\) gave no sign of life for 1 s, twice: "
+        ):
+            engine.run(Job(), 8)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize(("name", "workers"), [("local", 0), ("threads", 2)])
+def test_a_timeout_needs_processes(name, workers, tmp_path):
+    with pytest.raises(InputError, match="`step_timeout` needs worker processes"):
+        start_engine(name, partial(Sleeps, tmp_path, None, 0), workers, step_timeout=1.0)
+
+
+def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(silence.time, "monotonic", lambda: now[0])
+
+    class Worker:
+        pid = 1
+
+        def __init__(self):
+            self.items, self.silent = {0}, silence.Clock()
+
+    worker, watch = Worker(), silence.Silence(10.0)
+    watch.begin()
+    now[0] = 3600.0  # Ctrl-Z, and fg an hour later
+    assert watch.look([worker], Job(), print) == []
+    assert worker.silent.seconds == 1.0
+
+
+def test_a_run_names_the_member_and_the_seed_of_an_environment_that_is_stuck(tmp_path):
+    options = {"preset": None, "population": 2, "hidden": [4], "generations": 1, "workers": 1}
+    options |= {"env_kwargs": {"marker": str(tmp_path / "inside")}, "verbose": False, "eval_episodes": 1}
+    said = r"member \d of generation 1 \(its episode began with reset\(seed=\d+\)\) gave no sign of life"
+    with pytest.raises(EnvironmentFailure, match=said):
+        escalade.train(
+            "tests.environments:Blocks-v0", step_timeout=1.0, run_dir=str(tmp_path / "run"), **options
+        )
+
+
+def test_a_run_with_a_timeout_can_be_evaluated_without_workers(tmp_path):
+    options = {"preset": None, "population": 2, "hidden": [4], "generations": 1, "workers": 1}
+    run = escalade.train(
+        "tests.environments:Walk-v0", step_timeout=60, run_dir=str(tmp_path / "run"), verbose=False, **options
+    )
+    assert len(escalade.evaluate(run, episodes=3, workers=0).returns) == 3

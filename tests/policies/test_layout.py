@@ -1,0 +1,78 @@
+"""Where a module's parameters lie in the flat vector: order, transposition, types, memory."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from escalade.policies.layout import Layout, copy_module
+from escalade.policies.networks import layout_of
+
+
+def module():
+    torch.manual_seed(0)
+    made = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2), nn.Linear(2, 4, bias=False))
+    made[1].weight.requires_grad_(False)
+    return made
+
+
+@pytest.mark.parametrize("transposed", [(), ("0.weight",), ("0.weight", "2.weight")])
+def test_a_vector_is_read_written_and_stacked_in_one_order(transposed):
+    made = module()
+    layout = Layout(made, transposed)
+    assert list(layout.shapes) == ["0.weight", "0.bias", "1.bias", "2.weight"]
+    assert layout.dimension == 6 + 2 + 2 + 8
+    vector = layout.to_vector(made)
+    first = made[0].weight.T if "0.weight" in transposed else made[0].weight
+    np.testing.assert_array_equal(vector[:6], first.detach().numpy().reshape(-1))
+    members = np.stack([vector, 2 * vector, 3 * vector])
+    stacked = layout.stack(members)
+    for row, member in enumerate(members):
+        layout.writer(made)(member)
+        np.testing.assert_array_equal(layout.to_vector(made), member)
+        for name, part in made.named_parameters():
+            if name in stacked:
+                assert torch.equal(stacked[name][row], part)
+    assert "1.weight" not in stacked
+
+
+def test_what_is_given_away_is_never_written_again():
+    made = module()
+    layout = Layout(made)
+    vector = layout.to_vector(made)
+    kept = vector.copy()
+    layout.writer(made)(np.zeros(layout.dimension, np.float32))
+    np.testing.assert_array_equal(vector, kept)
+    members = np.ones((2, layout.dimension), np.float32)
+    stacked = layout.stack(members)
+    members[:] = 5
+    assert all(torch.equal(part, torch.ones_like(part)) for part in stacked.values())
+    stacked["0.bias"].zero_()
+    assert (members == 5).all()
+
+
+def test_members_are_cast_to_the_types_of_the_parameters():
+    made = nn.Linear(2, 2).double()
+    made.bias = nn.Parameter(torch.zeros(2, dtype=torch.bfloat16))
+    layout = Layout(made)
+    stacked = layout.stack(np.ones((3, 6), np.float32))
+    assert {name: part.dtype for name, part in stacked.items()} == {
+        "weight": torch.float64,
+        "bias": torch.bfloat16,
+    }
+    assert layout.to_vector(made).dtype == np.float32
+
+
+def test_plain_stacks_hold_weights_transposed_and_others_do_not():
+    plain = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))
+    assert [part.transposed for part in layout_of(plain).parts] == [True, False, True, False]
+    other = nn.Sequential(nn.Linear(3, 2), nn.GELU())
+    assert not any(part.transposed for part in layout_of(other).parts)
+
+
+def test_a_copy_shares_nothing_and_keeps_ties():
+    made = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    made[1].weight = made[0].weight
+    copied = copy_module(made)
+    assert copied[1].weight is copied[0].weight
+    assert copied[0].weight.data_ptr() != made[0].weight.data_ptr()

@@ -1,0 +1,75 @@
+"""Bounds: every point is mapped into the box, smoothly, and the box is all reached."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from escalade.strategies.bounds import Bounds
+
+repeatable = settings(deadline=None, derandomize=True)
+BOXES = [(0, 1), (-5, 300), (None, 2), (-1e-3, None), (None, None), (-np.inf, 0), (1e6, 1e6 + 1)]
+boxes = pytest.mark.parametrize("box", BOXES, ids=str)
+
+
+@repeatable
+@given(st.sampled_from(BOXES), st.floats(-1e12, 1e12))
+def test_every_point_of_space_stands_for_one_in_the_box(box, value):
+    bounds = Bounds(box, 1)
+    x = bounds.apply(np.array([value]))
+    assert np.isfinite(x).all()
+    assert (x >= bounds.lower).all()
+    assert (x <= bounds.upper).all()
+
+
+@repeatable
+@given(st.sampled_from(BOXES), st.floats(0, 1))
+def test_every_point_of_the_box_has_one_that_stands_for_it(box, where):
+    bounds = Bounds(box, 1)
+    low = bounds.lower if np.isfinite(bounds.lower).all() else np.maximum(-1e3, bounds.upper - 2e3)
+    high = bounds.upper if np.isfinite(bounds.upper).all() else low + 2e3
+    x = np.minimum(np.where(np.isfinite(low), low, -1e3) + where * 1.0, high)
+    np.testing.assert_allclose(bounds.apply(bounds.invert(x)), x, rtol=1e-12, atol=1e-12)
+
+
+@boxes
+def test_far_from_the_bounds_nothing_changes(box):
+    bounds = Bounds(box, 3)
+    low = np.where(np.isfinite(bounds.lower), bounds.lower, bounds.upper - 10)
+    low = np.where(np.isfinite(low), low, -5)
+    high = np.where(np.isfinite(bounds.upper), bounds.upper, low + 10)
+    middle = (low + high) / 2
+    np.testing.assert_array_equal(bounds.apply(middle), middle)
+    np.testing.assert_array_equal(bounds.invert(middle), middle)
+
+
+@pytest.mark.parametrize("box", [(0, 1), (-5, 300), (None, 2), (-1e-3, None)])
+def test_the_map_has_no_kink_and_never_runs_faster_than_space(box):
+    bounds = Bounds(box, 1)
+    ends = [bound for bound in box if bound is not None]
+    grid = np.linspace(min(ends) - 3, max(ends) + 3, 200_001)[:, None]
+    x = bounds.apply(grid)[:, 0]
+    slope = np.diff(x) / np.diff(grid[:, 0])
+    assert abs(slope).max() <= 1 + 1e-6
+    margin = bounds._margin[0]
+    assert abs(np.diff(slope)).max() <= 1.01 * (grid[1, 0] - grid[0, 0]) / (2 * margin) + 1e-6
+
+
+def test_each_parameter_has_bounds_of_its_own():
+    bounds = Bounds(([0, -np.inf, -1], [1, 5, np.inf]), 3)
+    assert bounds.both.tolist() == [True, False, False]
+    inside = bounds.apply(np.array([[7.3, -1e5, 1e5], [0.5, 1e5, -1e5]]))
+    assert (inside >= [0, -np.inf, -1]).all()
+    assert (inside <= [1, 5, np.inf]).all()
+    assert inside[0, 1] == -1e5
+    assert inside[0, 2] == 1e5
+
+
+def test_what_is_given_is_not_written_to():
+    bounds, points = Bounds((0, 1), 2), np.array([[3.0, -2.0]])
+    bounds.apply(points), bounds.invert(np.array([0.0, 1.0]))
+    assert points.tolist() == [[3.0, -2.0]]
+    free = Bounds(None, 2)
+    inverted = free.invert(points[0])
+    inverted[0] = 9
+    assert points.tolist() == [[3.0, -2.0]]

@@ -1,0 +1,35 @@
+"""What several threads want changed at once is changed by the first, and restored by the last."""
+
+import threading
+from contextlib import contextmanager
+
+from escalade.support.shared import Shared
+
+
+def test_the_first_enters_and_the_last_leaves():
+    seen = []
+
+    @contextmanager
+    def change():
+        seen.append("entered")
+        yield
+        seen.append("left")
+
+    shared, inside, leave = Shared(change), threading.Event(), threading.Event()
+
+    def stay():
+        with shared():
+            inside.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=stay)
+    with shared():
+        thread.start()
+        inside.wait(30)
+    assert seen == ["entered"]
+    leave.set()
+    thread.join()
+    assert seen == ["entered", "left"]
+    with shared():
+        pass
+    assert seen == ["entered", "left"] * 2

@@ -1,0 +1,106 @@
+"""Checkpoints that are whole and cannot be used count as damaged: the one before is taken."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade import InputError
+from escalade.storage.tensors import read, write
+
+OPTIONS = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "verbose": False, "seed": 1}
+OPTIONS |= {"backend": "gymnasium", "max_episode_steps": 15, "eval_episodes": 1, "snapshot_every": 1}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "run"
+    return escalade.train("CartPole-v1", generations=3, run_dir=folder, **OPTIONS)
+
+
+def without(*names):
+    def change(tensors, state):
+        return tensors, {name: value for name, value in state.items() if name not in names}
+
+    return change
+
+
+def edited(part, **values):
+    return lambda tensors, state: (tensors, state | {part: state[part] | values})
+
+
+CHANGES = {
+    "config": without("config"),
+    "progress": without("progress"),
+    "versions": without("versions"),
+    "strategy": without("strategy"),
+    "future": lambda tensors, state: (tensors, state | {"later": 1}),
+    "future-progress": edited("progress", later=1),
+    "future-option": edited("config", later=1),
+    "odd-population": edited("config", population=7),
+    "generation": edited("progress", generation=1),
+    "text": edited("progress", generation="3"),
+    "no-centre": lambda tensors, state: (
+        {name: value for name, value in tensors.items() if name != "strategy.center"},
+        state,
+    ),
+    "no-normaliser": lambda tensors, state: (
+        {name: value for name, value in tensors.items() if not name.startswith("normalizer")},
+        state,
+    ),
+    "size": lambda tensors, state: (tensors | {"strategy.center": np.zeros(9, np.float32)}, state),
+    "nan": lambda tensors, state: (
+        tensors | {"strategy.center": np.full_like(tensors["strategy.center"], np.nan)},
+        state,
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_checkpoint_that_cannot_be_used_is_passed_over(change, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run.folder.path, folder)
+    latest = folder / "checkpoints" / "generation-000003.safetensors"
+    write(latest, *change(*read(latest)))
+    notes = []
+
+    class Notes:
+        def generation(self, row):
+            pass
+
+        def note(self, text):
+            notes.append(text)
+
+        def close(self):
+            pass
+
+    resumed = escalade.resume(folder, verbose=False, recorders=[Notes()])
+    assert resumed.summary["params_sha256"] == run.summary["params_sha256"]
+    assert "000003.safetensors cannot be used: " in notes[0]
+    assert "after generation 2: 1 later ones" in notes[1]
+
+
+def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run.folder.path, folder)
+    for checkpoint in (folder / "checkpoints").iterdir():
+        shutil.copy(folder / "policy.safetensors", checkpoint)
+    for call in (escalade.resume, escalade.evaluate):
+        with pytest.raises(InputError, match=r"no checkpoint to go on from .*000003.* cannot be used"):
+            call(folder)
+
+
+def test_a_run_goes_on_whatever_became_of_its_config_file(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run.folder.path, folder)
+    (folder / "config.toml").write_text("")
+    resumed = escalade.resume(folder, verbose=False, generations=4)
+    assert resumed.summary["generations"] == 4
+    assert (folder / "config.toml").read_text() == (run.folder.path / "config.toml").read_text().replace(
+        "generations = 3", "generations = 4"
+    ).replace(str(run.folder.path), str(folder))
+
+
+def test_a_run_that_was_read_is_not_left_locked(run):
+    assert not (run.folder.path / ".lock").exists()
