@@ -92,7 +92,7 @@ def main() -> None:
         engines = {name: parts.start_engine(config.replace(engine=name)) for name in ("local", "ray")}
     try:
         found: dict[str, list[float]] = {name: [] for name in engines}
-        for name, engine in engines.items():  # workers start, and caches fill
+        for engine in engines.values():  # workers start, and caches fill
             turn(config, parts, engine)
         for number in range(given.rounds):
             for name, engine in engines.items():

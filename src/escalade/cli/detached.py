@@ -16,7 +16,9 @@ _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://.
 def add_detached(parser: Parser) -> None:
     """The flags of ``train`` that leave a run on the cluster."""
     parser.add_argument(
-        "--detached", action="store_true", help="leave the run on the Ray cluster; needs --storage"
+        "--detached",
+        action="store_true",
+        help="leave the run on the Ray cluster, kept at --storage (default: no)",
     )
     add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
 

@@ -74,8 +74,8 @@ def _check(address: str) -> None:
         socket.create_connection((found[1], int(found[2])), _REACH_SECONDS).close()
     except OSError as problem:
         raise InputError(
-            f"`address` {address} cannot be reached ({problem.strerror or problem}): is 'ray start --head' "
-            "running there, and its port open?"
+            f"`address` {address} cannot be reached ({problem.strerror or problem}): is a head node "
+            "started there with 'ray start', and its port open?"
         ) from None
 
 
@@ -87,7 +87,7 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
         return context.dashboard_url or None
     except ConnectionError:
         raise InputError(
-            f"`address` {address} finds no cluster on this machine: start one with 'ray start --head', "
+            f"`address` {address} finds no cluster on this machine: start a head node with 'ray start', "
             "or give HOST:PORT of its head node"
         ) from None
     except RuntimeError as problem:
