@@ -88,7 +88,8 @@ def test_the_same_bits_as_here_on_one_two_and_three_nodes(env, backend, count, n
     with (tmp_path / "there" / "cluster.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["generation"] for row in rows} == {"1", "2"}
-    assert all(float(row["env_steps_per_second"]) > 0 and 0 <= float(row["idle_share"]) <= 1 for row in rows)
+    assert sum(float(row["env_steps_per_second"]) for row in rows) > 0
+    assert all(0 <= float(row["idle_share"]) <= 1 for row in rows)
 
 
 def values(results):

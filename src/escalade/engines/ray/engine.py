@@ -80,7 +80,7 @@ class RayEngine:
     def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
         self._number += 1
         self._job = self._cluster.put(job)
-        expected = max(1, len(self._workers) or self._fleet.asked)
+        expected = max(1, len(self._workers), self._fleet.expected)
         self._items = Items(items, expected)
         self._share = -(-items // expected)
         self._chunk_seconds = [0, 0.0]

@@ -35,8 +35,16 @@ class Fleet:
         """Workers that should be there."""
         if self._wanted is not None:
             return self._wanted
-        room = sum(node.room for key, node in self._nodes.items() if key not in self._avoided)
-        return max(1, room)
+        return max(1, self._room)
+
+    @property
+    def expected(self) -> int:
+        """Workers that should be there and have a place, so that they are here soon."""
+        return min(self.asked, self._room)
+
+    @property
+    def _room(self) -> int:
+        return sum(node.room for key, node in self._nodes.items() if key not in self._avoided)
 
     @property
     def usable(self) -> bool:
