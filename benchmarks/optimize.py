@@ -226,17 +226,20 @@ def in_the_box(way: str, strategy: str, function: Any, seed: int, table: NoiseTa
     return math.inf
 
 
-def bounds() -> None:
+def bounds(strategies: list[str]) -> None:
     """Print a table of ways to keep a search in its bounds."""
     ways, noise = ("transformation", "reflection", "clipping"), NoiseTable(0, 2**22)
     print("| strategy | function |", " | ".join(ways), "|")
     print("| --- | --- |", " | ".join("---" for _ in ways), "|")
-    for strategy, (name, function) in itertools.product(SETTINGS, BOUNDED.items()):
+    for strategy, (name, function) in itertools.product(strategies, BOUNDED.items()):
         cells = []
         for way in ways:
             runs = [in_the_box(way, strategy, function, seed, noise) for seed in range(7)]
             reached = sum(map(math.isfinite, runs))
-            cells.append(f"{statistics.median(runs):,.0f} ({reached}/7)")
+            median = statistics.median(runs)
+            cells.append(
+                f"{median:,.0f} ({reached}/7)" if math.isfinite(median) else f"not reached ({reached}/7)"
+            )
         print(f"| {strategy} | {name} |", " | ".join(cells), "|", flush=True)
 
 
@@ -247,14 +250,16 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("restarts").add_argument("--output", type=Path, required=True)
     commands.add_parser("table").add_argument("path", type=Path)
-    commands.add_parser("bounds")
+    commands.add_parser("bounds").add_argument(
+        "--strategies", nargs="+", default=list(SETTINGS), choices=SETTINGS
+    )
     arguments = parser.parse_args()
     if arguments.command == "restarts":
         restarts(arguments.output)
     elif arguments.command == "table":
         table(arguments.path)
     else:
-        bounds()
+        bounds(arguments.strategies)
 
 
 if __name__ == "__main__":

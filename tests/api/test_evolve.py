@@ -18,6 +18,7 @@ import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
 from escalade.strategies import PGPE, SNES, OpenAIES
 from escalade.strategies.registry import STRATEGIES
+from escalade.training.fitness_objective import FitnessObjective
 
 QUICK = {"population": 8, "generations": 3, "sigma": 0.1, "lr": 0.05}
 
@@ -611,8 +612,8 @@ nan, inf = float("nan"), float("inf")
         (lambda m: 1j, r"not complex '1j' \(member 0"),
         (lambda m: torch.zeros(2), r"not Tensor of shape \(2,\) \(member 0"),
         (lambda m: np.zeros((2, 1)), r"not ndarray of shape \(2, 1\) \(member 0"),
-        (lambda m: nan, r"or the like in all 8 episodes of generation 1 \(member 0 first\)"),
-        (lambda m: inf, r"or the like in all 8 episodes of generation 1 \(member 0 first\)"),
+        (lambda m: nan, r"or the like in all 8 calls of fitness of generation 1 \(member 0 first\)"),
+        (lambda m: inf, r"or the like in all 8 calls of fitness of generation 1 \(member 0 first\)"),
         (
             lambda m: list(m)[9],
             r"fitness raised IndexError: .* \(member 0, generation 1; line \d+ of test_evolve.py",
@@ -776,3 +777,158 @@ def test_the_callers_threads_do_not_move_a_bit():
     first = run(1)
     for threads in (2, 3, 4):
         np.testing.assert_array_equal(run(threads), first)
+
+
+# What a review found
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("center", [math.nan, math.inf, -math.inf])
+def test_a_center_without_a_number_is_never_the_best(center, direction):
+    def fitness(module, seed):
+        calls.append(seed)
+        return center if len(calls) in (9, 10) else float(len(calls))  # the evaluations come after members
+
+    calls = []
+    options = {"population": 8, "generations": 1, "direction": direction}
+    result = evolve(nn.Linear(2, 1), fitness, **options)
+    assert result.best_return == (8.0 if direction == "maximize" else 1.0)
+    assert not np.array_equal(result.best, result.center)
+    assert result.summary["best_return"] == result.best_return
+
+
+def test_recorders_by_name_record_once(tmp_path):
+    result = evolve(network(), total, recorders=["csv"], run_dir=tmp_path / "r", **QUICK)
+    assert len((tmp_path / "r" / "progress.csv").read_text().splitlines()) == 1 + len(result.history)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"recorders": ["nope"]}, "there is no recorder 'nope'"),
+        ({"recorders": "csv"}, "a list of names and recorders"),
+        ({"recorders": [3]}, "3 is no recorder"),
+        ({"callbacks": print}, "`callbacks` must be a list of functions"),
+        ({"generations": 1.5}, "generations 1.5 must be a whole number"),
+        ({"seconds": "1"}, "seconds must be a number, not '1'"),
+        ({"target_return": "x"}, "target_return must be a number"),
+        ({"workers": "2"}, "workers '2' must be a whole number"),
+        ({"batched": True, "batch_size": 2.5}, "batch_size 2.5 must be a whole number"),
+        ({"strategy_options": {"sigma": 0.5}}, "strategy_options holds sigma: give it to evolve itself"),
+        ({"strategy_options": {"table": 3}}, "strategy_options holds table: leave it out"),
+    ],
+)
+def test_a_refused_call_leaves_no_folder(options, said, tmp_path):
+    with pytest.raises(InputError, match=said):
+        evolve(network(), total, run_dir=tmp_path / "r", **(QUICK | options))
+    assert not (tmp_path / "r").exists()
+
+
+def test_numpys_numbers_are_numbers(tmp_path):
+    options = QUICK | {"sigma": np.float64(0.1), "seed": np.int64(3), "run_dir": tmp_path / "r"}
+    evolve(network(), total, **options)
+    plain = {"seed": 3, "sigma": 0.1, "resume": True, "generations": 4}
+    resumed = evolve(network(), total, **(options | plain))
+    assert resumed.generations == 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers):
+    def fitness(module):
+        with torch.no_grad():
+            module.bias += 1
+        return total(module)
+
+    def module():
+        made = nn.Linear(2, 1)
+        with torch.no_grad():
+            made.weight.fill_(0.5), made.bias.zero_()
+        made.bias.requires_grad_(False)
+        return made
+
+    result = evolve(module(), fitness, workers=workers, engine="threads", **QUICK)
+    assert max(row.return_max for row in result.history) < 4  # 1 from the bias, and the weights
+
+
+def test_more_patience_opens_a_solved_run_again(tmp_path):
+    options = {"population": 4, "generations": 6, "run_dir": tmp_path / "r", "target_return": -100.0}
+    first = evolve(network(), total, **options)
+    assert (first.stop_reason, first.generations) == ("solved", 0)
+    again = evolve(network(), total, resume=True, target_patience=3, **options)
+    assert (again.stop_reason, again.generations) == ("solved", 2)
+
+
+def test_a_run_opened_again_keeps_its_rows(tmp_path):
+    options = {"population": 4, "run_dir": tmp_path / "r"}
+    evolve(network(), total, target_return=-100.0, generations=6, **options)
+    evolve(network(), total, target_return=1e6, generations=0, resume=True, **options)
+    last = evolve(network(), total, target_return=-100.0, generations=6, resume=True, **options)
+    assert (last.stop_reason, len(last.history), last.summary["episodes"]) == ("solved", 1, 4)
+
+
+def test_a_kept_view_makes_the_module_it_shows():
+    views = []
+    evolve(network(), total, callbacks=[views.append], **QUICK)
+    for view in views:
+        flat = torch.cat([part.detach().reshape(-1) for part in view.module().parameters()]).numpy()
+        assert np.array_equal(flat, view.center)
+
+
+def test_a_callback_that_raises_loses_no_generation(tmp_path):
+    def fail(view):
+        if view.row.generation == 2:
+            raise LookupError("no light")
+
+    with pytest.raises(LookupError, match="no light"):
+        evolve(network(), total, callbacks=[fail], run_dir=tmp_path / "r", **QUICK)
+    resumed = evolve(network(), total, run_dir=tmp_path / "r", resume=True, **QUICK)
+    whole = evolve(network(), total, **QUICK)
+    assert np.array_equal(resumed.center, whole.center)
+    assert len(resumed.history) == 3
+
+
+def test_an_interrupt_after_the_last_generation_loses_nothing(tmp_path, monkeypatch):
+    save = FitnessObjective.save_module
+
+    def interrupted(objective, strategy):
+        signal.raise_signal(signal.SIGINT)
+        save(objective, strategy)
+
+    monkeypatch.setattr(FitnessObjective, "save_module", interrupted)
+    result = evolve(network(), total, run_dir=tmp_path / "r", **QUICK)
+    assert result.stop_reason == "generations"
+    assert {"policy.safetensors", "summary.json"} <= set(os.listdir(tmp_path / "r"))
+
+
+def test_the_folder_of_a_call_that_could_not_start_is_free_again(tmp_path):
+    lock = threading.Lock()
+    with pytest.raises(InputError, match="cannot be sent") as kept:
+        evolve(network(), lambda m: total(m) if lock else 0, workers=1, run_dir=tmp_path / "r", **QUICK)
+    result = evolve(network(), total, run_dir=tmp_path / "r", resume=True, **QUICK)
+    assert result.generations == 3
+    assert kept
+
+
+def test_a_folder_of_train_is_not_taken_over(tmp_path):
+    options = {"population": 4, "workers": 0, "generations": 1, "verbose": False, "preset": None}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "r", **options)
+    with pytest.raises(InputError, match=r"a run of escalade.train: go on with escalade.resume"):
+        evolve(network(), total, run_dir=run, resume=True, **QUICK)
+
+
+def test_results_are_paths_of_their_folders(tmp_path):
+    result = evolve(network(), total, run_dir=tmp_path / "r", **QUICK)
+    assert np.array_equal(load_evolved(result, network(5))[0].bias.detach(), result.module[0].bias.detach())
+    with pytest.raises(InputError, match="wrote no folder"):
+        os.fspath(evolve(network(), total, **QUICK))
+
+
+def test_the_warning_names_the_line_that_called():
+    with pytest.warns(RuntimeWarning, match="returned nan") as caught:
+        evolve(network(), lambda m, seed: nan if seed % 3 == 0 else total(m), **QUICK)
+    assert caught[0].filename == __file__
+
+
+def test_minimising_shows_the_smallest(capsys):
+    evolve(network(), loss, direction="minimize", verbose=True, target_return=1e-9, **QUICK)
+    assert "(min " in capsys.readouterr().out

@@ -69,7 +69,6 @@ def test_a_run_is_a_folder_a_person_can_read(run):
         "policy.safetensors",
         "best.safetensors",
         "checkpoints",
-        ".lock",
     }
     summary = json.loads(run.folder.summary.read_text())
     assert summary == run.summary
@@ -292,9 +291,19 @@ def test_a_solved_run_goes_on_to_a_higher_target_as_if_it_had_been_that_at_first
     escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), target_return=1.0, **options)
     raised = escalade.resume(tmp_path / "r", target_return=9999.0, verbose=False)
     whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), target_return=9999.0, **options)
-    counted = ("params_sha256", "generations", "episodes", "env_steps", "best_eval_return")
+    counted = ("params_sha256", "generations", "episodes", "env_steps", "best_return")
     assert [raised.summary[name] for name in counted] == [whole.summary[name] for name in counted]
     assert read_config(raised.folder).target_return == 9999.0
+
+
+def test_a_run_is_taken_wherever_a_path_is(run, tmp_path):
+    assert escalade.load(run).act(np.zeros(4)) in (0, 1)
+    assert escalade.evaluate(run, episodes=2, workers=0).returns.shape == (2,)
+    assert escalade.evaluate(run.folder, episodes=2, workers=0, seed=3).returns.shape == (2,)
+    mistakes = [({"episodes": "3"}, "whole number"), ({"seed": -1}, "at least 0"), ({"seed": 1.7}, "seed")]
+    for wrong, said in mistakes:
+        with pytest.raises(InputError, match=said):
+            escalade.evaluate(run, workers=0, **({"episodes": 2} | wrong))
 
 
 def test_two_runs_that_start_together_have_a_folder_each():
@@ -315,7 +324,7 @@ def test_a_film_shows_the_last_policy_where_that_is_the_best(tmp_path):
     learns = {"generations": 12, "population": 32, "lr": 0.1, "sigma": 0.1, "seed": 1}
     options = TINY | learns | {"eval_every": 50}
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
-    assert run.summary["eval_return_mean"] > run.summary["best_eval_return"]
+    assert run.summary["eval_return_mean"] > run.summary["best_return"]
     last = escalade.render(tmp_path / "r", tmp_path / "a.gif", checkpoint="latest", max_steps=30)
     assert escalade.render(tmp_path / "r", tmp_path / "b.gif", max_steps=30) == last
     assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()

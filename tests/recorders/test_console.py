@@ -47,7 +47,7 @@ def test_without_a_terminal_lines_are_plain():
     assert "\r" not in said
     title, line, note = said.splitlines()
     assert title == GOALS.title
-    for part in ("generation 1", "12,345 steps", "return 20.5", "eval 17.2", "4,000 steps/s"):
+    for part in ("generation 1", "12,345 steps", "return 20.5", "evaluation 17.25", "4,000 steps/s"):
         assert part in line
     assert note == "checkpoint damaged"
 

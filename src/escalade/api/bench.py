@@ -16,6 +16,8 @@ from escalade.envs import Environment, settle_backend, vectorize
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.support.interrupts import Interrupts
+from escalade.training.limits import Limits
+from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 
@@ -143,17 +145,17 @@ class _TrainingTurns:
     """Generations as the loop runs them, without evaluations and files."""
 
     def __init__(self, config: Config, parts: Parts, engine: Engine) -> None:
-        self._strategy = make_strategy(config, parts.start, parts.table)
-        self._objective = PolicyObjective(config, parts, engine, Interrupts())
+        interrupts = Interrupts()
+        objective = PolicyObjective(config, parts, engine, interrupts)
+        strategy = make_strategy(config, parts.start, parts.table)
+        self._loop = Loop(objective, strategy, Limits(), eval_every=0, interrupts=interrupts)
 
     def run(self, seconds: float) -> float:
         """Useful steps a second over at least ``seconds`` and one generation."""
-        began, steps = time.perf_counter(), 0
+        began, before = time.perf_counter(), self._loop.progress.total.env_steps
         while True:
-            outcome = self._objective.measure(self._strategy, evaluate=False)
-            self._strategy.tell(outcome.fitness)
-            self._objective.learn(outcome)
-            steps += outcome.counts.env_steps
+            if self._loop.generation() is None:
+                raise KeyboardInterrupt
             spent = time.perf_counter() - began
             if spent >= seconds:
-                return steps / spent
+                return (self._loop.progress.total.env_steps - before) / spent

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from escalade.api.train import Run, folder_of
 from escalade.api.warm import warm_up_for
+from escalade.config.conversion import from_values
 from escalade.errors import InputError
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
@@ -21,6 +21,7 @@ from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
+from escalade.support.numbers import whole_number
 from escalade.training.parts import find_environment, make_parts, make_policy
 from escalade.training.saved import SavedPolicy
 
@@ -44,7 +45,7 @@ class Evaluation:
 
 
 def evaluate(
-    run: str | PathLike[str] | Run,
+    run: str | PathLike[str],
     *,
     episodes: int = 100,
     seed: int | None = None,
@@ -68,20 +69,20 @@ def evaluate(
         InputError: there is no such run or checkpoint, or an argument is wrong.
         EnvironmentFailure: the environment raised.
     """
-    if episodes < 1:
-        raise InputError(f"`episodes` {episodes} must be at least 1")
-    saved = _load(folder_of(run), str(checkpoint), network)
-    changes: dict[str, Any] = {} if workers is None else {"workers": workers}
+    whole_number(episodes, "`episodes`", 1)
+    given = {"workers": workers, "backend": backend, "seed": seed}
+    changes = from_values({name: value for name, value in given.items() if value is not None})
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
-    config = saved.config.replace(**changes, **({"backend": backend} if backend else {}))
+    saved = _load(RunFolder.open(run), str(checkpoint), network)
+    config = saved.config.replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)
     saved.fit(parts)
     engine = parts.start_engine(config)
     try:
         job = EpisodeJob(
-            seed=config.seed if seed is None else seed,
+            seed=config.seed,
             generation=0,
             center=saved.center,
             evaluations=episodes,
@@ -96,7 +97,7 @@ def evaluate(
 
 
 def render(
-    run: str | PathLike[str] | Run,
+    run: str | PathLike[str],
     output: str | PathLike[str],
     *,
     checkpoint: str | int = "best",
@@ -106,16 +107,11 @@ def render(
 ) -> tuple[float, int]:
     """Film an episode of a run's policy; its return and length. See :func:`record_episode`.
 
-    ``checkpoint`` ``best`` is the policy of the best evaluation, that after the last generation included.
-
     Raises:
         InputError: there is no such run or checkpoint, or the film cannot be made.
         EnvironmentFailure: the environment raised.
     """
-    folder = folder_of(run)
-    if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
-        checkpoint = "latest"
-    saved = _load(folder, str(checkpoint), network)
+    saved = _load(RunFolder.open(run), str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = make_policy(saved.config, environment, network)
     load_frozen_state(policy.network, saved.fixed)
@@ -124,8 +120,13 @@ def render(
 
 
 def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
-    """A checkpoint: ``latest``, ``best`` or a generation."""
+    """A checkpoint: ``latest``, ``best`` or a generation.
+
+    ``best`` is the policy of the best evaluation, that after the last generation included.
+    """
     checkpoints = folder.checkpoints
+    if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
+        checkpoint = "latest"
 
     def check(content: Stored) -> SavedPolicy:
         return SavedPolicy.of(content, network)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import nn
 
+from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
 from escalade.errors import InputError, nearest
@@ -23,8 +26,10 @@ from escalade.strategies.base import Direction
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
+from escalade.support.numbers import whole_number
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
+from escalade.training.in_folder import check_listeners
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback
 from escalade.training.strategy import StrategyFactory, build_strategy
@@ -66,7 +71,7 @@ def evolve(
     ``fitness(module)`` returns one number for the parameters that the module it is given holds. With
     ``batched``, ``fitness(parameters)`` is given a dict of names to tensors with a leading axis of n
     members, as ``torch.func.vmap`` and ``functional_call`` take them, and returns n numbers. It may
-    have parameters named ``seed`` and ``generation``: ``seed`` is another one for every member,
+    have parameters named ``seed`` and ``generation``: ``seed`` is another one for every call,
     ``generation`` the same for all members of a generation (0 for the first), to choose a minibatch by.
     It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and
     ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run
@@ -126,31 +131,35 @@ def evolve(
     _check_fitness(fitness, batched, batch_size)
     _check_workers(workers, engine, batched, batch_size)
     _check_evaluations(eval_every, target_return, run_dir, resume)
+    check_listeners(recorders, callbacks)
     layout = Layout(module)
     asked = {
         **{"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr},
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
-        **(strategy_options or {}),
     }
+    asked |= _further(strategy_options or {}, asked)
     with one_thread():
         made = build_strategy(strategy, layout.to_vector(module), asked)
     if generations is None and seconds is None:
         generations = 100
-    plan = Plan(
-        limits=Limits(generations, None, seconds, target_return, target_patience),
-        eval_every=eval_every,
-        engine=engine,
-        workers=workers,
-        batch=(batch_size or made.population_size) if batched else 1,
-        folder=None if run_dir is None else _folder(run_dir, resume, type(module).__name__),
-        resume=resume,
-        verbose=verbose,
-        recorders=recorders,
-        callbacks=callbacks,
-        facts=_facts(module, layout, strategy, made, asked),
-    )
+    limits = Limits(generations, None, seconds, target_return, target_patience)
+    batch = (batch_size or made.population_size) if batched else 1
     setup = FitnessSetup(module, layout, fitness, batched, made.table, engine != "threads" or workers == 0)
-    with one_thread():
+    folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
+    with one_thread(), nullcontext() if folder is None else folder.locked():
+        plan = Plan(
+            limits=limits,
+            eval_every=eval_every,
+            engine=engine,
+            workers=workers,
+            batch=batch,
+            folder=folder,
+            resume=resume,
+            verbose=verbose,
+            recorders=recorders,
+            callbacks=callbacks,
+            facts=_facts(module, layout, strategy, made, asked) | ({"batch": batch} if batched else {}),
+        )
         running = _start(setup, engine, workers)
         try:
             return run_plan(module, setup, made, running, plan)
@@ -177,9 +186,22 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     return module
 
 
+def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``strategy_options``, none of which is an argument of evolve's own."""
+    for name in options:
+        if name in asked or name in ("x0", "table"):
+            mend = "give it to evolve itself" if name in asked else "leave it out"
+            raise InputError(f"strategy_options holds {name}: {mend}")
+    return options
+
+
 def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFolder:
-    folder = RunFolder(Path(run_dir))
+    folder = RunFolder(run_dir)
     if resume and folder.config.exists():
+        if not is_evolved(folder):
+            raise InputError(
+                f"run_dir {folder.path} holds a run of escalade.train: go on with escalade.resume"
+            )
         return folder
     try:
         return RunFolder.create(run_dir, subject, "evolve")
@@ -206,6 +228,8 @@ def _facts(
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, partial):
         given = ", ".join(f"{name}={_plain(item)}" for name, item in value.keywords.items())
         return f"{_plain(value.func)}({given})"
@@ -227,14 +251,14 @@ def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | No
         raise InputError("fitness is a module: the order is evolve(module, fitness)")
     if batch_size is not None and not batched:
         raise InputError("batch_size is for batched=True: leave it out, or let fitness take batches")
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"batch_size {batch_size} must be at least 1")
+    if batch_size is not None:
+        whole_number(batch_size, "batch_size", 1)
 
 
 def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | None) -> None:
     if engine not in ENGINES:
         raise InputError(f"engine {engine!r} must be one of {', '.join(ENGINES)}{nearest(engine, ENGINES)}")
-    if workers < 0:
+    if whole_number(workers, "workers") < 0:
         raise InputError(f"workers {workers} must not be negative: 0 runs everything in this process")
     if workers and batched and batch_size is None:
         raise InputError(
@@ -246,8 +270,7 @@ def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | N
 def _check_evaluations(
     eval_every: int, target_return: float | None, run_dir: str | PathLike[str] | None, resume: bool
 ) -> None:
-    if eval_every < 0:
-        raise InputError(f"eval_every {eval_every} must not be negative")
+    whole_number(eval_every, "eval_every", 0)
     if target_return is not None and eval_every == 0:
         raise InputError(
             "target_return is judged by evaluations of the unperturbed module: set eval_every to 1 or more"

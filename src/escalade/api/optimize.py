@@ -40,11 +40,11 @@ class Optimum:
     best and the mean fitness of each generation, shape (generations, 2). ``evaluations`` counts function
     values, ``restarts`` the searches after the first.
 
-    ``stop_reason`` is ``target``, ``budget``, ``interrupted`` (Ctrl-C in the function), or why the last search
-    ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the fitness changes no
-    more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they are below the
-    centre's last bit), ``condition`` (the covariance is worn out), ``stagnation`` or ``generations`` (it took
-    too long).
+    ``stop_reason`` is ``target``, ``budget``, ``interrupted`` (Ctrl-C while the function ran), or why the
+    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
+    fitness changes no more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they
+    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
+    or ``generations`` (it took too long), ``limit`` (a small search of ``bipop`` had used its share).
     """
 
     best: Any

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -15,17 +16,16 @@ from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import RESUMABLE, Config
 from escalade.engines import Engine
-from escalade.engines.ray.report import Reporting
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
-from escalade.recorders import ClusterFile, Goals, Recorded, Recorder, start_recorder
+from escalade.recorders import Goals, Recorder
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
-from escalade.training.in_folder import Checkpoint, draw_curve, go_on, rewind_folder, run_in_folder
+from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
@@ -36,11 +36,17 @@ from escalade.training.saving import Saver
 
 @dataclass(frozen=True)
 class Run:
-    """A finished (or interrupted) run: its folder, its summary, and the policy it trained."""
+    """A finished (or interrupted) run: its folder, its summary, and the policy it trained.
+
+    It can be given wherever the folder's path can.
+    """
 
     folder: RunFolder
     summary: dict[str, Any]
     policy: Policy
+
+    def __fspath__(self) -> str:
+        return str(self.folder.path)
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
+    check_listeners(recorders, callbacks)
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
@@ -106,7 +113,7 @@ def train_config(
 
 
 def resume(
-    run: str | PathLike[str] | Run,
+    run: str | PathLike[str],
     *,
     network: nn.Module | None = None,
     verbose: bool = True,
@@ -121,7 +128,8 @@ def resume(
     Raises:
         InputError: there is no run or no whole checkpoint, or an option may not change.
     """
-    folder = folder_of(run)
+    check_listeners(recorders, callbacks)
+    folder = RunFolder.open(run)
     listeners = _Listeners(verbose, recorders, callbacks)
     values = _resumable(changes)
     with folder.locked():
@@ -163,15 +171,6 @@ class _Ready:
         return cls(checkpoint.reopened() if moved else checkpoint, config, parts)
 
 
-def folder_of(run: str | PathLike[str] | Run) -> RunFolder:
-    """The folder of a run, given as its path or as what :func:`train` returned.
-
-    Raises:
-        InputError: there is no run in it.
-    """
-    return run.folder if isinstance(run, Run) else RunFolder.open(run)
-
-
 def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     values = from_values(changes)
     for name in values:
@@ -194,36 +193,24 @@ def _run(
     listeners: _Listeners,
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
-    engine: Engine | None = None
-    recorders: list[Recorder] = []
+    workers = "in this process" if config.worker_count == 0 else f"{config.worker_count} workers"
+    around = Surroundings(
+        folder=folder,
+        loaded=loaded,
+        recorders=listeners.recorders,
+        verbose=listeners.verbose,
+        goals=_goals(config, parts, workers),
+        title=config.env,
+        subject={"env": config.env, "strategy": config.strategy, "seed": config.seed},
+        machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
+    )
+    if loaded is not None:
+        write_config(folder, config)
+    engine = parts.start_engine(config)
     try:
-        engine = parts.start_engine(config)
-        lost = 0
-        if loaded is not None:
-            lost = rewind_folder(folder, loaded.checkpoint)
-            write_config(folder, config)
-        recorded = Recorded(folder, _goals(config, parts))
-        for wanted in ("csv", *listeners.recorders, *(("console",) if listeners.verbose else ())):
-            recorders.append(start_recorder(wanted, recorded))
-        if isinstance(engine, Reporting):
-            recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
-        loop = _loop(config, parts, folder, engine, recorders, listeners.callbacks)
-        engine.on_note = loop.notes.say
-        if parts.environment.max_episode_steps is None:
-            loop.notes.say(
-                f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
-            )
-        if loaded is not None:
-            go_on(loop, folder, loaded, lost)
-        what = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
-        where = {"backend": config.backend, "workers": config.worker_count}
-        summary = run_in_folder(loop, folder, what, where)
+        _, summary = run_loop(around, engine, partial(_loop, config, parts, folder, engine, listeners))
     finally:
-        if engine is not None:
-            engine.close()
-        for recorder in recorders:
-            recorder.close()
-    draw_curve(folder, summary, config.env)
+        engine.close()
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 
 
@@ -232,25 +219,30 @@ def _loop(
     parts: Parts,
     folder: RunFolder,
     engine: Engine,
+    listeners: _Listeners,
     recorders: Sequence[Recorder],
-    callbacks: Sequence[Callback],
+    interrupts: Interrupts,
 ) -> Loop:
-    interrupts = Interrupts()
-    return Loop(
+    loop = Loop(
         PolicyObjective(config, parts, engine, interrupts, folder),
         make_strategy(config, parts.start, parts.table),
         Limits(config.generations, config.env_steps, config.seconds, config.target_return),
         eval_every=config.eval_every,
         interrupts=interrupts,
         recorders=recorders,
-        callbacks=callbacks,
+        callbacks=listeners.callbacks,
         saver=Saver(folder, config.snapshot_every),
+        warn=not listeners.verbose,
     )
+    if parts.environment.max_episode_steps is None:
+        loop.notes.say(
+            f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
+        )
+    return loop
 
 
-def _goals(config: Config, parts: Parts) -> Goals:
+def _goals(config: Config, parts: Parts, workers: str) -> Goals:
     size = f"{len(parts.start):,} parameters"
-    workers = "in this process" if config.worker_count == 0 else f"{config.worker_count} workers"
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     title = f"{config.env}: {what}"
     return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

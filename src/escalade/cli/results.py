@@ -10,7 +10,7 @@ from typing import Any
 from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
 from escalade.cli.output import say
 from escalade.cli.training import warm_up_of
-from escalade.config.files import read_config
+from escalade.config.files import curve_of, read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 
@@ -110,10 +110,10 @@ def _plot(parsed: argparse.Namespace) -> int:
     from escalade.media.curves import plot_runs
 
     folders = [RunFolder.open(run) for run in parsed.runs]
-    configs = [read_config(folder) for folder in folders]
-    targets = {config.target_return for config in configs}
+    titles, goals = zip(*(curve_of(folder) for folder in folders), strict=True)
+    targets = set(goals)
     target = targets.pop() if len(targets) == 1 else None
-    title = ", ".join(dict.fromkeys(config.env for config in configs))
+    title = ", ".join(dict.fromkeys(titles))
     output = Path(parsed.output or "curve.png")
     plot_runs([folder.path for folder in folders], output, target, title)
     say(str(output))

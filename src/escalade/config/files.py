@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from escalade.config.conversion import read_toml, to_toml
+from escalade.config.conversion import parse_toml, read_toml, to_toml
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
@@ -31,8 +31,32 @@ def read_config(folder: RunFolder) -> Config:
     Raises:
         InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
     """
+    if is_evolved(folder):
+        raise InputError(f"{folder.path} is a run of escalade.evolve: it is resumed and loaded in Python")
     values = read_toml(folder.config)
     try:
         return Config(**(values | {"run_dir": str(folder.path)}))
     except InputError as problem:
         raise InputError(f"{folder.config}: {problem}") from None
+
+
+def is_evolved(folder: RunFolder) -> bool:
+    """Whether the folder is that of a run of :func:`escalade.evolve`.
+
+    Raises:
+        InputError: config.toml cannot be read.
+    """
+    return parse_toml(folder.config).get("run") == "evolve"
+
+
+def curve_of(folder: RunFolder) -> tuple[str, float | None]:
+    """The title of a run's learning curve, and its target.
+
+    Raises:
+        InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
+    """
+    if is_evolved(folder):
+        values = parse_toml(folder.config)
+        return f"{values.get('module', 'module')}: {values.get('strategy', 'evolve')}", None
+    config = read_config(folder)
+    return config.env, config.target_return

@@ -81,7 +81,7 @@ class FitnessWork:
         self.setup = setup
         self.module = copy_module(setup.module)
         self._write = setup.layout.writer(self.module)
-        self._buffers = _Buffers(self.module)
+        self._not_evolved = _NotEvolved(self.module)
         self._vector = np.empty((1, setup.layout.dimension), dtype=np.float32)
         self._offered = _named_parameters(setup.fitness)
 
@@ -100,14 +100,14 @@ class FitnessWork:
         """Nothing to free."""
 
     def _evaluate(self, item: int) -> list[float]:
-        """FitnessFunction of an item's members (or of the centre), in member order."""
+        """Fitness of an item's members (or of the centre), in member order."""
         members, parameters = self._members(item)
         who = _Who(members, self.job.generation + 1)
         keywords = self._keywords(members)
         if self.setup.batched:
             argument: Any = self.setup.layout.stack(parameters)
         else:
-            self._buffers.restore()
+            self._not_evolved.restore()
             self._write(parameters[0])
             argument = self.module
         try:
@@ -148,22 +148,28 @@ class FitnessWork:
         return {name: offered[name] for name in self._offered}
 
 
-class _Buffers:
-    """A module's buffers as they were: what one member leaves in them must not reach the next."""
+class _NotEvolved:
+    """A module's buffers and frozen parameters as they were: what one member leaves in them must not
+    reach the next.
+    """
 
     def __init__(self, module: nn.Module) -> None:
-        self._kept = [
+        self._buffers = [
             (owner, name, buffer, buffer.clone())
             for owner in module.modules()
             for name, buffer in owner._buffers.items()
             if buffer is not None
         ]
+        frozen = [part for part in module.parameters() if not part.requires_grad]
+        self._frozen = [(part, part.detach().clone()) for part in frozen]
 
     def restore(self) -> None:
-        """Put every buffer back, also one that was replaced by another tensor."""
-        for owner, name, buffer, saved in self._kept:
+        """Put everything back, also a buffer that was replaced by another tensor."""
+        for owner, name, buffer, saved in self._buffers:
             buffer.copy_(saved)
             owner._buffers[name] = buffer
+        for part, saved in self._frozen:
+            part.copy_(saved)
 
 
 @dataclass(frozen=True)

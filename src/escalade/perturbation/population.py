@@ -142,6 +142,8 @@ def write_all(population: Population, noise: Vector) -> Center:
     return members
 
 
+_SMALL = 2**11  # parameters up to which one call for many perturbations beats one for each
+_GATHERED = 2**17  # numbers that are gathered at once
 _BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
 Weights = Sequence[float] | NDArray[np.floating]
 
@@ -161,12 +163,14 @@ def weighted_noise_sum(
         dimension: length of a perturbation.
         dtype: of the sum, float32 or float64.
     """
+    terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
+    if dimension <= _SMALL:
+        return _gathered_sum(noise, terms, dimension).astype(dtype)
     # BLAS axpy through torch reads each perturbation once; numpy would need a temporary.
     import torch
 
     values = _as_tensor(noise)
     total = np.zeros(dimension, dtype=dtype)
-    terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
 
     def add(low: int, high: int) -> None:
         block = torch.from_numpy(total[low:high])
@@ -174,6 +178,20 @@ def weighted_noise_sum(
             block.add_(values[start + low : start + high], alpha=weight)
 
     by_blocks(dimension, len(terms), _BLOCK, add)
+    return total
+
+
+def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:
+    """The sum in float64, rounded once at its end.
+
+    The rows are added by numpy, not by a matrix product: BLAS divides that among threads as it likes,
+    and the sum would depend on their number.
+    """
+    total, rows = np.zeros(dimension), max(1, _GATHERED // dimension)
+    for low in range(0, len(terms), rows):
+        starts, weights = (np.array(part) for part in zip(*terms[low : low + rows], strict=True))
+        gathered = noise[starts[:, None] + np.arange(dimension)] * weights[:, None]
+        total += np.add.reduce(gathered, axis=0)
     return total
 
 

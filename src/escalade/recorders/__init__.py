@@ -1,9 +1,9 @@
-"""What a run leaves for people: a table, a live console, curves and videos."""
+"""What listens to a run: progress.csv and the console."""
 
 from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import Goals, make_console
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
-from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
+from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
 from escalade.recorders.row import COLUMNS, Recorder, Row
 
 __all__ = [
@@ -15,9 +15,11 @@ __all__ = [
     "Recorded",
     "Recorder",
     "Row",
+    "check_recorders",
     "make_console",
     "read_progress",
     "read_rows",
     "rewind",
     "start_recorder",
+    "start_recorders",
 ]

@@ -30,8 +30,14 @@ class Goals:
     generations: int | None = None
     env_steps: int | None = None
     seconds: float | None = None
+    minimize: bool = False
+    """Whether smaller returns are better."""
     print_evaluations: bool = True
     """Whether each evaluation is a line where there is no terminal: not where one comes every generation."""
+
+    def best_of(self, row: Row) -> str:
+        """The best return of a generation, in words."""
+        return f"min {_number(row.return_min)}" if self.minimize else f"max {_number(row.return_max)}"
 
     def spent(self, row: Row) -> tuple[str, float] | None:
         """The budget nearest its end, in words and as a share from 0 to 1."""
@@ -78,10 +84,10 @@ class PlainConsole:
             f"generation {row.generation}",
             *([] if row.env_steps is None else [f"{row.env_steps:,} steps"]),
             f"{row.seconds:.1f} s",
-            f"return {row.return_mean:.1f} ± {row.return_std:.1f} (max {row.return_max:.1f})",
+            f"return {_number(row.return_mean)} ± {_number(row.return_std)} ({self._goals.best_of(row)})",
         ]
         if row.eval_return_mean is not None:
-            parts.append(f"eval {row.eval_return_mean:.1f}")
+            parts.append(f"evaluation {_number(row.eval_return_mean)}")
         if row.steps_per_second is not None:
             parts.append(f"{row.steps_per_second:,.0f} steps/s")
         self._print("  ".join(parts))
@@ -141,11 +147,11 @@ class LiveConsole:
             f"[bold]{_shown(row.steps_per_second)}[/] steps/s",
             f"[bold]{row.seconds:.1f}[/] s",
         )
-        evaluation = "-" if self._evaluation is None else f"{self._evaluation:,.1f}"
+        evaluation = "-" if self._evaluation is None else _number(self._evaluation)
         facts.add_row(
-            f"return [bold]{row.return_mean:,.1f}[/] ± {row.return_std:,.1f}",
-            f"max [bold]{row.return_max:,.1f}[/]",
-            f"unperturbed [bold]{evaluation}[/]",
+            f"return [bold]{_number(row.return_mean)}[/] ± {_number(row.return_std)}",
+            self._goals.best_of(row),
+            f"evaluation [bold]{evaluation}[/]",
             f"length {_shown(row.episode_length_mean)}",
         )
         bars = Table.grid(padding=(0, 2))
@@ -153,7 +159,7 @@ class LiveConsole:
         if spent:
             bars.add_row("budget", ProgressBar(total=1.0, completed=spent[1], width=40), spent[0])
         if self._goals.target_return is not None:
-            words = f"{evaluation} of {self._goals.target_return:,.0f}"
+            words = f"{evaluation} of {_number(self._goals.target_return)}"
             bars.add_row("target", ProgressBar(total=1.0, completed=self._reached(), width=40), words)
         return Panel(Group(facts, bars), title=self._goals.title, title_align="left")
 
@@ -162,7 +168,16 @@ class LiveConsole:
         target, first, now = self._goals.target_return, self._first_evaluation, self._evaluation
         if target is None or first is None or now is None:
             return 0.0
-        return 1.0 if now >= target else max(0.0, (now - first) / max(target - first, 1e-9))
+        sign = -1.0 if self._goals.minimize else 1.0
+        if sign * now >= sign * target:
+            return 1.0
+        way = sign * (target - first)
+        return max(0.0, sign * (now - first) / way) if way > 0 else 0.0
+
+
+def _number(value: float) -> str:
+    """Large returns to a tenth, small ones to four digits."""
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
 def _shown(number: float | None) -> str:

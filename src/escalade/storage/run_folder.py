@@ -30,6 +30,10 @@ class RunFolder:
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
 
+    def __fspath__(self) -> str:
+        """Its path, so that the folder can be given wherever a path can."""
+        return str(self.path)
+
     @classmethod
     def create(cls, path: AnyPath | None, subject: str, label: str) -> RunFolder:
         """A new folder for a run: ``path``, or where that is None ``runs/SUBJECT/LABEL-TIME``.
@@ -103,7 +107,7 @@ class RunFolder:
         """Whether the policy as the run left it did better in its last evaluation than any before."""
         try:
             summary = json.loads(read_bytes(self.summary))
-            last, best = summary["eval_return_mean"], summary["best_eval_return"]
+            last, best = summary["eval_return_mean"], summary["best_return"]
             return bool(summary["generations"] == max(self.checkpoints.generations()) and last > best)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False  # it has not ended, or had nothing to compare

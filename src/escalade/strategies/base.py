@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Literal, Self, cast
@@ -18,6 +17,7 @@ from escalade.errors import InputError, nearest
 from escalade.perturbation import NoiseTable, Population, table_size, write_all
 from escalade.strategies.result import History, Result
 from escalade.strategies.shaping import finite_fitness
+from escalade.support.numbers import whole_number
 
 Direction = Literal["maximize", "minimize"]
 Fitness = NDArray[np.float64]
@@ -246,14 +246,6 @@ def first_center(x0: ArrayLike | Tensor) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         raise InputError("x0 must be a vector of numbers") from None
     return given.to("cpu", torch.float64 if given.dtype == torch.float64 else torch.float32, copy=True)
-
-
-def whole_number(value: Any, name: str) -> int:
-    """``value`` as an int; :class:`InputError` names it if it is none, such as 1.7."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} {value!r} must be a whole number") from None
 
 
 def as_float64(fitness: ArrayLike | Tensor) -> Fitness:

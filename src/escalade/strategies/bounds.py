@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Pair = tuple[ArrayLike | None, ArrayLike | None]
 """Lower and upper bound, each a number, a vector or None."""
 
-_MARGIN = 0.05  # of the range between two bounds; of 1 + |bound| where there is only one
+_MARGIN = 0.01  # of the range between two bounds; of 1 + |bound| where there is only one
 
 
 class Bounds:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic
 
@@ -18,7 +18,7 @@ from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
 from escalade.policies.layout import Layout, M, copy_module
-from escalade.recorders import Goals, Recorded, Recorder, Row, read_rows, start_recorder
+from escalade.recorders import Goals, Recorder, Row, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
@@ -26,7 +26,7 @@ from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
 from escalade.training.fitness_objective import BEST, FitnessObjective
-from escalade.training.in_folder import Checkpoint, draw_curve, go_on, rewind_folder, run_in_folder
+from escalade.training.in_folder import Checkpoint, Surroundings, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.saving import Saver
@@ -61,6 +61,12 @@ class Evolution(Generic[M]):
     folder: RunFolder | None
     """The run folder, where one was named."""
 
+    def __fspath__(self) -> str:
+        """The folder's path, so that the result can be given wherever a path can."""
+        if self.folder is None:
+            raise InputError("the run wrote no folder: give evolve a run_dir")
+        return str(self.folder.path)
+
     def __repr__(self) -> str:
         return (
             f"Evolution(eval_return_mean={self.eval_return_mean:.6g}, best_return={self.best_return:.6g}, "
@@ -89,7 +95,12 @@ class Plan:
     recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
     facts: State
-    """The options by which a run is told from others, as plain values."""
+    """The options that must be the same when the run is resumed, as plain values."""
+
+    @property
+    def target(self) -> State:
+        """What decides that the run is solved: a solved run goes on when it changes."""
+        return {"target_return": self.limits.target_return, "target_patience": self.limits.target_patience}
 
 
 def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan) -> Evolution[M]:
@@ -99,68 +110,54 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
         InputError: the folder's run is another one.
         EnvironmentFailure: fitness raised, or did not return a number.
     """
-    with nullcontext() if plan.folder is None else plan.folder.locked():
-        recorders: list[Recorder] = []
-        try:
-            return _run(module, setup, strategy, engine, plan, recorders)
-        finally:
-            for recorder in recorders:
-                recorder.close()
-
-
-def _run(
-    module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan, recorders: list[Recorder]
-) -> Evolution[M]:
     history, folder, loaded = _History(), plan.folder, _checkpoint(plan, strategy)
-    recorders.append(history)
-    lost = 0 if folder is None else _prepare(folder, loaded, plan, history)
-    run = Recorded(folder, _goals(module, strategy, plan))
-    for which in (*(["csv"] if folder else []), *plan.recorders, *(["console"] if plan.verbose else [])):
-        recorders.append(start_recorder(which, run))
-    loop, objective = _loop(module, setup, strategy, engine, plan, recorders)
-    engine.on_note = loop.notes.say
-    if folder is not None and loaded is not None:
-        go_on(loop, folder, loaded, lost)
-    what = {"module": type(module).__name__, "strategy": plan.facts["strategy"], "seed": strategy.seed}
-    try:
-        summary = run_in_folder(loop, folder, what, {"engine": plan.engine, "workers": plan.workers})
-    finally:
-        setup.layout.writer(module)(loop.center)
     if folder is not None:
-        draw_curve(folder, summary, f"{type(module).__name__}: {plan.facts['strategy']}")
-    return _result(module, loop, objective, summary, folder, history)
-
-
-def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, history: _History) -> int:
-    """Make the folder that of a new run, or of the checkpoint; how many generations that takes back."""
-    if loaded is None:
-        folder.write_config(toml_text({"run": "evolve", **plan.facts}))
-        return 0
-    lost = rewind_folder(folder, loaded.checkpoint)
-    history.rows += read_rows(folder.progress)
-    return lost
-
-
-def _loop(
-    module: M,
-    setup: FitnessSetup,
-    strategy: Strategy,
-    engine: Engine,
-    plan: Plan,
-    recorders: Sequence[Recorder],
-) -> tuple[Loop, FitnessObjective]:
-    interrupts = Interrupts()
+        _prepare(folder, loaded, plan, history)
+    kind, name = type(module).__name__, plan.facts["strategy"]
+    around = Surroundings(
+        folder=folder,
+        loaded=loaded,
+        recorders=[history, *plan.recorders],
+        verbose=plan.verbose,
+        goals=_goals(module, strategy, plan),
+        title=f"{kind}: {name}",
+        subject={"module": kind, "strategy": name, "seed": strategy.seed},
+        machine={"engine": plan.engine, "workers": plan.workers},
+    )
     objective = FitnessObjective(
         module,
         setup.layout,
         engine,
         direction=1.0 if strategy.direction == "maximize" else -1.0,
         batch=plan.batch,
-        interrupts=interrupts,
-        folder=plan.folder,
-        facts={"run": "evolve", "config": plan.facts, "target_return": plan.limits.target_return},
+        folder=folder,
+        facts={"run": "evolve", "config": plan.facts, "target": plan.target},
     )
-    loop = Loop(
+    try:
+        loop, summary = run_loop(around, engine, partial(_loop, objective, strategy, plan))
+    finally:
+        setup.layout.writer(module)(np.asarray(strategy.center.detach().numpy()))
+    return _result(module, loop, objective, summary, folder, history)
+
+
+def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, history: _History) -> None:
+    """Make the folder that of a new run, or read the rows that a resumed run goes on from."""
+    if loaded is None:
+        folder.write_config(toml_text({"run": "evolve", **plan.facts}))
+    elif folder.progress.exists():
+        rows = loaded.checkpoint.progress.rows
+        history.rows += [row for row in read_rows(folder.progress) if row.generation <= rows]
+
+
+def _loop(
+    objective: FitnessObjective,
+    strategy: Strategy,
+    plan: Plan,
+    recorders: Sequence[Recorder],
+    interrupts: Interrupts,
+) -> Loop:
+    objective.interrupts = interrupts
+    return Loop(
         objective,
         strategy,
         plan.limits,
@@ -171,7 +168,6 @@ def _loop(
         saver=Saver(plan.folder),
         warn=not plan.verbose,
     )
-    return loop, objective
 
 
 def _checkpoint(plan: Plan, strategy: Strategy) -> Loaded[Checkpoint] | None:
@@ -203,14 +199,14 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
     best = content.tensors.get(BEST)
     if best is not None and (best.shape != (strategy.dimension,) or facts.best_return is None):
         raise Damaged("its best parameters are of another size, or gave nothing")
-    return checkpoint if facts.target_return == plan.limits.target_return else checkpoint.reopened()
+    return checkpoint if facts.target == plan.target else checkpoint.reopened()
 
 
 @dataclass(frozen=True)
 class _Facts:
     run: str
     config: dict[str, Any]
-    target_return: float | None
+    target: dict[str, Any]
     best_return: float | None
     strategy: dict[str, Any]
     progress: dict[str, Any]
@@ -249,7 +245,12 @@ def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
     )
     limits = plan.limits
     return Goals(
-        title, limits.target_return, limits.generations, None, limits.seconds, print_evaluations=False
+        title,
+        limits.target_return,
+        limits.generations,
+        seconds=limits.seconds,
+        minimize=strategy.direction == "minimize",
+        print_evaluations=False,
     )
 
 

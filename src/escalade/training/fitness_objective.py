@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +35,8 @@ class FitnessObjective:
         engine: who calls the fitness function.
         direction: 1 to maximise, -1 to minimise.
         batch: members a call is given.
-        interrupts: where an interrupt may take hold.
         folder: where modules are written; None writes none.
-        facts: what a checkpoint records of the run, to tell it from others.
+        facts: what a checkpoint records of the run, to compare when it is resumed.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class FitnessObjective:
         *,
         direction: float,
         batch: int,
-        interrupts: Interrupts,
         folder: RunFolder | None,
         facts: State,
     ) -> None:
         self.direction = direction
+        self.subject, self.episodes, self.counts_steps = "module", "calls of fitness", False
         self._best: Vector | None = None
         self._best_return = math.nan
         self._last_return = math.nan  # of the last evaluation, which may come after the last generation
@@ -59,7 +59,7 @@ class FitnessObjective:
         self._layout = layout
         self._engine = engine
         self._batch = batch
-        self._interrupts = interrupts
+        self.interrupts = Interrupts()  # those of the loop, once there is one
         self._folder = folder
         self._facts = facts
 
@@ -91,22 +91,29 @@ class FitnessObjective:
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The best of all members and of the centre."""
-        found = [float(outcome.fitness[self._best_member(outcome)])]
-        if outcome.evaluation is not None:
-            found.append(outcome.evaluation.mean)
-        finite = [value for value in found if np.isfinite(value)]
-        return max(finite, key=lambda value: self.direction * value, default=None)
+        member, evaluated = self._candidates(outcome)
+        return max((member, evaluated), key=self._worth)
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
         """Keep the parameters in memory: the next checkpoint holds them."""
-        member, evaluation = self._best_member(outcome), outcome.evaluation
-        fitness = float(outcome.fitness[member])
-        if evaluation is not None and not self.direction * fitness >= self.direction * evaluation.mean:
-            self._best, self._best_return = _center(strategy), evaluation.mean
+        member, evaluated = self._candidates(outcome)
+        if self._worth(evaluated) > self._worth(member):
+            self._best, self._best_return = _center(strategy), float(evaluated or 0.0)
             return
         population = strategy.sample()
-        self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), fitness
-        population.write(member, strategy.table.values, self._best)
+        self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), float(member or 0.0)
+        population.write(self._best_member(outcome), strategy.table.values, self._best)
+
+    def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
+        """What the best member and the centre gave; None for what was not a usable number."""
+        member = outcome.fitness[self._best_member(outcome)]
+        evaluated = np.nan if outcome.evaluation is None else outcome.evaluation.mean
+        found = np.array([member, evaluated])
+        values = [float(value) if good else None for value, good in zip(found, usable(found), strict=True)]
+        return values[0], values[1]
+
+    def _worth(self, value: float | None) -> float:
+        return -math.inf if value is None else self.direction * value
 
     def best(self, strategy: Strategy) -> tuple[Vector, float]:
         """The best parameters of the run, the last evaluation included, shape (dimension,); their return."""
@@ -120,11 +127,20 @@ class FitnessObjective:
         """The member."""
         return f"member {episode}"
 
-    def module(self, strategy: Strategy) -> nn.Module:
-        """A new module with the centre's parameters."""
-        module = copy_module(self._module)
-        self._layout.writer(module)(_center(strategy))
-        return module
+    def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
+        """The best of the run, its last evaluation included."""
+        return self.best(strategy)[1]
+
+    def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
+        """What makes modules with the centre's parameters as they are now."""
+        center = _center(strategy)
+
+        def make() -> nn.Module:
+            module = copy_module(self._module)
+            self._layout.writer(module)(center)
+            return module
+
+        return make
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors and best.safetensors: what :func:`escalade.load_evolved` reads."""
@@ -151,7 +167,7 @@ class FitnessObjective:
     ) -> tuple[Array, Evaluation | None]:
         center = _center(strategy) if evaluate else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
-        with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
+        with self.interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
             results = self._engine.run(job, job.items)
         fitness = np.array([number for part in results[: job.batches] for number in part], dtype=np.float64)
         if not evaluate:

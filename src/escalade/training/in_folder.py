@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from escalade.engines import Engine
+from escalade.engines.ray.report import Reporting
 from escalade.errors import InputError
 from escalade.media.curves import plot_runs, plotting_available
-from escalade.recorders import rewind
+from escalade.recorders import (
+    ClusterFile,
+    Goals,
+    Recorded,
+    Recorder,
+    check_recorders,
+    rewind,
+    start_recorders,
+)
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
-from escalade.training.loop import Loop
+from escalade.support.interrupts import Interrupts
+from escalade.training.loop import Callback, Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize
 from escalade.training.versions import versions
@@ -31,6 +43,8 @@ class Checkpoint:
     """How far the run had come."""
     versions: dict[str, str]
     """What it ran with."""
+    on_disk: bool = True
+    """Whether the content is what a file holds."""
 
     @classmethod
     def of(cls, content: Stored) -> Checkpoint:
@@ -48,7 +62,7 @@ class Checkpoint:
         progress = copy.deepcopy(self.progress)
         progress.reopen()
         state = {**self.content.state, "progress": progress.to_dict()}
-        return replace(self, content=Stored(self.content.tensors, state), progress=progress)
+        return replace(self, content=Stored(self.content.tensors, state), progress=progress, on_disk=False)
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Load the strategy's state into ``strategy``, to see that it can be.
@@ -83,6 +97,8 @@ def go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) 
     for problem in loaded.problems:
         loop.notes.say(f"{problem}: going on from the checkpoint before it")
     loop.load_state(*checkpoint.content)
+    if checkpoint.on_disk:
+        loop.saver.saved(loop.progress)
     if checkpoint.versions != versions():
         loop.notes.say(
             f"the run was saved with {checkpoint.versions}, this is {versions()}: last bits may differ"
@@ -91,22 +107,73 @@ def go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) 
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{again}")
 
 
-def run_in_folder(
-    loop: Loop, folder: RunFolder | None, what: Mapping[str, Any], where: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Run the loop, then save the module and the summary, which is returned.
+@dataclass(frozen=True)
+class Surroundings:
+    """What a loop runs in: its folder, those who watch it, and what its summary says of it."""
 
-    ``what`` was run and ``where``, for the summary; without ``folder`` nothing is written.
+    folder: RunFolder | None
+    """None writes nothing."""
+    loaded: Loaded[Checkpoint] | None
+    """What a resumed run goes on from."""
+    recorders: Sequence[str | Recorder]
+    verbose: bool
+    goals: Goals
+    title: str
+    """Of the learning curve."""
+    subject: Mapping[str, Any]
+    """What is trained, for the summary."""
+    machine: Mapping[str, Any]
+    """What it runs on, for the summary."""
+
+    @property
+    def wanted(self) -> list[str | Recorder]:
+        """All recorders: the file, the caller's own, the console."""
+        files = [] if self.folder is None else ["csv"]
+        return [*files, *self.recorders, *(["console"] if self.verbose else [])]
+
+
+def run_loop(
+    around: Surroundings, engine: Engine, make_loop: Callable[[Sequence[Recorder], Interrupts], Loop]
+) -> tuple[Loop, dict[str, Any]]:
+    """Run a loop from where its folder stands, and leave in the folder what a run leaves.
+
+    From the first generation until all files are written, the first interrupt only asks for an end.
+
+    Args:
+        around: the folder, recorders and facts.
+        engine: what the loop's objective runs on; the caller closes it.
+        make_loop: makes the loop, given its recorders and its interrupts.
+
+    Returns:
+        The loop and the summary.
     """
-    reason = loop.run()
-    loop.objective.save_module(loop.strategy)
-    summary = summarize(loop, reason, what, where)
-    if folder is not None:
-        folder.write_summary(summary)
-    return summary
+    folder, loaded, interrupts = around.folder, around.loaded, Interrupts()
+    with interrupts:
+        with ExitStack() as closing:
+            lost = 0 if folder is None or loaded is None else rewind_folder(folder, loaded.checkpoint)
+            recorders = start_recorders(around.wanted, Recorded(folder, around.goals), closing)
+            if folder is not None and isinstance(engine, Reporting):
+                recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
+            loop = make_loop(recorders, interrupts)
+            engine.on_note = loop.notes.say
+            if folder is not None and loaded is not None:
+                go_on(loop, folder, loaded, lost)
+            reason = loop.run()
+            loop.objective.save_module(loop.strategy)
+            summary = summarize(loop, reason, around.subject, around.machine)
+            if folder is not None:
+                folder.write_summary(summary)
+        if folder is not None and summary["generations"] and plotting_available():
+            plot_runs([folder.path], folder.curve, summary["target_return"], around.title)
+    return loop, summary
 
 
-def draw_curve(folder: RunFolder, summary: Mapping[str, Any], title: str) -> None:
-    """Draw curve.png, where matplotlib is installed and there is something to draw."""
-    if plotting_available() and summary["generations"]:
-        plot_runs([folder.path], folder.curve, summary["target_return"], title)
+def check_listeners(recorders: Sequence[str | Recorder], callbacks: Sequence[Callback]) -> None:
+    """Refuse recorders and callbacks that are none, before anything is started.
+
+    Raises:
+        InputError: names the argument.
+    """
+    check_recorders(recorders)
+    if not isinstance(callbacks, Sequence) or not all(callable(callback) for callback in callbacks):
+        raise InputError(f"`callbacks` must be a list of functions of a view, not {callbacks!r}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from escalade.errors import InputError
+from escalade.support.numbers import real_number, whole_number
 from escalade.training.progress import Progress
 
 
@@ -26,18 +26,17 @@ class Limits:
     """Evaluations in a row that must reach it."""
 
     def __post_init__(self) -> None:
-        if self.generations is not None and self.generations < 0:
-            raise InputError(f"generations {self.generations} must not be negative")
-        if self.seconds is not None and not self.seconds > 0:
+        if self.generations is not None:
+            whole_number(self.generations, "generations", 0)
+        if self.seconds is not None and not real_number(self.seconds, "seconds") > 0:
             raise InputError(f"seconds {self.seconds} must be above 0")
-        if self.target_return is not None and math.isnan(self.target_return):
-            raise InputError("target_return must be a number, not NaN")
-        if self.target_patience < 1:
-            raise InputError(f"target_patience {self.target_patience} must be at least 1")
+        if self.target_return is not None:
+            real_number(self.target_return, "target_return")
+        whole_number(self.target_patience, "target_patience", 1)
 
     def reached(self, progress: Progress) -> str | None:
         """The name of the limit that ``progress`` has reached, if any."""
-        if progress.solved and self.target_return is not None:
+        if progress.solved:
             return "solved"
         if self.generations is not None and progress.generation >= self.generations:
             return "generations"

@@ -29,15 +29,15 @@ from escalade.training.versions import versions
 
 @dataclass(frozen=True)
 class View:
-    """A generation as callbacks see it; nothing in it can move the run."""
+    """A generation as callbacks see it. What they do to it does not change the run."""
 
     row: Row
     center: NDArray[np.float32]
     """The unperturbed parameters after the generation, shape (dimension,), read-only."""
     best_return: float | None
-    """The best so far; None when there is none yet."""
+    """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
     module: Callable[[], nn.Module]
-    """Makes a module with the centre's parameters, a Policy in ``train``; it is the caller's own."""
+    """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
 
 
 Callback = Callable[[View], bool | None]
@@ -80,7 +80,7 @@ class Loop:
         self.callbacks = callbacks
         self.saver = saver or Saver(None)
         self.progress = Progress()
-        self.notes = Notes(recorders, self.progress.notes, warn=warn)
+        self.notes = Notes(recorders, self.progress.notes, objective.subject, warn=warn)
 
     def run(self) -> str:
         """Train until something says stop; why it ended.
@@ -88,38 +88,42 @@ class Loop:
         Returns:
             ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback`` or ``interrupted``.
         """
-        with self.interrupts:
-            self.saver.save_if_due(self.progress, self.state, force=self.progress.generation == 0)
-            reason = self._generations()
-            # The state is that of a whole generation: what was in flight runs again on resume.
-            self.saver.save_if_due(self.progress, self.state, force=True)
-            if reason not in ("solved", "interrupted"):
-                self._evaluate_finally()
+        self.saver.save_if_due(self.progress, self.state, force=True)
+        reason = self._generations()
+        # The state is that of a whole generation: what was in flight runs again on resume.
+        self.saver.save_if_due(self.progress, self.state, force=True)
+        if reason not in ("solved", "interrupted"):
+            self._evaluate_finally()
         return reason
 
     def _generations(self) -> str:
-        """Algorithm 2; why it ended."""
+        """Turn after turn; why it ended."""
         while (reason := self._reason_to_stop()) is None:
-            began = time.monotonic()
-            try:
-                outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
-                confirmed = self._judge(outcome)
-            except KeyboardInterrupt:
+            row = self.generation()
+            if row is None:
                 return "interrupted"
-            scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-            self._report_nonfinite(outcome)
-            if confirmed is None:
-                self.strategy.tell(outcome.fitness)
-                self.objective.learn(outcome)
-            # A centre that met the target stays as it was confirmed.
-            self._count(outcome, confirmed, began)
-            row = self._record(outcome, scales, began)
             self.saver.save_if_due(self.progress, self.state)
-            if self.progress.generation == 1 and confirmed is None and not self._remark():
+            if row.generation == 1 and not self.progress.solved and not self._remark():
                 return "interrupted"
             if self._call_back(row) and not self.progress.solved:
                 return "callback"
         return reason
+
+    def generation(self) -> Row | None:
+        """One turn of algorithm 2; None where it was interrupted, and nothing has changed."""
+        began = time.monotonic()
+        try:
+            outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
+            confirmed = self._judge(outcome)
+        except KeyboardInterrupt:
+            return None
+        scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
+        self._report_nonfinite(outcome)
+        if confirmed is None:  # else the centre met the target, and stays as it was confirmed
+            self.strategy.tell(outcome.fitness)
+            self.objective.learn(outcome)
+        self._count(outcome, confirmed, began)
+        return self._record(outcome, scales, began)
 
     def _remark(self) -> bool:
         """Say what the objective has to say of itself; False when the user interrupted it."""
@@ -138,7 +142,7 @@ class Loop:
         return self.eval_every > 0 and self.progress.generation % self.eval_every == 0
 
     def _judge(self, outcome: Outcome) -> Evaluation | None:
-        """Take an evaluation in; the one that confirms that the target is met, if it is."""
+        """Remember the evaluation; where it meets the target, and that is confirmed, the confirming one."""
         self._keep_best(outcome)
         evaluation = outcome.evaluation
         if evaluation is None:
@@ -241,8 +245,8 @@ class Loop:
         who = self.objective.describe_member(self.strategy, outcome, first)
         if len(bad) == len(outcome.returns):
             raise EnvironmentFailure(
-                f"return {outcome.returns[first]} or the like in all {len(bad)} episodes of generation "
-                f"{generation} ({who} first): there is nothing to learn from"
+                f"return {outcome.returns[first]} or the like in all {len(bad)} {self.objective.episodes} of "
+                f"generation {generation} ({who} first): there is nothing to learn from"
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         self.notes.say_nonfinite(
@@ -256,8 +260,12 @@ class Loop:
             return False
         center = self.center
         center.flags.writeable = False
-        view = View(row, center, self.progress.best_return, lambda: self.objective.module(self.strategy))
-        answers = [callback(view) for callback in self.callbacks]
+        view = View(row, center, self.progress.best_return, self.objective.module_maker(self.strategy))
+        try:
+            answers = [callback(view) for callback in self.callbacks]  # every one of them sees the view
+        except BaseException:
+            self.saver.save_if_due(self.progress, self.state, force=True)  # the generation is whole
+            raise
         return any(answers)
 
     def _evaluate_finally(self) -> None:
@@ -293,7 +301,6 @@ class Loop:
         self.objective.load_state(tensors, state)
         self.progress = Progress.from_dict(state["progress"])
         self.notes.counts = self.progress.notes
-        self.saver.saved(self.progress)
 
 
 def _rate(steps: int, began: float) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
+from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +16,17 @@ from escalade.recorders import Recorder
 class Notes:
     """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on.
 
-    ``counts`` holds how often each kind came up; it belongs to the run's progress. With ``warn``, what
+    ``counts`` holds how often each kind came up; it belongs to the run's progress. ``subject`` is what is
+    trained: a policy, or a module. With ``warn``, what
     the user must not miss is a Python warning as well: for library calls that print nothing.
     """
 
-    def __init__(self, recorders: Sequence[Recorder], counts: dict[str, int], *, warn: bool = False) -> None:
+    def __init__(
+        self, recorders: Sequence[Recorder], counts: dict[str, int], subject: str, *, warn: bool = False
+    ) -> None:
         self.recorders = recorders
         self.counts = counts
+        self.subject = subject
         self.warn = warn
 
     def say(self, text: str, kind: str | None = None) -> None:
@@ -36,7 +42,7 @@ class Notes:
     def say_nonfinite(self, text: str) -> None:
         """Say that a return was not a usable number."""
         if self.warn and "nonfinite" not in self.counts:
-            warnings.warn(text, RuntimeWarning, stacklevel=6)
+            warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
 
     def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float) -> None:
@@ -45,13 +51,23 @@ class Notes:
         if (fitness == fitness[0]).all():
             self.say(
                 f"generation {generation}: all members have the same fitness, so there is nothing to learn "
-                "from: a larger sigma or longer episodes may tell them apart",
+                f"from: a larger sigma{' or longer episodes' if self.subject == 'policy' else ''} may tell "
+                "them apart",
                 kind="equal",
             )
         elif members > 2 and (fitness < evaluation).all():
             self.say(
-                f"generation {generation}: the unperturbed policy beats every member (rank 1 of "
+                f"generation {generation}: the unperturbed {self.subject} beats every member (rank 1 of "
                 f"{members + 1}): noise only harms it, so the gradient is uninformative; a smaller sigma may "
                 "help",
                 kind="rank",
             )
+
+
+def _frames_of_ours() -> int:
+    """The ``stacklevel`` of a warning that shall name the line that called the library."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("escalade."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -66,11 +67,17 @@ class Objective(Protocol):
     """Evaluates members and the centre, and keeps what it learns on the way.
 
     Everything it gives must be a function of the strategy's state, of its own :meth:`state` and of
-    the run's seed: contract 2 of the house.
+    the run's seed. Then the same seed gives the same bits.
     """
 
     direction: float
     """1 where larger returns are better, -1 where smaller ones are."""
+    subject: str
+    """What is trained, for messages: ``policy`` or ``module``."""
+    episodes: str
+    """What returns come from, for messages: ``episodes``, or ``calls of fitness``."""
+    counts_steps: bool
+    """Whether there are environment steps to count."""
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Evaluate the generation's members, and with ``evaluate`` the centre.
@@ -90,7 +97,7 @@ class Objective(Protocol):
         ...
 
     def learn(self, outcome: Outcome) -> None:
-        """Take in what a generation showed besides fitness, once the strategy was told."""
+        """Learn what a generation showed besides fitness, after the strategy's ``tell``."""
         ...
 
     def remark(self) -> str | None:
@@ -113,8 +120,12 @@ class Objective(Protocol):
         """Whose the return number ``episode`` of ``outcome`` is, and how to see it again."""
         ...
 
-    def module(self, strategy: Strategy) -> nn.Module:
-        """A new module with the centre's parameters."""
+    def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
+        """The best return of the run, for its summary, given the best of all generations."""
+        ...
+
+    def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
+        """What makes new modules with the centre's parameters as they are now."""
         ...
 
     def save_module(self, strategy: Strategy) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -37,6 +38,9 @@ class PolicyObjective:
     """
 
     direction = 1.0
+    subject = "policy"
+    episodes = "episodes"
+    counts_steps = True
 
     def __init__(
         self,
@@ -119,9 +123,20 @@ class PolicyObjective:
         seed = int(whole.episode_seeds(np.array([episode]))[0])
         return f"member {whole.member(episode)} (episode seed {seed})"
 
-    def module(self, strategy: Strategy) -> Policy:
-        """A new policy with the centre's parameters and the normaliser as it stands."""
-        return self._policy(strategy, copy_module(self.parts.policy).eval())
+    def module_maker(self, strategy: Strategy) -> Callable[[], Policy]:
+        """What makes policies with the centre's parameters and the normaliser as they are now."""
+        center, normalization = strategy.center.detach().numpy().copy(), self.normalization
+
+        def make() -> Policy:
+            policy = copy_module(self.parts.policy).eval()
+            policy.set(center, normalization)
+            return policy
+
+        return make
+
+    def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
+        """That of the best evaluation of all generations."""
+        return so_far
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors."""

@@ -15,20 +15,20 @@ from escalade.training.versions import versions
 
 def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
     """What summary.json holds: ``what`` was run, how it went, and ``where`` it ran."""
-    done, total = loop.progress, loop.progress.total
+    done, total, steps = loop.progress, loop.progress.total, loop.objective.counts_steps
     return {
         **what,
         "generations": done.generation,
         "episodes": total.episodes,
-        "env_steps": total.env_steps,
+        "env_steps": total.env_steps if steps else None,
         "eval_episodes_total": total.eval_episodes,
-        "eval_steps": total.eval_steps,
+        "eval_steps": total.eval_steps if steps else None,
         "seconds": round(total.seconds, 3),
-        "steps_per_second": round(total.env_steps / total.seconds, 1) if total.seconds else 0.0,
+        "steps_per_second": round(total.env_steps / max(total.seconds, 1e-9), 1) if steps else None,
         "eval_return_mean": done.eval_return_mean,
         "eval_return_std": done.eval_return_std,
         "eval_episodes": done.eval_episodes,
-        "best_eval_return": done.best_return,
+        "best_return": loop.objective.best_return(loop.strategy, done.best_return),
         "best_generation": done.best_generation,
         "target_return": loop.limits.target_return,
         "solved": done.solved,

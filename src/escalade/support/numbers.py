@@ -1,0 +1,39 @@
+"""Numbers that a caller gives, checked by name."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from escalade.errors import InputError
+
+
+def whole_number(value: Any, name: str, least: int | None = None) -> int:
+    """``value`` as an int.
+
+    Raises:
+        InputError: it is none, such as 1.7, or below ``least``; the message names it.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} {value!r} must be a whole number") from None
+    if least is not None and number < least:
+        raise InputError(f"{name} {number} must be at least {least}")
+    return number
+
+
+def real_number(value: Any, name: str) -> float:
+    """``value`` as a float.
+
+    Raises:
+        InputError: it is text, NaN or no number; the message names it.
+    """
+    try:
+        number = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    return number
