@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKED = ("benchmarks", "docs", "examples", "src", "tests")
+PACKED = ("benchmarks", "cluster", "docs", "examples", "src", "tests")
 FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md")
 FILES += ("constraints.txt", "mkdocs.yml", "pyproject.toml")
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc")

@@ -20,7 +20,18 @@ def flags(command):
 
 
 def test_the_commands():
-    assert COMMANDS == ["bench", "check", "eval", "plot", "presets", "render", "resume", "train"]
+    assert COMMANDS == [
+        "attach",
+        "bench",
+        "check",
+        "eval",
+        "plot",
+        "presets",
+        "render",
+        "resume",
+        "stop",
+        "train",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

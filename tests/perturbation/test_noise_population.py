@@ -84,3 +84,24 @@ def test_writable_tables_are_read_as_well():
     table = np.arange(10, dtype=np.float32)
     assert weighted_noise_sum(table, np.array([2]), [2.0], 3).tolist() == [4.0, 6.0, 8.0]
     assert weighted_square_sum(table, np.array([2]), [2.0], 3).tolist() == [8.0, 18.0, 32.0]
+
+
+@pytest.mark.parametrize("dimension", [40_001, 70_000])
+def test_how_many_cores_share_a_sum_changes_no_bit(dimension, monkeypatch):
+    from escalade.perturbation import blocks
+    from escalade.support.exact import one_thread
+
+    table = NoiseTable(3, 2**18).values
+    starts = np.arange(300) * 13
+    weights = np.linspace(-1, 1, 300)
+    shift = np.linspace(-0.1, 0.1, dimension, dtype=np.float32)
+    monkeypatch.setattr(blocks, "THREADS_FROM", 0)
+    sums = []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(blocks, "cores", lambda cores=cores: cores)
+        with one_thread():
+            squares = weighted_square_sum(table, starts, weights, dimension, shift)
+            sums.append((weighted_noise_sum(table, starts, weights, dimension), squares))
+    for noise, squares in sums[1:]:
+        np.testing.assert_array_equal(noise, sums[0][0])
+        np.testing.assert_array_equal(squares, sums[0][1])

@@ -33,7 +33,7 @@ def test_nothing_can_write_to_it():
 
 def test_another_mapping_sees_the_same_numbers():
     table = NoiseTable(5, 4096)
-    attached = NoiseTable.attach(os.dup(table.fd), table.size)
+    attached = NoiseTable.attach(os.dup(table.fd), table.size, table.seed)
     np.testing.assert_array_equal(attached.values, table.values)
     values = attached.values
     del table
@@ -46,7 +46,7 @@ def test_a_system_without_memfd_has_the_same_table(monkeypatch):
     monkeypatch.delattr(os, "memfd_create", raising=False)
     there = NoiseTable(5, 4096)
     monkeypatch.undo()
-    attached = NoiseTable.attach(os.dup(there.fd), there.size)
+    attached = NoiseTable.attach(os.dup(there.fd), there.size, there.seed)
     np.testing.assert_array_equal(attached.values, here.values)
     assert os.fstat(there.fd).st_nlink == 0, "the file has a name"
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
 from escalade.cli.check import add_check
+from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.output import give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
 from escalade.cli.results import add_eval, add_plot, add_render
@@ -23,7 +24,18 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.output import OutputFailure, printing
 from escalade.support.own_process import claim, leave
 
-_COMMANDS = (add_train, add_resume, add_eval, add_render, add_plot, add_presets, add_bench, add_check)
+_COMMANDS = (
+    add_train,
+    add_resume,
+    add_eval,
+    add_render,
+    add_plot,
+    add_presets,
+    add_bench,
+    add_check,
+    add_attach,
+    add_stop,
+)
 """In the order that ``escalade --help`` lists them."""
 
 

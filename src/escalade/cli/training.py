@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
+from escalade.cli.detached import add_detached, train_detached
 from escalade.cli.output import say
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
@@ -43,6 +44,7 @@ def add_train(commands: Any) -> None:
     parser.add_argument("env", nargs="?", metavar="ENV", help="Gymnasium id, or package.module:Id-v0")
     add_argument(parser, "--config", "FILE", "TOML file of options, such as target_return = 475", "no file")
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
+    add_detached(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
 
 
@@ -85,6 +87,8 @@ def warm_up_of(folder: RunFolder) -> None:
 
 def _train(parsed: argparse.Namespace) -> int:
     config = config_typed(parsed)
+    if parsed.detached:
+        return train_detached(parsed, config)
     warm_up_for(config)
     from escalade.api.train import train_config
 

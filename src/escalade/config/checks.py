@@ -49,11 +49,21 @@ def check(config: Config) -> None:
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     if config.policy not in ("linear", "mlp") and ":" not in config.policy:
         raise InputError(f"`policy` {config.policy!r} must be linear, mlp or package.module:factory")
+    _check_cluster(config)
     schedules.parse_sigma(config.sigma, "`sigma`")
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     _check_strategy(config)
     cutoff.parse(config.cutoff)
+
+
+def _check_cluster(config: Config) -> None:
+    for name in ("address", "worker_resources"):
+        if config.engine != "ray" and getattr(config, name):
+            raise InputError(f"`{name}` does nothing with engine {config.engine}: use `engine` ray")
+    for name, amount in config.worker_resources.items():
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
+            raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
 
 
 def _check_strategy(config: Config) -> None:

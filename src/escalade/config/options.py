@@ -138,6 +138,19 @@ class Config:
         None, "worker processes; 0 runs everything in this one", unset="one a core", resumable=True
     )
     engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
+    address: str | None = _run(
+        None,
+        "of a Ray cluster: auto, or HOST:PORT of its head node",
+        form="ADDRESS",
+        unset="a cluster of this machine, for the run",
+        resumable=True,
+    )
+    worker_resources: dict[str, Any] = _run(
+        {},
+        'what a worker takes of a Ray node, beside or instead of one CPU; {"CPU": 8} leads 8 processes',
+        form="JSON",
+        resumable=True,
+    )
     step_timeout: float | None = _run(
         None,
         "replace a worker that gives no sign of life for this many seconds, and run its episodes again",

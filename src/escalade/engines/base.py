@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from escalade.engines.results import Results
@@ -97,6 +97,14 @@ class EngineOptions:
     """How many workers, at least 1."""
     step_timeout: float | None = None
     """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
+    elastic: bool = False
+    """Whether an engine on a cluster uses all the room there is, instead of ``workers``."""
+    address: str | None = None
+    """Of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
+    worker_resources: Mapping[str, float] = field(default_factory=dict)
+    """What a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
+    steps: Callable[[Any], int] | None = None
+    """Environment steps of some results, for whoever counts them by node."""
 
 
 def ignore_note(text: str) -> None:

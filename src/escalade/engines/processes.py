@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from escalade.engines.base import EngineOptions, Factory, ignore_note
 from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
 from escalade.engines.results import Results
+from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure
 
@@ -68,14 +69,21 @@ class ProcessEngine:
         return [worker.pid for worker in self._workers]
 
     def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+        return self._run(job, range(items), Results(items))
+
+    def run_some(self, job: Any, items: Sequence[int]) -> list[Any] | NDArray[Any]:
+        """Results of some of a job's items, in the order of ``items``."""
+        return self._run(job, items, Results(max(items) + 1, items))
+
+    def _run(self, job: Any, items: Sequence[int], results: Results) -> list[Any] | NDArray[Any]:
         self._number += 1
-        self._job, self._results = job, Results(items)
+        self._job, self._results = job, results
         # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only.
         self._job_message = pickle.dumps(("job", self._number, job), pickle.HIGHEST_PROTOCOL)
         count = len(self._workers)
         # Every count-th item together: long and short episodes mix, and neighbours do not bunch.
-        self._waiting = deque(item for first in range(count) for item in range(first, items, count))
-        self._share = -(-items // count)
+        self._waiting = deque(item for first in range(count) for item in items[first::count])
+        self._share = -(-len(items) // count)
         self._silence.begin()
         for worker in self._workers:
             worker.items.clear()
@@ -110,13 +118,7 @@ class ProcessEngine:
         suspects = self._silence.suspects
         if suspects and (self._waiting[0] in suspects or worker.items & suspects):
             return 0 if worker.items else 1  # alone, so that it is known which one it was
-        slots = int(worker.info["slots"])
-        if worker.info.get("refills", True):
-            most = min(self._share, slots + slots // 2)  # half as many again in reserve
-        else:
-            # Waves of one size: a last one that is nearly empty would cost as long as a full one.
-            waves = -(-self._share // slots)
-            most = -(-self._share // waves)
+        most = most_in_hand(self._share, worker.info)
         # Where workers die faster than a share is done, a smaller one still gets through.
         return max(1, most >> self._halvings) - len(worker.items)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from escalade.engines.base import Engine, EngineOptions, Factory, InProcessEngine
 from escalade.errors import InputError, nearest
@@ -27,18 +27,18 @@ class EngineEntry:
 ENGINES: Final[dict[str, EngineEntry]] = {
     "local": EngineEntry("escalade.engines.processes", "processes of this machine"),
     "threads": EngineEntry("escalade.engines.threads", "threads of this process"),
+    "ray": EngineEntry("escalade.engines.ray", "a cluster"),
 }
 
 
-def start_engine(name: str, factory: Factory, workers: int, *, step_timeout: float | None = None) -> Engine:
+def start_engine(name: str, factory: Factory, workers: int, **options: Any) -> Engine:
     """Start the engine called ``name`` with work that ``factory`` makes.
 
     Args:
         name: a key of :data:`ENGINES`.
         factory: makes the work of one worker; it travels to the workers by value (cloudpickle).
         workers: how many; with 0 everything runs in this process, whatever the name.
-        step_timeout: seconds without a sign of life after which a worker that has items is replaced;
-            None waits for ever.
+        **options: the other fields of :class:`EngineOptions`.
 
     Raises:
         InputError: there is no such engine, it misses a package, or it cannot keep a step timeout.
@@ -46,9 +46,9 @@ def start_engine(name: str, factory: Factory, workers: int, *, step_timeout: flo
     if name not in ENGINES:
         raise InputError(f"engine {name!r} must be one of {', '.join(ENGINES)}{nearest(name, ENGINES)}")
     if workers == 0:
-        if step_timeout is not None:
+        if options.get("step_timeout") is not None:
             raise InputError("`step_timeout` needs worker processes: `workers=0` has none")
         return InProcessEngine(factory)
     start = importlib.import_module(ENGINES[name].module).start
-    engine: Engine = start(factory, EngineOptions(workers, step_timeout))
+    engine: Engine = start(factory, EngineOptions(workers, **options))
     return engine

@@ -10,16 +10,17 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """Collects the results of items 0 to ``items - 1``; each is put exactly once.
+    """Collects the results of items 0 to ``items - 1``, or of those in ``only``; each is put exactly once.
 
     Rows of arrays are kept as the arrays they came in, so that ten thousand results cost as many
     objects as there were messages.
     """
 
-    def __init__(self, items: int) -> None:
-        self.missing = items
+    def __init__(self, items: int, only: Sequence[int] | None = None) -> None:
+        self.missing = items if only is None else len(only)
         """How many results have not been put."""
         self._items = items
+        self._only = only
         self._single: dict[int, Any] = {}
         self._batches: list[tuple[Any, NDArray[Any]]] = []
 
@@ -34,7 +35,7 @@ class Results:
         self.missing -= len(items)
 
     def in_order(self) -> list[Any] | NDArray[Any]:
-        """All results by item: an array of shape (items, ...) when all were rows of arrays, else a list."""
+        """The results in the order of items: an array when all were rows of arrays, else a list."""
         if self._batches and not self._single:
             import numpy as np
 
@@ -43,7 +44,7 @@ class Results:
                 found = np.empty((self._items, *first.shape[1:]), first.dtype)
                 for items, rows in self._batches:
                     found[items] = rows
-                return found
+                return found if self._only is None else found[list(self._only)]
         for items, rows in self._batches:
             self._single.update(zip(map(int, items), rows, strict=True))
-        return [self._single[item] for item in range(self._items)]
+        return [self._single[item] for item in (range(self._items) if self._only is None else self._only)]

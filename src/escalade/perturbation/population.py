@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.perturbation.address import Stream, hash64
+from escalade.perturbation.blocks import by_blocks
 from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:
@@ -170,10 +171,13 @@ def weighted_noise_sum(
 
     values = _as_tensor(noise)
     total = np.zeros(dimension, dtype=dtype)
-    for low in range(0, dimension, _BLOCK):
-        block = torch.from_numpy(total[low : low + _BLOCK])
+
+    def add(low: int, high: int) -> None:
+        block = torch.from_numpy(total[low:high])
         for start, weight in terms:
-            block.add_(values[start + low : start + low + len(block)], alpha=weight)
+            block.add_(values[start + low : start + high], alpha=weight)
+
+    by_blocks(dimension, len(terms), _BLOCK, add)
     return total
 
 
@@ -209,15 +213,16 @@ def weighted_square_sum(
     values = _as_tensor(noise)
     total = np.zeros(dimension, dtype=dtype)
     terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
-    moved = None if shift is None else torch.from_numpy(np.empty_like(total[:_BLOCK]))
-    for low in range(0, dimension, _BLOCK):
-        block = torch.from_numpy(total[low : low + _BLOCK])
+
+    def add(low: int, high: int) -> None:
+        block, moved = torch.from_numpy(total[low:high]), torch.from_numpy(np.empty_like(total[low:high]))
         for start, weight in terms:
-            term = values[start + low : start + low + len(block)]
-            if shift is not None and moved is not None:
-                origin = torch.from_numpy(shift[low : low + len(block)])
-                term = torch.sub(term, origin, out=moved[: len(block)])
+            term = values[start + low : start + high]
+            if shift is not None:
+                term = torch.sub(term, torch.from_numpy(shift[low:high]), out=moved)
             block.addcmul_(term, term, value=weight)
+
+    by_blocks(dimension, len(terms), _BLOCK, add)
     return total
 
 

@@ -12,11 +12,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from multiprocessing import reduction
+from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.perturbation import host_table
 from escalade.perturbation.address import Stream, hash64
 
 SMALLEST = 2**22
@@ -39,11 +41,14 @@ class NoiseTable:
     The memory has no name in any file system: it lives as long as a process holds ``fd`` or the
     mapping, so nothing is left behind however a run ends. Other processes map it through
     :meth:`attach`.
+
+    Pickled for a process that is being started here, it travels as its descriptor. Pickled for
+    anywhere else, as its seed and size: one process of each host builds it, and the others share it.
     """
 
     def __init__(self, seed: int, size: int) -> None:
-        self.size = size
-        self.fd = _anonymous_file(4 * size)
+        self.seed, self.size = seed, size
+        self.fd = _anonymous_file(4 * size, _label(seed, size))
         values = np.frombuffer(mmap.mmap(self.fd, 4 * size), dtype=np.float32)
         key = hash64(seed, int(Stream.NOISE), [0, 1])
         np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
@@ -51,17 +56,32 @@ class NoiseTable:
         self.values: NDArray[np.float32] = values
 
     @classmethod
-    def attach(cls, fd: int, size: int) -> NoiseTable:
+    def attach(cls, fd: int, size: int, seed: int) -> NoiseTable:
         """Map the table that another process of this host made; takes ``fd`` over."""
         table = cls.__new__(cls)
-        table.size, table.fd = size, fd
+        table.seed, table.size, table.fd = seed, size, fd
         shared = mmap.mmap(fd, 4 * size, access=mmap.ACCESS_READ)
         table.values = np.frombuffer(shared, dtype=np.float32)
         return table
 
+    @classmethod
+    def of_host(cls, seed: int, size: int) -> NoiseTable:
+        """The table that processes of this host share; made by the first that asks."""
+        if not host_table.supported():
+            return cls(seed, size)
+        label = _label(seed, size)
+        with host_table.alone(label):
+            fd = host_table.find(label)
+            table = cls(seed, size) if fd is None else cls.attach(fd, size, seed)
+            # Each that has it shows it, so that the table outlives the process that made it.
+            host_table.announce(label, table.fd)
+        return table
+
     def __reduce__(self) -> Any:
-        # Only while a process is being started: the descriptor itself travels, not the numbers.
-        return _attach, (reduction.DupFd(self.fd), self.size)
+        if get_spawning_popen() is None:
+            return NoiseTable.of_host, (self.seed, self.size)
+        # The child inherits the descriptor; the numbers stay where they are.
+        return _attach, (reduction.DupFd(self.fd), self.size, self.seed)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         # An argument, because at the interpreter's end the module is emptied before its last tables go.
@@ -70,13 +90,17 @@ class NoiseTable:
             close(fd)
 
 
-def _attach(fd: Any, size: int) -> NoiseTable:
-    return NoiseTable.attach(fd.detach(), size)
+def _attach(fd: Any, size: int, seed: int) -> NoiseTable:
+    return NoiseTable.attach(fd.detach(), size, seed)
 
 
-def _anonymous_file(length: int) -> int:
+def _label(seed: int, size: int) -> str:
+    return f"escalade-noise-{seed}-{size}"
+
+
+def _anonymous_file(length: int, label: str) -> int:
     if sys.platform == "linux":
-        fd = os.memfd_create("escalade-noise", os.MFD_CLOEXEC)
+        fd = os.memfd_create(label, os.MFD_CLOEXEC)
     else:  # no memfd outside Linux: a file without a name serves as well
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())

@@ -1,5 +1,6 @@
 """What listens to a run: progress.csv and the console."""
 
+from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import Goals, make_console
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
@@ -8,6 +9,7 @@ from escalade.recorders.row import COLUMNS, Recorder, Row
 __all__ = [
     "COLUMNS",
     "RECORDERS",
+    "ClusterFile",
     "Goals",
     "ProgressFile",
     "Recorded",

@@ -120,3 +120,8 @@ class Episodes:
 
     def __getitem__(self, part: slice) -> Episodes:
         return Episodes(self.returns[part], self.lengths[part], self.moments[part])
+
+
+def episode_steps(results: NDArray[np.float64]) -> int:
+    """Environment steps of results that :class:`Rollouts` handed in, one a row."""
+    return int(results[:, 1].sum())

@@ -9,9 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from escalade.engines import Engine
+from escalade.engines.ray.report import Reporting
 from escalade.errors import InputError
 from escalade.media.curves import plot_runs, plotting_available
-from escalade.recorders import Goals, Recorded, Recorder, check_recorders, rewind, start_recorders
+from escalade.recorders import (
+    ClusterFile,
+    Goals,
+    Recorded,
+    Recorder,
+    check_recorders,
+    rewind,
+    start_recorders,
+)
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
@@ -143,6 +152,8 @@ def run_loop(
         with ExitStack() as closing:
             lost = 0 if folder is None or loaded is None else rewind_folder(folder, loaded.checkpoint)
             recorders = start_recorders(around.wanted, Recorded(folder, around.goals), closing)
+            if folder is not None and isinstance(engine, Reporting):
+                recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
             loop = make_loop(recorders, interrupts)
             engine.on_note = loop.notes.say
             if folder is not None and loaded is not None:

@@ -16,6 +16,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
+from escalade.rollout.episodes import episode_steps
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.optimizers import optimizer_named
@@ -36,7 +37,16 @@ class Parts:
         setup = RolloutSetup(
             self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
         )
-        return start_engine(config.engine, setup, config.worker_count, step_timeout=config.step_timeout)
+        return start_engine(
+            config.engine,
+            setup,
+            config.worker_count,
+            step_timeout=config.step_timeout,
+            elastic=config.workers is None,
+            address=config.address,
+            worker_resources=config.worker_resources,
+            steps=episode_steps,
+        )
 
 
 def find_environment(config: Config) -> Environment:

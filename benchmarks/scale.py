@@ -1,0 +1,261 @@
+"""The driver's cost and a cluster's efficiency, for 16 to 2,000 workers and up to 100,000 members.
+
+    python benchmarks/scale.py
+    python benchmarks/scale.py --workers 1440 --members 10000 --processes 1 32
+
+What is real: the generation loop, the strategy, the normaliser, the checkpoints and the Ray engine's
+driver, on Humanoid-v5's spaces with about 170,000 parameters. What is not: the workers. A simulated cluster
+answers each chunk after the time that its episodes would take (1,000 steps of 200 microseconds, give or
+take 2 %), in simulated time: waiting is skipped, and the driver's own work counts for as long as it took
+(so leave the machine alone meanwhile).
+To this it adds what the driver's machine would spend besides: the calls of Ray (measured here first, with
+real actors), and its network (the centre to every node, the results back).
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from escalade.api import train as api
+from escalade.config.options import Config
+from escalade.engines import EngineOptions
+from escalade.engines.ray.engine import RayEngine
+from escalade.engines.ray.messages import Node, Ready, Reply
+from escalade.storage.run_folder import RunFolder
+from escalade.support.exact import one_thread
+from escalade.training.parts import Parts, make_parts
+
+STEPS, STEP_SECONDS, JITTER = 1000, 200e-6, 0.02
+OBSERVATIONS = 348
+NODE_CORES = 32
+LATENCY = 1e-3  # of a message, one way, with Ray's own handling at the far end
+BANDWIDTH = 1.25e9  # bytes a second: a network card of 10 Gbit/s
+SLOTS = 64
+GENERATIONS = 3
+
+
+class SimulatedCluster:
+    """Workers that answer in simulated time; ``events`` is the queue that the engine listens to."""
+
+    def __init__(self, workers: int, processes: int, call_seconds: float, reply_seconds: float) -> None:
+        self.events = self
+        self.versions: dict[str, str] = {}
+        self.dashboard = None
+        self.processes = processes
+        self.actors = workers // processes
+        self.call_seconds, self.reply_seconds = call_seconds, reply_seconds
+        self.skipped = 0.0  # simulated seconds that took no real ones
+        self.simulated_calls = 0.0  # of them, the calls of Ray
+        self.network_free = 0.0  # when the driver's network card is idle again
+        self._due: list[tuple[float, int, Any]] = []
+        self._count = 0
+        self._busy: dict[int, float] = {}  # when a worker is free again, and how long it worked
+        self._worked: dict[int, float] = {}
+        self._chance = random.Random(1)
+        self._rows = np.random.default_rng(1).standard_normal((8192, 2 + 2 * OBSERVATIONS))
+        self._rows[:, 1] = STEPS
+
+    def now(self) -> float:
+        return time.monotonic() + self.skipped
+
+    def _spend(self, seconds: float) -> None:
+        self.skipped += seconds
+        self.simulated_calls += seconds
+
+    def _later(self, when: float, event: Any) -> None:
+        self._count += 1
+        heapq.heappush(self._due, (when, self._count, event))
+
+    def _transfer(self, size: float) -> float:
+        """When so many bytes have passed the driver's network card."""
+        self.network_free = max(self.network_free, self.now()) + size / BANDWIDTH
+        return self.network_free
+
+    # The cluster, as the engine sees it.
+
+    def put(self, job: Any) -> Any:
+        size = 4 * len(job.population.center) if job.population is not None else 0
+        nodes = -(-self.actors * self.processes // NODE_CORES)
+        self._arrives = self._transfer(size * nodes)
+        return job
+
+    def start_worker(self, avoid: Sequence[str]) -> int:
+        worker = len(self._worked) + 1
+        self._worked[worker] = self._busy[worker] = 0.0
+        info = {"slots": SLOTS * self.processes, "refills": self.processes == 1}
+        self._later(0.0, Ready(worker, "0", info, {}))
+        return worker
+
+    def send(self, worker: int, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
+        self._spend(self.call_seconds)
+        begins = max(self.now() + LATENCY, self._arrives, self._busy[worker])
+        rounds = -(-len(items) // self.processes)
+        took = rounds * STEPS * STEP_SECONDS * self._chance.uniform(1 - JITTER, 1 + JITTER)
+        self._busy[worker] = begins + took
+        self._worked[worker] += took
+        first = self._chance.randrange(len(self._rows) - len(items) + 1)
+        rows = self._rows[first : first + len(items)]
+        self._later(begins + took + LATENCY, Reply(worker, chunk, rows, self._worked[worker]))
+
+    def end_worker(self, worker: int) -> None:
+        raise AssertionError("nothing is lost here")
+
+    def nodes(self) -> dict[str, Node]:
+        return {"0": Node("simulated", self.actors)}
+
+    def close(self) -> None:
+        self._due.clear()
+
+    # The queue of events.
+
+    def get(self, timeout: float | None = None) -> Any:
+        when, _, event = heapq.heappop(self._due)
+        if isinstance(event, Reply):
+            when = max(when, self._transfer(event.results.nbytes)) if event.results is not None else when
+            self._spend(self.reply_seconds)
+        self.skipped += max(0.0, when - self.now())
+        return event
+
+    def empty(self) -> bool:
+        return not self._due or self._due[0][0] > self.now()
+
+
+class Clock:
+    """Notes when generations end, in real and in simulated time."""
+
+    def __init__(self, cluster: SimulatedCluster, engine: RayEngine) -> None:
+        self.cluster, self.times = cluster, []
+        self.in_engine = 0.0
+        run = engine.run
+
+        def timed(job: Any, items: int) -> Any:
+            began = time.monotonic()
+            try:
+                return run(job, items)
+            finally:
+                self.in_engine += time.monotonic() - began
+
+        engine.run = timed  # type: ignore[method-assign]
+
+    def generation(self, row: Any) -> None:
+        cluster = self.cluster
+        self.times.append((time.monotonic(), cluster.now(), self.in_engine, cluster.simulated_calls))
+
+    def note(self, text: str) -> None:
+        """Not of interest."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def simulate(workers: int, members: int, processes: int, calls: tuple[float, float]) -> dict[str, float]:
+    """Medians over generations of a run on so many workers, ``processes`` of them in each actor."""
+    config = Config(
+        env="Humanoid-v5", engine="ray", population=members, hidden=(268, 268), backend="gymnasium",
+        generations=GENERATIONS + 1, eval_every=10**6, seed=1, workers=workers, snapshot_every=0,
+    )  # fmt: skip
+    parts = PARTS.setdefault("parts", make_parts(config))
+    cluster = SimulatedCluster(workers, processes, *calls)
+    engine = RayEngine(cluster, EngineOptions(workers, elastic=True))
+    while len(engine._workers) < cluster.actors:
+        engine._hear()
+    clock = Clock(cluster, engine)
+    simulated = Parts(parts.environment, parts.policy, parts.start, parts.table)
+    simulated.start_engine = lambda config: engine  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory() as folder, one_thread():
+        run = RunFolder.create(Path(folder) / "run", "", "")
+        api._run(config, simulated, run, api._Listeners(False, [clock], []))
+    steps = np.diff(np.array(clock.times), axis=0)
+    real, simulated_seconds, in_engine, ray = np.median(steps, axis=0)
+    ideal = members * STEPS * STEP_SECONDS / workers
+    return {
+        "engine": in_engine / members,
+        "learning": (real - in_engine) / members,
+        "ray": ray / members,
+        "driver": (real + ray) / members,
+        "generation": simulated_seconds,
+        "efficiency": ideal / simulated_seconds,
+        "parameters": len(parts.start),
+    }
+
+
+PARTS: dict[str, Parts] = {}
+
+
+def ray_calls(calls: int = 1000) -> tuple[float, float]:
+    """Seconds of the driver's thread for a call of Ray and for taking its reply in, medians of five."""
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+    from queue import SimpleQueue
+
+    import ray
+
+    class Answering:
+        async def run(self, number: int, job: Any, items: Sequence[int]) -> Any:
+            return "done", ROWS, 0.0
+
+    ROWS = np.zeros((7, 2 + 2 * OBSERVATIONS))
+    ray.init(num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="error")
+    found = []
+    try:
+        actors = [ray.remote(Answering).options(max_concurrency=100).remote() for _ in range(2)]
+        job = [ray.put(np.zeros(170_000, np.float32))]
+        ray.get([actor.run.remote(0, job, [0]) for actor in actors])
+        for _ in range(5):
+            queue: SimpleQueue[Any] = SimpleQueue()
+            began = time.thread_time()
+            refs = [actors[i % 2].run.remote(i, job, list(range(7))) for i in range(calls)]
+            for ref in refs:
+                ref.future().add_done_callback(queue.put)
+            sent = time.thread_time()
+            for _ in range(calls):
+                queue.get().result()
+            found.append(((sent - began) / calls, (time.thread_time() - sent) / calls))
+    finally:
+        ray.shutdown()
+    sends, replies = zip(*found, strict=True)
+    return statistics.median(sends), statistics.median(replies)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--workers", type=int, nargs="+", default=[16, 64, 256, 736, 1440, 2000])
+    parser.add_argument("--members", type=int, nargs="+", default=[10_000])
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, NODE_CORES], help="in an actor")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    calls = ray_calls()
+    print(f"Ray: {calls[0] * 1e6:.0f} us a call, {calls[1] * 1e6:.0f} us a reply")
+    print("workers members processes | us a member: engine learning Ray all | seconds efficiency")
+    for members in given.members:
+        for workers in given.workers:
+            for processes in given.processes:
+                if workers % processes or workers // processes < 1:
+                    continue
+                found = simulate(workers, members, processes, calls)
+                if given.json:
+                    print(
+                        json.dumps({"workers": workers, "members": members, "processes": processes} | found)
+                    )
+                    continue
+                us = [f"{found[name] * 1e6:7.1f}" for name in ("engine", "learning", "ray", "driver")]
+                print(
+                    f"{workers:7,} {members:7,} {processes:9} | {' '.join(us)} | "
+                    f"{found['generation']:7.2f} {found['efficiency']:.3f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Runs that live on a cluster by themselves: ``train --detached``, ``attach`` and ``stop``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from escalade.cli.arguments import Parser, add_argument, add_command
+from escalade.cli.output import say
+from escalade.config.options import Config
+from escalade.errors import InputError
+
+_STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://..."
+
+
+def add_detached(parser: Parser) -> None:
+    """The flags of ``train`` that leave a run on the cluster."""
+    parser.add_argument(
+        "--detached",
+        action="store_true",
+        help="leave the run on the Ray cluster, kept at --storage (default: no)",
+    )
+    add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
+
+
+def train_detached(parsed: argparse.Namespace, config: Config) -> int:
+    """Start the run and say how to find it again."""
+    if not parsed.storage:
+        raise InputError(f"`detached` needs `storage`: a {_STORAGE}")
+    from escalade.api.detached import start_detached
+
+    name = start_detached(config, parsed.storage)
+    say(f"started {name}; follow it with: escalade attach {name}; end it with: escalade stop {name}")
+    return 0
+
+
+def add_attach(commands: Any) -> None:
+    """``escalade attach``."""
+    _add(commands, "attach", "follow a detached run; Ctrl-C leaves it running", _attach)
+
+
+def add_stop(commands: Any) -> None:
+    """``escalade stop``."""
+    _add(commands, "stop", "end a detached run after the generation it is in, saved", _stop)
+
+
+def _add(commands: Any, name: str, text: str, run: Any) -> None:
+    example = "HalfCheetah-v5-openai-es-seed0-20260101-120000"
+    parser = add_command(commands, name, "RUN", text, run, examples=[example])
+    parser.add_argument("run", metavar="RUN", help="name of the run")
+    add_argument(parser, "--address", "ADDRESS", "of the cluster: auto, or HOST:PORT of its head", "auto")
+
+
+def _attach(parsed: argparse.Namespace) -> int:
+    from escalade.api.detached import attach
+
+    return _report(attach(parsed.run, say, parsed.address or "auto"))
+
+
+def _stop(parsed: argparse.Namespace) -> int:
+    from escalade.api.detached import stop
+
+    return _report(stop(parsed.run, say, parsed.address or "auto"))
+
+
+def _report(summary: dict[str, Any]) -> int:
+    mean = summary["eval_return_mean"]
+    evaluated = "" if mean is None else f", return {mean:.1f} ± {summary['eval_return_std']:.1f}"
+    say(f"{summary['stop_reason']}: {summary['generations']} generations{evaluated}")
+    say(f"run folder: {summary['storage']}")
+    return 0

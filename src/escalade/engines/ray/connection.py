@@ -1,0 +1,110 @@
+"""The way into a cluster, and one line for each way in which it can fail."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import signal
+import socket
+from contextlib import suppress
+from typing import Any
+
+from escalade.errors import InputError
+
+NAMESPACE = "escalade"
+"""Of all actors with a name, so that other users of a cluster have theirs apart."""
+
+_REACH_SECONDS = 5.0
+_STORE_BYTES = 512 * 2**20  # of a cluster that is started here: a job is one centre and one normaliser
+
+
+class Connection:
+    """A connection to a cluster; one that was there before is used, and left as it is.
+
+    Args:
+        address: ``auto`` (the cluster that this machine belongs to), ``HOST:PORT`` of its head, or None:
+            what the variable RAY_ADDRESS says, else a cluster of this machine alone, started now.
+        cpus: of a cluster started now; None for all cores.
+
+    Raises:
+        InputError: Ray is missing, nothing is to be reached there, or it runs other versions.
+    """
+
+    def __init__(self, address: str | None, cpus: int | None) -> None:
+        self.ray = ray = _import_ray()
+        self._ours = not ray.is_initialized()
+        self.dashboard: str | None = None
+        if self._ours:
+            address = address or os.environ.get("RAY_ADDRESS")
+            if address:
+                _check(address)
+                how: dict[str, Any] = {"address": address}
+            else:
+                how = {"num_cpus": cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
+            self.dashboard = _join(ray, address or "", how)
+
+    def close(self) -> None:
+        """Leave the cluster, if this connection was made here."""
+        if self._ours:
+            self.ray.shutdown()
+
+
+def _import_ray() -> Any:
+    # Ray asks for leave to report how it is used; nothing leaves this machine unless its user wants it.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        return importlib.import_module("ray")
+    except ImportError:
+        raise InputError("engine ray needs a package: pip install 'escalade[ray]'") from None
+
+
+def _check(address: str) -> None:
+    """Find out in seconds what Ray would try for minutes: whether somebody listens there."""
+    if address == "auto":
+        return
+    found = re.fullmatch(r"\[?([^\s/\]]+?)\]?:(\d{1,5})", address)
+    if found is None or int(found[2]) > 65535:
+        raise InputError(
+            f"`address` {address!r} must be auto or HOST:PORT of the head node, such as 10.0.0.1:6379 "
+            "(from outside the cluster: ray job submit)"
+        )
+    try:
+        socket.create_connection((found[1], int(found[2])), _REACH_SECONDS).close()
+    except OSError as problem:
+        raise InputError(
+            f"`address` {address} cannot be reached ({problem.strerror or problem}): is a head node "
+            "started there with 'ray start', and its port open?"
+        ) from None
+
+
+def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
+    """Connect; the dashboard's address, where there is one."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        context = ray.init(namespace=NAMESPACE, log_to_driver=False, logging_level="error", **how)
+        return context.dashboard_url or None
+    except ConnectionError:
+        raise InputError(
+            f"`address` {address} finds no cluster on this machine: start a head node with 'ray start', "
+            "or give HOST:PORT of its head node"
+        ) from None
+    except RuntimeError as problem:
+        if "Version mismatch" not in str(problem):
+            raise InputError(f"`address` {address} cannot be joined: {problem}") from None
+        raise InputError(
+            f"`address` {address} runs other versions: {_mismatch(str(problem))}: "
+            "install the same Python and Ray here as there"
+        ) from None
+    finally:
+        with suppress(ValueError):  # not the main thread: no handler was set
+            signal.signal(signal.SIGTERM, before)  # Ray's would end the process before the run is saved
+
+
+def _mismatch(text: str) -> str:
+    found = re.findall(r"(Ray|Python): (\S+)", text)
+    if len(found) != 4:
+        return text
+    (_, ray), (_, python), (_, our_ray), (_, our_python) = found
+    return f"Ray {ray} on Python {python}, here Ray {our_ray} on Python {our_python}"

@@ -1,0 +1,39 @@
+"""Several worker slots in one actor: processes of its machine, led by the local engine.
+
+The driver then speaks with one actor where it would with many, so a cluster may be that much larger.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from escalade.engines.base import Factory, Feed
+from escalade.engines.processes import ProcessEngine
+
+
+class Crew:
+    """Work that hands its items on to ``processes`` local worker processes."""
+
+    def __init__(self, factory: Factory, processes: int) -> None:
+        self._engine = ProcessEngine(factory, processes)
+        self._processes = processes
+
+    def info(self) -> dict[str, Any]:
+        """As one worker with all the slots. Items are run together, so a slot is not refilled."""
+        info = self._engine.info
+        return info | {"slots": info["slots"] * self._processes, "refills": False}
+
+    def begin(self, job: Any) -> None:
+        self._job = job
+
+    def run(self, feed: Feed) -> None:
+        while items := feed.take(self.info()["slots"], wait=True):
+            results = self._engine.run_some(self._job, items)
+            if isinstance(results, list):
+                for item, result in zip(items, results, strict=True):
+                    feed.put(item, result)
+            else:
+                feed.put_many(items, results)
+
+    def close(self) -> None:
+        self._engine.close()

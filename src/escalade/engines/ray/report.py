@@ -1,0 +1,57 @@
+"""What a cluster did for some jobs, by node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+
+@dataclass
+class NodeReport:
+    """One node's part."""
+
+    name: str
+    workers: int = 0
+    items: int = 0
+    env_steps: int = 0
+    busy_seconds: float = 0.0
+    lost_chunks: int = 0
+    """Chunks that were in the hands of workers that it lost."""
+    repeated_chunks: int = 0
+    """Chunks that it was given because another worker lost them or was late."""
+
+
+@dataclass
+class Report:
+    """Some jobs' work, by node id."""
+
+    nodes: dict[str, NodeReport] = field(default_factory=dict)
+    seconds: float = 0.0
+    """In which jobs ran."""
+
+    def idle_share(self, part: NodeReport) -> float:
+        """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""
+        whole = self.seconds * part.workers
+        return min(1.0, max(0.0, 1 - part.busy_seconds / whole)) if whole > 0 else 0.0
+
+    def line(self) -> str:
+        """All of it in one line, for people."""
+        parts: Sequence[NodeReport] = list(self.nodes.values())
+        workers = sum(part.workers for part in parts)
+        idle = sum(self.idle_share(part) * part.workers for part in parts) / max(1, workers)
+        lost, repeated = (sum(getattr(p, name) for p in parts) for name in ("lost_chunks", "repeated_chunks"))
+        steps = sum(part.env_steps for part in parts) / max(self.seconds, 1e-9)
+        return (
+            f"cluster: {len(parts)} nodes, {workers} workers, {steps:,.0f} steps/s, idle {idle:.0%}, "
+            f"{lost} chunks lost, {repeated} repeated"
+        )
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """An engine that counts what each node did."""
+
+    def take_report(self) -> Report:
+        """What was done since the last call."""
+        ...

@@ -1,0 +1,112 @@
+"""A copy of a run folder where every machine of a cluster can reach it.
+
+Anything that fsspec knows: a path that all share (NFS), ``s3://bucket/folder``, ``gs://``, ``memory://``.
+Files are written whole: under another name first where the file system can rename, at once where it writes
+objects. A checkpoint is verified when it is read, so a copy cut short is never gone on from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from escalade.errors import InputError, StorageFailure
+
+_PARTIAL = ".part"
+
+
+class Mirror:
+    """The copy of ``folder`` at ``url``.
+
+    Args:
+        folder: the run folder, on this machine.
+        url: a folder of its own for this run; it is made when needed.
+
+    Raises:
+        InputError: the url's kind is unknown, or misses a package.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        self._files, self._root = _open(url)
+        self._sent: dict[str, tuple[int, int]] = {}
+
+    def pull(self) -> bool:
+        """Bring what the copy has to the folder; whether there was anything."""
+        with _reported(self.url):
+            if not self._files.exists(self._root):
+                return False
+            found = [name for name in self._files.find(self._root) if not name.endswith(_PARTIAL)]
+            for name in found:
+                here = self.folder / name[len(self._root) :].lstrip("/")
+                here.parent.mkdir(parents=True, exist_ok=True)
+                self._files.get_file(name, str(here))
+        return bool(found)
+
+    def push(self) -> int:
+        """Send the files that changed, and drop those that are gone; how many were sent.
+
+        A checkpoint goes before what tells of it, and the one before it is dropped last.
+        """
+        here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
+        sent = 0
+        with _reported(self.url):
+            for name, path in sorted(here.items(), key=lambda pair: (not _is_checkpoint(pair[0]), pair[0])):
+                facts = path.stat()
+                state = facts.st_mtime_ns, facts.st_size
+                if self._sent.get(name) != state:
+                    self._put(path, f"{self._root}/{name}")
+                    self._sent[name] = state
+                    sent += 1
+            for name in [name for name in self._sent if name not in here]:
+                self._files.rm_file(f"{self._root}/{name}")
+                del self._sent[name]
+        return sent
+
+    def _put(self, path: Path, target: str) -> None:
+        self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
+        if _writes_objects(self._files):
+            self._files.put_file(str(path), target)
+            return
+        self._files.put_file(str(path), target + _PARTIAL)
+        self._files.mv(target + _PARTIAL, target)
+
+
+def _open(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise InputError("a storage path needs a package: pip install 'escalade[ray]'") from None
+    try:
+        files, root = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as problem:
+        raise InputError(f"`storage` {url} cannot be used: {problem}") from None
+    return files, root.rstrip("/")
+
+
+def _writes_objects(files: Any) -> bool:
+    """Whether a file appears whole or not at all, and renaming it would copy it."""
+    protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    return not protocols & {"file", "local", "sftp", "ssh", "smb", "hdfs"}
+
+
+def _whole_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and ".tmp" not in path.name]
+
+
+def _is_checkpoint(name: str) -> bool:
+    return name.startswith("checkpoints/")
+
+
+class _reported:  # noqa: N801 - reads as a word where it is used
+    """What a file system says of a path is one line for the user."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        if isinstance(problem, OSError):
+            raise StorageFailure(f"{self._url} could not be reached or written: {problem}") from None

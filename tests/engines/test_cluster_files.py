@@ -1,0 +1,71 @@
+"""The cluster files are what Ray reads, by Ray's own schema and its own reading of them."""
+
+import pytest
+from tests.commands import ROOT
+
+yaml = pytest.importorskip("yaml")
+pytest.importorskip("ray")
+
+FOLDER = ROOT / "cluster"
+
+
+def read(name):
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+@pytest.mark.parametrize("name", ["aws.yaml", "machines.yaml"])
+def test_launcher_files_fit_rays_schema(name):
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    whole = prepare_config(read(name))
+    validate_config(whole)
+    kinds = whole["available_node_types"]
+    assert sum(kind.get("max_workers", 0) for kind in kinds.values()) >= whole["max_workers"]
+
+
+def test_a_launcher_file_with_a_slip_is_refused():
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    config = read("aws.yaml") | {"max_worker": 3}
+    with pytest.raises(Exception, match="max_worker"):
+        validate_config(prepare_config(config))
+
+
+def test_only_workers_are_spot_on_aws():
+    kinds = read("aws.yaml")["available_node_types"]
+    spot = {name: "InstanceMarketOptions" in kind["node_config"] for name, kind in kinds.items()}
+    assert spot == {"head": False, "spot": True}
+
+
+def test_the_autoscaler_reads_the_kubernetes_file():
+    from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
+    from ray.autoscaler._private.util import validate_config
+
+    cluster = read("kubernetes.yaml")
+    cluster["metadata"]["namespace"] = "default"
+    config = _derive_autoscaling_config_from_ray_cr(cluster)
+    validate_config(config)
+    kinds = config["available_node_types"]
+    assert kinds["headgroup"]["resources"]["CPU"] == 0
+    assert kinds["workers"]["resources"]["CPU"] == 32
+    assert (kinds["workers"]["min_workers"], kinds["workers"]["max_workers"]) == (0, 16)
+
+
+def test_the_kubernetes_file_names_what_the_resource_must_have():
+    cluster = read("kubernetes.yaml")
+    assert (cluster["apiVersion"], cluster["kind"]) == ("ray.io/v1", "RayCluster")
+    spec = cluster["spec"]
+    for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        assert isinstance(group["rayStartParams"], dict)
+        assert all(isinstance(value, str) for value in group["rayStartParams"].values())
+        (container,) = group["template"]["spec"]["containers"]
+        assert {"name", "image", "resources"} <= container.keys()
+    for group in spec["workerGroupSpecs"]:
+        assert 0 <= group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+
+
+def test_files_and_constraints_name_one_version_of_ray():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    (pinned,) = [line.partition("==")[2] for line in lines if line.startswith("ray==")]
+    assert read("kubernetes.yaml")["spec"]["rayVersion"] == pinned
+    assert f"rayproject/ray:{pinned}-" in (FOLDER / "kubernetes.yaml").read_text()

@@ -1,0 +1,26 @@
+"""A cluster that is torn down and built up while it works: the one-minute version of its benchmark."""
+
+import os
+
+import pytest
+from tests.commands import ROOT
+
+pytest.importorskip("ray")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray.*"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.xdist_group("ray"),
+]
+
+
+def test_a_run_through_faults_ends_with_the_bits_of_an_undisturbed_one(tmp_path, monkeypatch):
+    from benchmarks.ray_faults import VARIABLES, trial
+
+    for name, value in (VARIABLES | {"PYTHONPATH": str(ROOT)}).items():
+        monkeypatch.setitem(os.environ, name, value)
+    found = trial(tmp_path, seconds=20, seed=2, driver_kills=1, nodes=2, pause=(0.5, 2.5))
+    assert found["faults"]["drivers killed"] == 1
+    assert sum(found["faults"].values()) >= 5
+    assert found["generations"] >= 2

@@ -1,0 +1,55 @@
+"""The copy of a run folder at a storage path."""
+
+import pytest
+
+from escalade import InputError, StorageFailure
+from escalade.storage.mirror import Mirror
+
+pytest.importorskip("fsspec")
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def names(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("kind", ["", "file://", "memory://"])
+def test_what_is_sent_comes_back(kind, tmp_path):
+    url = f"{kind}{tmp_path / 'far' / 'run'}"
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert not Mirror(there, url).pull()
+    write(here, config="a", checkpoints__one="1", checkpoints__two="2")
+    write(here, **{".progress.17.tmp.csv": "half"})
+    mirror = Mirror(here, url)
+    assert mirror.push() == 3
+    assert mirror.push() == 0  # nothing changed
+    write(here, config="longer", checkpoints__three="3")
+    (here / "checkpoints" / "one").unlink()
+    assert mirror.push() == 2
+    assert Mirror(there, url).pull()
+    assert names(there) == ["checkpoints/three", "checkpoints/two", "config"]
+    assert (there / "config").read_text() == "longer"
+
+
+def test_a_checkpoint_goes_before_what_tells_of_it(tmp_path, monkeypatch):
+    write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z")
+    mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
+    order = []
+    monkeypatch.setattr(mirror, "_put", lambda path, target: order.append(path.name))
+    mirror.push()
+    assert order == ["one", "aaa", "zzz"]
+
+
+def test_a_storage_that_is_none_costs_one_line(tmp_path):
+    with pytest.raises(InputError, match="`storage` nonsense://x cannot be used"):
+        Mirror(tmp_path, "nonsense://x")
+    (tmp_path / "file").write_text("")
+    write(tmp_path / "here", a="a")
+    with pytest.raises(StorageFailure, match="could not be reached or written"):
+        Mirror(tmp_path / "here", str(tmp_path / "file" / "run")).push()
