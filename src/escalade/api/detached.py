@@ -6,6 +6,7 @@ elsewhere, and it goes on from the latest checkpoint there, bit for bit.
 
 from __future__ import annotations
 
+import io
 import re
 import tempfile
 import threading
@@ -79,10 +80,11 @@ class Driver:
         return {"summary": run.summary, "storage": storage}
 
 
-class _Lines:
+class _Lines(io.StringIO):
     """A text stream that keeps lines."""
 
     def __init__(self, lines: list[str]) -> None:
+        super().__init__()
         self._lines = lines
 
     def write(self, text: str) -> int:

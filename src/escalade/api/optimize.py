@@ -14,7 +14,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size, write_all
-from escalade.strategies.base import Direction, Strategy, as_float64, whole_number
+from escalade.strategies.base import Direction, Strategy, as_float64
 from escalade.strategies.bounds import Bounds, Pair
 from escalade.strategies.cma import default_population
 from escalade.strategies.registry import entry_named
@@ -22,6 +22,7 @@ from escalade.strategies.restarts import Start, restarts_named
 from escalade.strategies.result import History
 from escalade.strategies.shaping import usable
 from escalade.strategies.stopping import StopRules
+from escalade.support.numbers import whole_number
 
 Array = NDArray[np.float64]
 Function = Callable[[Any], Any]

@@ -154,6 +154,7 @@ def run_loop(
             recorders = start_recorders(around.wanted, Recorded(folder, around.goals), closing)
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
+                closing.callback(recorders[-1].close)
             loop = make_loop(recorders, interrupts)
             engine.on_note = loop.notes.say
             if folder is not None and loaded is not None:
