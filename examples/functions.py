@@ -39,7 +39,7 @@ for axis, function in zip(axes, (rastrigin, rosenbrock), strict=True):
         es = kind(torch.full((DIMENSION,), 2.5), POPULATION, sigma=0.3, direction="minimize")
         for _ in range(GENERATIONS):
             es.tell(function(es.ask()))
-        best = torch.from_numpy(es.result.history[:, 0]).cummin(dim=0).values.clamp(min=1e-6)
+        best = torch.tensor(es.result.history[:, 0]).cummin(dim=0).values.clamp(min=1e-6)
         axis.semilogy(torch.arange(1, GENERATIONS + 1) * POPULATION, best, label=name)
         print(f"  {name:14} {es.result.best_fitness:.3g} after {GENERATIONS * POPULATION:,} evaluations")
     axis.set(title=f"{function.__name__.title()}, {DIMENSION} dimensions", xlabel="evaluations")

@@ -58,6 +58,7 @@ def test_another_seed_gives_other_bits(tmp_path):
     assert first != second
 
 
+@pytest.mark.filterwarnings("ignore:.*returned nan:RuntimeWarning")
 @pytest.mark.parametrize(
     "options",
     [

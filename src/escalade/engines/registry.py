@@ -27,7 +27,7 @@ class EngineEntry:
 ENGINES: Final[dict[str, EngineEntry]] = {
     "local": EngineEntry("escalade.engines.processes", "processes of this machine"),
     "threads": EngineEntry("escalade.engines.threads", "threads of this process"),
-    "ray": EngineEntry("escalade.engines.ray", "a cluster"),
+    "ray": EngineEntry("escalade.engines.ray.entry", "a cluster"),
 }
 
 
