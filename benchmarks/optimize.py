@@ -125,12 +125,12 @@ def pycma(problem: Problem, dimension: int, kind: str, seed: int) -> tuple[float
 PEERS = {"escalade": ours, "pycma": pycma}
 
 
-def restarts(output: Path) -> None:
-    """Run what ``output`` does not hold yet; a line of JSON a run."""
+def restarts(output: Path, functions: list[str], dimensions: list[int]) -> None:
+    """Run what ``output`` does not hold yet of these; a line of JSON a run."""
     done = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
     known = {(r["problem"], r["dimension"], r["kind"], r["seed"], r["who"]) for r in done}
     for dimension, seed, name, kind, who in itertools.product(
-        (10, 20), range(SEEDS), PROBLEMS, ("ipop", "bipop"), PEERS
+        dimensions, range(SEEDS), functions, ("ipop", "bipop"), PEERS
     ):
         if (name, dimension, kind, seed, who) in known:
             continue
@@ -248,14 +248,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("restarts").add_argument("--output", type=Path, required=True)
+    running = commands.add_parser("restarts")
+    running.add_argument("--output", type=Path, required=True)
+    running.add_argument("--functions", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)
+    running.add_argument("--dimensions", nargs="+", type=int, default=[10, 20])
     commands.add_parser("table").add_argument("path", type=Path)
     commands.add_parser("bounds").add_argument(
         "--strategies", nargs="+", default=list(SETTINGS), choices=SETTINGS
     )
     arguments = parser.parse_args()
     if arguments.command == "restarts":
-        restarts(arguments.output)
+        restarts(arguments.output, arguments.functions, arguments.dimensions)
     elif arguments.command == "table":
         table(arguments.path)
     else:

@@ -21,7 +21,7 @@ from typing import Any
 
 from escalade.config import presets
 
-FOLDER = Path(presets.__file__).parent
+FOLDER = Path(presets.__file__).parent / "tuned"
 
 
 def solve(env: str, seed: int, seconds: float) -> tuple[float | None, dict[str, Any]]:
@@ -55,26 +55,27 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=180.0, help="give up after this much training")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    print("| environment | target | solved | seconds, by seed | median s | steps, median | return, median |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| environment | target | solved | seconds, by seed | median s | training steps, median | with evaluations, median | return, median |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for env in arguments.environments:
         runs = [solve(env, seed, arguments.seconds) for seed in arguments.seeds]
         solved = [(spent, summary) for spent, summary in runs if spent is not None]
         times = ", ".join("-" if spent is None else f"{spent:.1f}" for spent, _ in runs)
         target = presets.read(env).options["target_return"]
         if not solved:
-            print(f"| {env} | {target:g} | 0 of {len(runs)} | {times} | - | - | - |", flush=True)
+            print(f"| {env} | {target:g} | 0 of {len(runs)} | {times} | - | - | - | - |", flush=True)
             continue
         result = {
             "seeds": len(runs),
             "solved": len(solved),
             "seconds": round(statistics.median(spent for spent, _ in solved), 1),
             "env_steps": int(statistics.median(summary["env_steps"] for _, summary in solved)),
+            "all_steps": int(statistics.median(s["env_steps"] + s["eval_steps"] for _, s in solved)),
             "return_mean": round(statistics.median(s["eval_return_mean"] for _, s in solved), 1),
         }
         print(
             f"| {env} | {target:g} | {result['solved']} of {result['seeds']} | {times} | {result['seconds']} "
-            f"| {result['env_steps']:,} | {result['return_mean']} |",
+            f"| {result['env_steps']:,} | {result['all_steps']:,} | {result['return_mean']} |",
             flush=True,
         )
         if arguments.write:

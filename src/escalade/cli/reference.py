@@ -57,7 +57,7 @@ def _presets(parsed: argparse.Namespace) -> int:
 
     from escalade.config import presets
 
-    table = Table("environment", "strategy", "target", "solved", "steps", "seconds", box=None)
+    table = Table("environment", "strategy", "target", "solved", "training steps", "with evaluations", "seconds", box=None)
     for name in presets.names():
         preset = presets.read(name)
         result = preset.result
@@ -67,6 +67,7 @@ def _presets(parsed: argparse.Namespace) -> int:
             f"{preset.options['target_return']:g}",
             f"{result['solved']} of {result['seeds']} seeds",
             f"{result['env_steps']:,}",
+            f"{result['all_steps']:,}",
             f"{result['seconds']:.1f}",
         )
     with printing():

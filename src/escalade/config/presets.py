@@ -11,7 +11,7 @@ from escalade.errors import InputError, nearest
 from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
-_RESULT = ("solved", "seeds", "env_steps", "seconds")
+_RESULT = ("solved", "seeds", "env_steps", "all_steps", "seconds")
 
 
 @dataclass(frozen=True)
