@@ -22,7 +22,6 @@ from escalade.config.options import Config
 from escalade.engines import Engine, Feed
 from escalade.engines.processes import ProcessEngine
 from escalade.envs import settle_backend
-from escalade.rollout.episodes import EpisodeJob
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
 from escalade.training.limits import Limits
@@ -43,7 +42,7 @@ class Instant:
     def info(self) -> dict[str, Any]:
         return {"slots": 1024}
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: EpisodeJob) -> None:
         pass
 
     def run(self, feed: Feed) -> None:

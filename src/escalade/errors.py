@@ -21,7 +21,7 @@ class EscaladeError(Exception):
 
 
 class InputError(EscaladeError, ValueError):
-    """The user's input is wrong: the message names the input and the mend."""
+    """The user's input is wrong: the message names the input and what to do about it."""
 
     exit_code = 2
 

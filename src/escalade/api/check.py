@@ -1,4 +1,4 @@
-"""Whether an environment can be trained on, what it would spoil, and how fast it is."""
+"""Whether an environment can be trained on, whether its runs are reproducible, and how fast it is."""
 
 from __future__ import annotations
 

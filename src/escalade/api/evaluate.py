@@ -114,7 +114,7 @@ def render(
     saved = _load(RunFolder.open(run), str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = make_policy(saved.config, environment, network)
-    load_frozen_state(policy.network, saved.fixed)
+    load_frozen_state(policy.network, saved.frozen)
     policy.set(saved.center, saved.normalization)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 

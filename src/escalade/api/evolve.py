@@ -113,7 +113,7 @@ def evolve(
         verbose: print how the run goes.
 
     Raises:
-        InputError: an argument is wrong; the message names it and the mend.
+        InputError: an argument is wrong; the message names it and what to do about it.
         EnvironmentFailure: fitness raised, or did not return a number; the message names member and
             generation. A NaN or infinity counts as the worst of its generation, unless all are.
 

@@ -84,7 +84,7 @@ def train(
         **options: fields of :class:`escalade.config.options.Config`.
 
     Raises:
-        InputError: an option is wrong; the message names it and the mend.
+        InputError: an option is wrong; the message names it and what to do about it.
         EnvironmentFailure: the environment raised.
     """
     values = from_values({"env": env} | options)

@@ -57,7 +57,16 @@ def _presets(parsed: argparse.Namespace) -> int:
 
     from escalade.config import presets
 
-    table = Table("environment", "strategy", "target", "solved", "training steps", "with evaluations", "seconds", box=None)
+    table = Table(
+        "environment",
+        "strategy",
+        "target",
+        "solved",
+        "training steps",
+        "with evaluations",
+        "seconds",
+        box=None,
+    )
     for name in presets.names():
         preset = presets.read(name)
         result = preset.result

@@ -22,7 +22,7 @@ def check(config: Config) -> None:
     """Check a config.
 
     Raises:
-        InputError: a value is impossible; the message names it and the mend.
+        InputError: a value is impossible; the message names it and what to do about it.
     """
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")

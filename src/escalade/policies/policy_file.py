@@ -14,7 +14,7 @@ from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import observation_size, restore
 from escalade.errors import InputError
 from escalade.storage.records import record
-from escalade.storage.tensors import Damaged, Stored, Tensors, read, under
+from escalade.storage.tensors import Damaged, Stored, Tensors, read, with_prefix
 
 KIND = "escalade-policy-1"
 INVERSE_STD = "observation_scale"
@@ -81,7 +81,7 @@ class PolicyFile:
         facts = record(_Facts, content.state, "its state")
         space = restore(facts.observation_space)
         actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)  # type: ignore[arg-type]
-        weights = under("network.", content.tensors)
+        weights = with_prefix("network.", content.tensors)
         size = observation_size(space)
         mean, inverse_std = (
             _vector(content.tensors, name, size) for name in ("observation_mean", INVERSE_STD)

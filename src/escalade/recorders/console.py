@@ -23,7 +23,7 @@ _LIVE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Goals:
-    """What a run is on its way to; None where there is no such limit."""
+    """The limits and the target of a run; None where there is none."""
 
     title: str
     target_return: float | None = None

@@ -46,7 +46,7 @@ COLUMNS = tuple(column.name for column in fields(Row))
 
 
 class Recorder(Protocol):
-    """Is told of a run as it goes."""
+    """Gets every row and note of a run, in order."""
 
     def generation(self, row: Row) -> None:
         """A generation was done."""

@@ -69,7 +69,7 @@ def read(path: Path) -> Stored:
     return Stored(arrays, state)
 
 
-def under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+def with_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
     """Those tensors whose names begin with ``prefix``, by the rest of their names."""
     return {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
 

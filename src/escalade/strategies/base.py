@@ -164,7 +164,7 @@ class Strategy(ABC):
             self.update(cleaned)
         norm = float(before.norm())
         self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
-        # Only now, so that a generation which update refuses can be told again.
+        # Last, so that tell can be called again after update raised.
         if self._asked:
             self._best = best
             self._history.append(*self._best_and_mean(cleaned))

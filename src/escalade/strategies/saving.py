@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from escalade.storage.records import LARGEST
-from escalade.storage.tensors import Damaged, Tensors, under
+from escalade.storage.tensors import Damaged, Tensors, with_prefix
 from escalade.strategies.base import Strategy
 
 _PREFIX = "strategy."
@@ -29,7 +29,7 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
         InputError: it belongs to another strategy, optimiser or dimension.
         Damaged: it is no strategy's state.
     """
-    own = {name: torch.from_numpy(value.copy()) for name, value in under(_PREFIX, tensors).items()}
+    own = {name: torch.from_numpy(value.copy()) for name, value in with_prefix(_PREFIX, tensors).items()}
     state = numbers | own
     _check(strategy.state_dict(), state)
     strategy.load_state_dict(state)

@@ -27,7 +27,7 @@ from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
 
 CONFIRMATION_EPISODES = 100
-FIXED = "fixed."
+FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
 
 
@@ -99,7 +99,7 @@ class PolicyObjective:
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
     def remark(self) -> str | None:
-        """Whether the environment spoils the run's reproducibility: an episode of it is replayed."""
+        """Replay an episode of the environment; what to say where that breaks reproducibility."""
         with self.interrupts.allowed():
             return probe_purity(self.parts.environment).note(self.config.env)
 
@@ -146,9 +146,9 @@ class PolicyObjective:
     def state(self) -> tuple[Tensors, State]:
         """The normaliser, the cap, what of the network does not evolve, and the config."""
         policy = self.parts.policy
-        fixed_parts = {FIXED + name: value for name, value in frozen_state(policy.network).items()}
+        frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
-        return self.normalizer.tensors() | fixed_parts, {
+        return self.normalizer.tensors() | frozen, {
             "config": config,
             "cap": self.cap,
             "own_network": not policy.architecture and ":" not in self.config.policy,

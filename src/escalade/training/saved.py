@@ -15,10 +15,10 @@ from escalade.errors import InputError
 from escalade.policies.networks import load_frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.storage.records import record
-from escalade.storage.tensors import Damaged, Stored, Tensors, under
+from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
 from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, make_strategy
-from escalade.training.policy_objective import FIXED
+from escalade.training.policy_objective import FROZEN
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SavedPolicy:
     config: Config
     center: NDArray[np.float32]
     normalization: Normalization | None
-    fixed: Tensors
+    frozen: Tensors
     """The network's frozen parameters and buffers, by name."""
 
     @classmethod
@@ -66,7 +66,7 @@ class SavedPolicy:
             raise Damaged("its centre is not finite")
         normalizer = _normalizer(content.tensors)
         normalization = normalizer.freeze() if config.normalize_observations else None
-        return cls(config, center, normalization, under(FIXED, content.tensors))
+        return cls(config, center, normalization, with_prefix(FROZEN, content.tensors))
 
     def fit(self, parts: Parts) -> None:
         """Give the network of ``parts`` the parameters and buffers that do not evolve.
@@ -80,7 +80,7 @@ class SavedPolicy:
         if self.normalization is not None and self.normalization.mean.shape != (size,):
             raise Damaged(f"its observations have {len(self.normalization.mean)} numbers, not {size}")
         try:
-            load_frozen_state(parts.policy.network, self.fixed)
+            load_frozen_state(parts.policy.network, self.frozen)
         except InputError as problem:
             raise Damaged(str(problem)) from None
 
