@@ -22,6 +22,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine, Feed
 from escalade.engines.processes import ProcessEngine
 from escalade.envs import settle_backend
+from escalade.rollout.episodes import EpisodeJob
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
 from escalade.training.limits import Limits

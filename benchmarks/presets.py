@@ -55,10 +55,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=180.0, help="give up after this much training")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    print(
-        "| environment | target | solved | seconds, by seed | median s | training steps, median | with evaluations, median | return, median |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    columns = ["environment", "target", "solved", "seconds, by seed", "median s", "training steps, median"]
+    columns += ["with evaluations, median", "return, median"]
+    print("|", " | ".join(columns), "|\n|", " | ".join("---" for _ in columns), "|")
     for env in arguments.environments:
         runs = [solve(env, seed, arguments.seconds) for seed in arguments.seeds]
         solved = [(spent, summary) for spent, summary in runs if spent is not None]
