@@ -57,16 +57,7 @@ def _presets(parsed: argparse.Namespace) -> int:
 
     from escalade.config import presets
 
-    table = Table(
-        "environment",
-        "strategy",
-        "target",
-        "solved",
-        "training steps",
-        "with evaluations",
-        "seconds",
-        box=None,
-    )
+    table = Table("environment", "strategy", "target", "solved", "steps", "all steps", "seconds", box=None)
     for name in presets.names():
         preset = presets.read(name)
         result = preset.result
@@ -74,14 +65,17 @@ def _presets(parsed: argparse.Namespace) -> int:
             name,
             str(preset.options["strategy"]),
             f"{preset.options['target_return']:g}",
-            f"{result['solved']} of {result['seeds']} seeds",
+            f"{result['solved']} of {result['seeds']}",
             f"{result['env_steps']:,}",
             f"{result['all_steps']:,}",
             f"{result['seconds']:.1f}",
         )
     with printing():
         Console().print(table)
-    say("steps and seconds: medians over the seeds that solved it; see benchmarks/presets.md")
+    say(
+        "solved: of so many seeds; steps of training, all steps (with evaluations) and seconds: medians over the"
+    )
+    say("seeds that solved it; see benchmarks/presets.md")
     return 0
 
 
