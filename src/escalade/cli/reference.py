@@ -72,10 +72,8 @@ def _presets(parsed: argparse.Namespace) -> int:
         )
     with printing():
         Console().print(table)
-    say(
-        "solved: of so many seeds; steps of training, all steps (with evaluations) and seconds: medians over the"
-    )
-    say("seeds that solved it; see benchmarks/presets.md")
+    say("Steps of training, all steps (with evaluations) and seconds: medians over the seeds that solved it;")
+    say("see benchmarks/presets.md")
     return 0
 
 
