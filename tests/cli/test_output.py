@@ -7,6 +7,9 @@ import sys
 import pytest
 from tests.commands import DEADLINE, ROOT
 
+import escalade
+from escalade.cli import main as cli
+
 TRAIN = "train CartPole-v1 --preset none --population 4 --workers 0 --generations 1 --run-dir run"
 
 
@@ -44,3 +47,11 @@ def test_help_too_where_python_does_not_buffer(unbuffered, tmp_path):
 def test_a_reader_that_goes_away_is_no_news(tmp_path):
     result = redirected("train --help", "| head -1", tmp_path)
     assert result.stderr == ""
+
+
+def test_notes_name_flags_in_a_command_and_arguments_in_the_library(tmp_path, capsys):
+    env, options = "tests.environments:Walk-v0", ["--workers", "0", "--generations", "1", "--population", "4"]
+    assert cli.main(["train", env, *options, "--run-dir", str(tmp_path / "c")]) == 0
+    assert "no limit of steps: --max-episode-steps ends" in capsys.readouterr().out
+    escalade.train(env, workers=0, generations=1, population=4, run_dir=tmp_path / "l")
+    assert "no limit of steps: `max_episode_steps` ends" in capsys.readouterr().out

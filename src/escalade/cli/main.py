@@ -21,7 +21,7 @@ from escalade.cli.training import INTERRUPTED, add_resume, add_train
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
-from escalade.support.output import OutputFailure, printing
+from escalade.support.output import OutputFailure, printing, wording
 from escalade.support.own_process import claim, leave
 
 _COMMANDS = (
@@ -42,11 +42,13 @@ _COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code: 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
     flags: dict[str, str] = {}
+    words = wording.set(str)
     try:
         if sys.stdout is None:
             raise OutputFailure("standard output is closed: send it to a file, or to /dev/null")
         parsed = parse(arguments)
         flags = parsed.parser.flags()
+        wording.set(lambda note: with_flags(note, flags))
         code: int = parsed.command(parsed)
         with printing():
             sys.stdout.flush()
@@ -64,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as head does
         give_up_stdout()
         return 1
+    finally:
+        wording.reset(words)
 
 
 def run() -> NoReturn:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from escalade.recorders.row import Recorder, Row
-from escalade.support.output import printing
+from escalade.support.output import printing, wording
 
 _PLAIN_SECONDS = 2.0
 _LIVE_SECONDS = 0.2
@@ -93,7 +93,7 @@ class PlainConsole:
         self._print("  ".join(parts))
 
     def note(self, text: str) -> None:
-        self._print(text)
+        self._print(wording.get()(text))
 
     def close(self) -> None:
         if self._unprinted is not None:
@@ -129,7 +129,7 @@ class LiveConsole:
             self._draw()
 
     def note(self, text: str) -> None:
-        self._live.console.print(Text(text))
+        self._live.console.print(Text(wording.get()(text)))
 
     def close(self) -> None:
         self._draw()

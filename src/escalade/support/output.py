@@ -1,11 +1,15 @@
-"""Printing to a place that may be full or gone."""
+"""Printing: to a place that may be full or gone, in the words of the command or of the library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from escalade.errors import EscaladeError
+
+wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
+"""How notes name an argument: as they are, or as the command line's flags while one of its commands runs."""
 
 
 class OutputFailure(EscaladeError, RuntimeError):
