@@ -71,11 +71,12 @@ class Faulty:
             )
 
     def workers(self) -> list[psutil.Process]:
-        """Processes of Ray's that run our actors: those of the head's session only."""
-        found = []
+        """Processes that run our actors: children of a raylet of this cluster's session, and of no other."""
+        session, found = self.cluster.head_node.get_session_dir_path(), []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if process.name().startswith("ray::Worker"):
+                raylet = process.parent() if process.name().startswith("ray::Worker") else None
+                if raylet is not None and session in " ".join(raylet.cmdline()):
                     found.append(process)
         return found
 
