@@ -35,7 +35,7 @@ __getattr__ = lazy_names(
     },
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "EngineFailure",

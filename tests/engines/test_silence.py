@@ -129,13 +129,32 @@ def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
         pid = 1
 
         def __init__(self):
-            self.items, self.silent = {0}, silence.Clock()
+            self.items, self.silent, self.info = {0}, silence.Clock(), {"slots": 1}
 
     worker, watch = Worker(), silence.Silence(10.0)
     watch.begin()
     now[0] = 3600.0  # Ctrl-Z, and fg an hour later
     assert watch.look([worker], Job(), print) == []
     assert worker.silent.seconds == 1.0
+
+
+def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
+    now, notes = [0.0], []
+    monkeypatch.setattr(silence.time, "monotonic", lambda: now[0])
+
+    class Worker:
+        pid = 77
+
+        def __init__(self):
+            self.items, self.silent, self.info = set(), silence.Clock(), {}
+
+    worker, watch = Worker(), silence.Silence(None)
+    watch.begin()
+    for second in range(200):
+        now[0] = float(second)
+        assert watch.look([worker], Job(), notes.append) == []
+    assert len(notes) == 2  # after 30 seconds, and after four times as many
+    assert "worker process 77 has been starting for 30 s" in notes[0]
 
 
 def test_a_run_names_the_member_and_the_seed_of_an_environment_that_is_stuck(tmp_path):

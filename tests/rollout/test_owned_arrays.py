@@ -7,6 +7,8 @@ from gymnasium import spaces
 from tests.environments import ACTIONS
 from torch import nn
 
+from escalade.config.conversion import from_values
+from escalade.config.options import Config
 from escalade.engines import InProcessEngine
 from escalade.envs import ActionMap, resolve
 from escalade.perturbation import GaussianPopulation, NoiseTable
@@ -104,3 +106,37 @@ def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding,
     expected = by_hand(job, actions.compile(), network, {"action": action})
     np.testing.assert_array_equal(found, expected)
     assert len(set(found.tolist())) > 1
+
+
+class Hoarder(gymnasium.Env):
+    """Writes into a list among its arguments."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,))
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, goals):
+        self.goals = goals
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goals.append(1)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), float(len(self.goals)), True, False, {}
+
+
+gymnasium.register("Hoarder-v0", entry_point=f"{__name__}:Hoarder")
+
+
+def test_arguments_of_an_environment_are_its_own():
+    given = {"goals": [0]}
+    environment = resolve(f"{__name__}:Hoarder-v0", given, "gymnasium")
+    for _ in range(2):
+        env = environment.make()
+        env.reset(seed=1)
+        assert env.step(0)[1] == 2
+    assert given == {"goals": [0]}
+    config = Config(**from_values({"env": "Hoarder-v0", "env_kwargs": given}))
+    config.env_kwargs["goals"].append(5)
+    assert given == {"goals": [0]}

@@ -539,3 +539,10 @@ def test_reading_the_result_copies_no_history(make):
         assert np.array_equal(strategy.result.history[:1], first)
     with pytest.raises(ValueError, match="read-only"):
         history[0] = 1.0
+
+
+def test_fitness_may_be_a_list_of_tensors_that_require_grad():
+    es = OpenAIES(torch.zeros(2), population=4, sigma=0.1)
+    es.ask()
+    es.tell([torch.tensor(float(number), requires_grad=True) for number in range(4)])
+    assert es.generation == 1

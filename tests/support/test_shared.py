@@ -3,6 +3,9 @@
 import threading
 from contextlib import contextmanager
 
+import torch
+
+from escalade.support.exact import one_thread
 from escalade.support.shared import Shared
 
 
@@ -33,3 +36,16 @@ def test_the_first_enters_and_the_last_leaves():
     with shared():
         pass
     assert seen == ["entered", "left"] * 2
+
+
+def test_one_thread_within_one_thread_changes_nothing():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with one_thread():
+            with one_thread():
+                assert torch.get_num_threads() == 1
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -45,7 +45,7 @@ class Run:
         self.engine = parts.start_engine(config)
         self.interrupts = Interrupts()
         listeners = _Listeners(True, [], [])
-        self.loop = _loop(config, parts, folder, self.engine, listeners, [self.told], self.interrupts)
+        self.loop = _loop(config, parts, folder, self.engine, listeners, False, [self.told], self.interrupts)
         self.objective = self.loop.objective
 
     def __call__(self):

@@ -22,7 +22,7 @@ from escalade.strategies.restarts import Start, restarts_named
 from escalade.strategies.result import History
 from escalade.strategies.shaping import usable
 from escalade.strategies.stopping import StopRules
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import real_number, whole_number
 
 Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
@@ -115,7 +115,7 @@ def optimize(
         return problem.result(_search(made, space, problem, StopRules(made, tolerance)), 0)
     if name not in _RESTARTING:
         raise InputError(f"restarts={restarts!r} is for strategy {' or '.join(_RESTARTING)}: leave it out")
-    first = population or default_population(space.dimension)
+    first = default_population(space.dimension) if population is None else population
     schedule = restarts_named(restarts)(first, space.rng)
     reason, number = "", 0
     for number, start in enumerate(schedule.starts()):
@@ -163,8 +163,8 @@ class _Problem:
     ) -> None:
         if budget is not None and whole_number(budget, "budget") < 1:
             raise InputError(f"budget {budget} must be at least 1")
-        if target is not None and math.isnan(target):
-            raise InputError("target must not be NaN")
+        if target is not None:
+            real_number(target, "target")
         self.sign = 1.0 if direction == "minimize" else -1.0
         self.evaluations = 0
         self._function, self._vectorized, self._tensors = function, vectorized, tensors

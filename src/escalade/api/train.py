@@ -208,7 +208,8 @@ def _run(
         write_config(folder, config)
     engine = parts.start_engine(config)
     try:
-        _, summary = run_loop(around, engine, partial(_loop, config, parts, folder, engine, listeners))
+        make_loop = partial(_loop, config, parts, folder, engine, listeners, loaded is not None)
+        _, summary = run_loop(around, engine, make_loop)
     finally:
         engine.close()
     return Run(folder, summary, load(folder.policy, parts.policy.network))
@@ -220,6 +221,7 @@ def _loop(
     folder: RunFolder,
     engine: Engine,
     listeners: _Listeners,
+    resumed: bool,
     recorders: Sequence[Recorder],
     interrupts: Interrupts,
 ) -> Loop:
@@ -234,7 +236,7 @@ def _loop(
         saver=Saver(folder, config.snapshot_every),
         warn=not listeners.verbose,
     )
-    if parts.environment.max_episode_steps is None:
+    if parts.environment.max_episode_steps is None and not resumed:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
         )

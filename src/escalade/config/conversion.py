@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -110,7 +111,7 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
         if not isinstance(value, dict) or _depth(value) > _DEEPEST:
             raise TypeError
         json.dumps(value)  # a run records it: anything but plain values raises here
-        return dict(value)
+        return copy.deepcopy(value)
     return _convert_scalar(annotation, value, text)
 
 

@@ -31,6 +31,8 @@ class Clock:
 class Watched(Protocol):
     """What is looked at of a worker."""
 
+    info: dict[str, Any]
+    """Empty until the worker has built its work."""
     items: set[int]
     silent: Clock
 
@@ -42,7 +44,7 @@ W = TypeVar("W", bound=Watched)
 
 
 class Silence:
-    """Looks after workers that have items and say nothing.
+    """Looks after workers that have items, or are being started, and say nothing.
 
     After ``timeout`` seconds a worker is given up. Its items become suspects, to be run again one
     at a time; one that is then silent for as long is the user's to look into.
@@ -68,10 +70,13 @@ class Silence:
         passed, self._looked = min(now - self._looked, _LONGEST_LOOK), now
         lost = []
         for worker in workers:
-            if not worker.items:
+            if not worker.items and worker.info:
                 worker.silent.end()
                 continue
             worker.silent.seconds += passed
+            if not worker.info:
+                self._note_start(worker, note)
+                continue
             if worker.silent.seconds >= self._timeout:
                 self._give_up(worker, job, note)
                 lost.append(worker)
@@ -82,6 +87,14 @@ class Silence:
                     + (": `step_timeout` replaces such workers" if self._timeout == math.inf else "")
                 )
         return lost
+
+    def _note_start(self, worker: Watched, note: Callable[[str], None]) -> None:
+        if worker.silent.seconds >= worker.silent.next_note:
+            worker.silent.next_note *= _NOTE_FACTOR
+            note(
+                f"worker process {worker.pid} has been starting for {worker.silent.seconds:.0f} s: it builds "
+                "its environments, and is waited for"
+            )
 
     def _give_up(self, worker: Watched, job: Any, note: Callable[[str], None]) -> None:
         again = worker.items & self.suspects

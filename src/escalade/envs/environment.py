@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import os
 import sys
@@ -92,7 +93,7 @@ class Environment:
                 self.spec,
                 max_episode_steps=self.max_episode_steps,
                 disable_env_checker=True,
-                **self.kwargs,
+                **copy.deepcopy(self.kwargs),  # which an environment may keep and change
                 **extra,
             )
 

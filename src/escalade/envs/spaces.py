@@ -108,7 +108,7 @@ def restore(saved: Description) -> spaces.Space[Any]:
                 return spaces.Dict([(key, restore(part)) for key, part in saved["spaces"]])
             case "Tuple":
                 return spaces.Tuple([restore(part) for part in saved["spaces"]])
-    except (KeyError, TypeError, ValueError, AssertionError):
+    except (KeyError, TypeError, ValueError, AssertionError, OverflowError, RecursionError):
         pass
     raise InputError("the saved description of a space is damaged")
 

@@ -95,7 +95,8 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 def remove_strays(folder: Path) -> None:
     """Remove what a killed process left half written in ``folder``."""
     for stray in folder.glob(".*.tmp*"):
-        stray.unlink(missing_ok=True)
+        if stray.is_file():
+            stray.unlink(missing_ok=True)
 
 
 def discard_in_flight() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from escalade.errors import InputError
 from escalade.storage.files import storage
 
-_NAME = ".lock"
+LOCK = ".lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # what a link leads to is not ours to empty
 
 # What flock answers on file systems that have no locks.
@@ -27,7 +27,7 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._file = folder / _NAME
+        self._file = folder / LOCK
         self._descriptor: int | None = None
         self._process = 0
 

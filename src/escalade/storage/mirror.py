@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.errors import InputError, StorageFailure
+from escalade.storage.lock import LOCK
 
 _PARTIAL = ".part"
 
@@ -91,7 +92,8 @@ def _writes_objects(files: Any) -> bool:
 
 
 def _whole_files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and ".tmp" not in path.name]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if ".tmp" not in path.name and path.name != LOCK]
 
 
 def _is_checkpoint(name: str) -> bool:

@@ -258,9 +258,13 @@ def as_float64(fitness: ArrayLike | Tensor) -> Fitness:
         return np.array(fitness.detach().to("cpu", torch.float64).numpy())
     try:
         return np.array(fitness, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: of a list of tensors that require grad
         pass
     try:  # such as a list of bfloat16 tensors, a type that numpy does not have
-        return np.array([float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
+        return np.array([_as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):
         raise InputError("fitness must hold one number a member") from None
+
+
+def _as_float(value: Any) -> float:
+    return float(value.detach() if isinstance(value, Tensor) else value)

@@ -154,7 +154,7 @@ class CMAES(Strategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.step_size = float(state["step_size"])
-        self.updates = int(state.get("updates", self.generation))  # 0.1.0 did not save it
+        self.updates = int(state["updates"])
         for name in ("covariance", "path_sigma", "path_c"):
             setattr(self, name, torch.as_tensor(state[name]).numpy().copy())
         self.__dict__.pop("_axes", None)

@@ -12,7 +12,6 @@ from escalade.strategies.base import Strategy
 
 _PREFIX = "strategy."
 _GROWS = ("history",)  # with the generations
-_ADDED = ("updates",)  # since 0.1.0, which saved none
 
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
@@ -45,8 +44,6 @@ def _check(here: dict[str, Any], saved: dict[str, Any]) -> None:
             raise Damaged(f"the strategy's {name} is not a number")
     for name, value in here.items():
         if name not in saved:
-            if name in _ADDED:
-                continue
             raise Damaged(f"the strategy's {name} is missing")
         _check_alike(name, value, saved[name])
 

@@ -110,6 +110,6 @@ class SepCMAES(AdaptiveStrategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.step_size = float(state["step_size"])
-        self.updates = int(state.get("updates", self.generation))  # 0.1.0 did not save it
+        self.updates = int(state["updates"])
         for name in ("variances", "path_sigma", "path_c"):
             setattr(self, name, torch.as_tensor(state[name]).clone())

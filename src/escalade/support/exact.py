@@ -15,6 +15,7 @@ _blas = Shared(lambda: threadpool_limits(1, user_api="blas"))
 _lock = threading.Lock()
 _inside = 0
 _threads = 1  # that torch used before the first thread came in
+_depth = threading.local()  # how deep this thread is in blocks within blocks
 
 
 @contextmanager
@@ -22,18 +23,23 @@ def one_thread() -> Iterator[None]:
     """Let torch and numpy compute on one thread: how many share a sum can change its last bit.
 
     torch keeps its number for each thread and a default for new ones; several threads may be here at
-    once, and each leaves with the number that the first found.
+    once, and each leaves with the number that the first found. A block within a block changes nothing.
     """
+    if getattr(_depth, "blocks", 0):
+        yield
+        return
     global _inside, _threads  # noqa: PLW0603 - torch's numbers are global as well
     with _lock:
         if _inside == 0:
             _threads = torch.get_num_threads()
         _inside += 1
     torch.set_num_threads(1)
+    _depth.blocks = 1
     try:
         with _blas():
             yield
     finally:
+        _depth.blocks = 0
         with _lock:
             _inside -= 1
             torch.set_num_threads(_threads)
