@@ -75,7 +75,8 @@ def optimize(
     """Search for the smallest (or largest) value of a function of a vector.
 
     The search is in float64. A value that is NaN or infinite counts as the worst of its generation. The
-    same seed gives the same points, if the function gives the same values.
+    same seed gives the same points on one machine with as many threads of BLAS, if the function gives the
+    same values.
 
     Args:
         function: takes a vector, shape (dimension,), and gives a number. It gets numpy arrays, or tensors

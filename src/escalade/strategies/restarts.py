@@ -30,7 +30,7 @@ class Restarts(Protocol):
     """Which search comes next."""
 
     def starts(self) -> Iterator[Start]:
-        """One after the other; the first has the default population."""
+        """One after the other; the first has the population that was given."""
         ...
 
     def used(self, evaluations: int) -> None:
@@ -65,8 +65,8 @@ class BIPOP:
 
     Hansen 2009, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009. The
     large ones double. A small one has ``d * (l / (2 * d))**(u**2)`` members (d the default, l the last
-    large population, u uniform in [0, 1]), a first sigma smaller by ``10**(-2 u)``, and at most half the
-    evaluations of the last large search.
+    large population), a first sigma smaller by ``10**(-2 * v)`` (u and v uniform in [0, 1]), and at
+    most half the evaluations of the last large search.
 
     Args:
         population: of the first search.
