@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from escalade.engines.results import Results
+from escalade.engines.feed import ListFeed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,29 +128,10 @@ class InProcessEngine:
         return self._work.info()
 
     def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
-        feed = _LocalFeed(items)
+        feed = ListFeed(items)
         self._work.begin(job)
         self._work.run(feed)
         return feed.results.in_order()
 
     def close(self) -> None:
         self._work.close()
-
-
-class _LocalFeed:
-    def __init__(self, items: int) -> None:
-        self._items, self._next = items, 0
-        self.results = Results(items)
-
-    def take(self, most: int, wait: bool) -> list[int]:
-        first, self._next = self._next, min(self._items, self._next + most)
-        return list(range(first, self._next))
-
-    def put(self, item: int, result: Any) -> None:
-        self.results.put(item, result)
-
-    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
-        self.results.put_many(items, rows)
-
-    def alive(self) -> None:
-        """Nobody waits for a sign of life: whoever would is running the work."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import EngineOptions, Factory, Feed, Work, ignore_note
-from escalade.engines.results import Results
+from escalade.engines.feed import ListFeed
 from escalade.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class ThreadEngine:
         return self._works[0].info()
 
     def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
-        feed = _SharedFeed(items)
+        feed = ListFeed(items)
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
             wait(shares, return_when=FIRST_EXCEPTION)
@@ -59,33 +58,3 @@ class ThreadEngine:
 def _serve(work: Work, job: Any, feed: Feed) -> None:
     work.begin(job)
     work.run(feed)
-
-
-class _SharedFeed:
-    """One list of items that all threads take from."""
-
-    def __init__(self, items: int) -> None:
-        self._items, self._next = items, 0
-        self._lock = threading.Lock()
-        self.results = Results(items)
-
-    def take(self, most: int, wait: bool) -> list[int]:
-        with self._lock:
-            first, self._next = self._next, min(self._items, self._next + most)
-            return list(range(first, self._next))
-
-    def put(self, item: int, result: Any) -> None:
-        with self._lock:
-            self.results.put(item, result)
-
-    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
-        with self._lock:
-            self.results.put_many(items, rows)
-
-    def alive(self) -> None:
-        """Nobody waits for a sign of life: threads have no timeout."""
-
-    def stop(self) -> None:
-        """Give out no more."""
-        with self._lock:
-            self._next = self._items

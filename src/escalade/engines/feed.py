@@ -1,0 +1,42 @@
+"""The items of a job and their results, for engines that run in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from escalade.engines.results import Results
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class ListFeed:
+    """Items 0 to ``items - 1`` in order, for one thread or for several that take from it."""
+
+    def __init__(self, items: int) -> None:
+        self._items, self._next = items, 0
+        self._lock = threading.Lock()
+        self.results = Results(items)
+
+    def take(self, most: int, wait: bool) -> list[int]:
+        with self._lock:
+            first, self._next = self._next, min(self._items, self._next + most)
+            return list(range(first, self._next))
+
+    def put(self, item: int, result: Any) -> None:
+        with self._lock:
+            self.results.put(item, result)
+
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+        with self._lock:
+            self.results.put_many(items, rows)
+
+    def alive(self) -> None:
+        """Nobody waits for a sign of life: work in this process has no timeout."""
+
+    def stop(self) -> None:
+        """Give out no more."""
+        with self._lock:
+            self._next = self._items
