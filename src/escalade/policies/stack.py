@@ -123,14 +123,14 @@ class StackForward:
             part[: len(rows)] = part[rows]
 
     def __call__(self, observations: Array) -> Array:
-        """Outputs (k, outputs) of the first k members for observations (k, inputs).
+        """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W).
 
         The result is overwritten by the next call.
         """
         count = len(observations)
         if count != self._count:
             self._slice(count)
-        hidden = observations
+        hidden = observations.reshape(count, -1)
         for weight, bias, out, activation in self._views:
             np.matmul(hidden[:, None, :], weight, out=out)
             hidden = out[:, 0, :]
