@@ -53,6 +53,7 @@ def _option(
 
 
 _environment = partial(_option, "environment")
+_frames = partial(_option, "frames")
 _strategy = partial(_option, "strategy")
 _policy = partial(_option, "policy")
 _limit = partial(_option, "evaluation and limits", resumable=True)
@@ -79,7 +80,35 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
+    burn_in: int = _environment(0, "steps before the policy's first, with one fixed action")
+    burn_in_action: tuple[float, ...] = _environment(
+        (), "the action of the burn-in: one number a dimension", form="X,X,...", unset="zeros"
+    )
+    early_end: int | None = _environment(
+        None, "end episodes after this many steps of negative reward in a row", unset="no early ends"
+    )
+    early_end_from: int = _environment(0, "steps of an episode before early_end counts")
     seed: int = _environment(0, "the same seed gives the same bits")
+
+    grayscale: bool = _frames(False, "images in grey")
+    crop: tuple[int, ...] = _frames(
+        (), "the part of an image that is kept: rows, and columns", form="TOP,BOTTOM[,LEFT,RIGHT]"
+    )
+    resize: tuple[int, ...] = _frames(
+        (), "size of images, or one number for both: after the crop", form="HEIGHT,WIDTH"
+    )
+    frame_skip: int | None = _frames(
+        None, "steps for which an action is repeated", unset="as the environment has it"
+    )
+    max_pool: bool = _frames(False, "see the maximum of the last two skipped frames, as games flicker")
+    frame_stack: int = _frames(1, "the latest frames that make one observation")
+    noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none")
+    fire_on_reset: bool = _frames(False, "Atari: press FIRE to start, in games that wait for it")
+    terminal_on_life_loss: bool = _frames(False, "Atari: end the episode when a life is lost")
+    sticky_actions: float | None = _frames(
+        None, "probability that the last action is repeated", unset="as the environment has it"
+    )
+    scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
     strategy: str = _strategy("openai-es", "how the centre moves", choices=STRATEGIES)
     population: int = _strategy(64, "members in a generation")
@@ -125,7 +154,6 @@ class Config:
     normalize_observations: bool | None = _policy(
         None, "by running mean and standard deviation", unset="yes, but not images"
     )
-    scale_pixels: bool = _policy(True, "divide images of whole numbers from 0 to 255 by 255")
 
     episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
