@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
+from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError, nearest
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
@@ -33,7 +34,17 @@ def check(config: Config) -> None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
     _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
-    _at_least(config, 0, "seed", "workers", "snapshot_every", "weight_decay", "action_noise", "momentum")
+    _at_least(
+        config,
+        0,
+        "seed",
+        "workers",
+        "snapshot_every",
+        "weight_decay",
+        "action_noise",
+        "momentum",
+        "weight_penalty",
+    )
     _at_least(config, 2, "population")
     if config.seed >= 2**63:
         raise InputError(f"`seed` {config.seed} must be below 2**63")
@@ -49,6 +60,8 @@ def check(config: Config) -> None:
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     if config.policy not in ("linear", "mlp") and ":" not in config.policy:
         raise InputError(f"`policy` {config.policy!r} must be linear, mlp or package.module:factory")
+    for name in config.action_map.split(","):
+        _named("action_map", name, BOUNDINGS)
     _check_cluster(config)
     _check_frames(config)
     schedules.parse_sigma(config.sigma, "`sigma`")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from escalade.config.checks import check
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
+from escalade.envs.boundings import BOUNDINGS
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES
@@ -92,7 +93,9 @@ class Config:
 
     grayscale: bool = _frames(False, "images in grey")
     crop: tuple[int, ...] = _frames(
-        (), "the part of an image that is kept: rows, and columns", form="TOP,BOTTOM[,LEFT,RIGHT]"
+        (),
+        "the part of an image that is kept: its rows, or its rows and columns",
+        form="TOP,BOTTOM,LEFT,RIGHT",
     )
     resize: tuple[int, ...] = _frames(
         (), "size of images, or one number for both: after the crop", form="HEIGHT,WIDTH"
@@ -130,6 +133,9 @@ class Config:
     )
     momentum: float = _strategy(0.9, "of sgd and clipup")
     weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient")
+    weight_penalty: float = _strategy(
+        0.0, "times the mean of a member's squared parameters: taken off its fitness"
+    )
     shaping: str | None = _strategy(
         None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
     )
@@ -147,7 +153,11 @@ class Config:
     head: str = _policy(
         "plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins", form="HEAD"
     )
-    action_map: Literal["clip", "rescale", "tanh"] = _policy("clip", "how Box actions meet their bounds")
+    action_map: str = _policy(
+        "clip",
+        f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension",
+        form="MAP,...",
+    )
     action_noise: float = _policy(
         0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
     )

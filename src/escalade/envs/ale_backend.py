@@ -104,7 +104,7 @@ class _Game:
         self._skip = self._frames.pooled_skip
         self._inner = int(self._atari._frameskip)
         self._sticky = self._ale.getFloat("repeat_action_probability") > 0
-        self._start_state: Any = None
+        self._loaded: Any = None
 
     def close(self) -> None:
         self._env.close()
@@ -145,12 +145,14 @@ class _Game:
 
         Without sticky actions the emulator draws nothing, and its state is the same for every seed.
         """
-        if self._start_state is not None:
-            self._ale.restoreState(self._start_state)
+        if self._loaded is not None:
+            self._ale.restoreState(self._loaded)
         else:
-            self._atari.reset(seed=seed)
+            self._atari.seed_game(seed)
+            self._atari.load_game()
             if not self._sticky:
-                self._start_state = self._ale.cloneState(include_rng=True)
+                self._loaded = self._ale.cloneState(include_rng=True)
+        self._ale.reset_game()
         self._taken = 0
 
     def _advance(self, action: int) -> float:

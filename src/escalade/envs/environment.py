@@ -32,6 +32,8 @@ _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
     # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
     "gymnasium.envs.box2d.bipedal_walker",
+    # It puts the robot back into the world it has, whose contacts and solver remember what was before.
+    "pybullet_envs_gymnasium.gym_locomotion_envs",
 }
 
 
