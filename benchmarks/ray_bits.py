@@ -32,7 +32,7 @@ def digest(folder: Path, **options: Any) -> str:
     """``params_sha256`` of a run."""
     from escalade import train
 
-    return str(train(run_dir=folder, **OPTIONS, **options).summary["params_sha256"])
+    return str(train(run_dir=folder, verbose=False, **OPTIONS, **options).summary["params_sha256"])
 
 
 def main() -> None:
@@ -61,7 +61,8 @@ def main() -> None:
     )
     for (env, backend), digests in found.items():
         short = " | ".join(digest[:12] for digest in digests)
-        print(f"| {env} | {backend} | {short} | {'same' if len(set(digests)) == 1 else 'DIFFERENT'} |")
+        word = "same" if len(set(digests)) == 1 else "DIFFERENT"
+        print(f"| {env} | {backend} | {short} | {word} |")
     sys.exit(any(len(set(digests)) > 1 for digests in found.values()))
 
 
