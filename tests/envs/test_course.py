@@ -38,7 +38,7 @@ def ends_after(rewards, most, first=0):
     lengths = []
     for _ in range(2):  # the second episode counts anew
         env.reset()
-        for length in range(1, len(rewards) + 1):
+        for length in range(1, len(rewards) + 1):  # noqa: B007
             *_, terminated, truncated, _ = env.step(np.zeros(2))
             if terminated or truncated:
                 break

@@ -29,6 +29,7 @@ def test_pybullet_environments_work_by_name(env):
     pytest.importorskip("pybullet_envs_gymnasium")
     environment = resolve(env)
     assert environment.max_episode_steps == 1000
+    assert environment.fresh == env.startswith("Ant")
     vector = vectorize(environment, 2)
     slots, size = np.arange(2), environment.action_space.shape[0]
     first = vector.reset(slots, np.array([3, 4]))
@@ -38,3 +39,16 @@ def test_pybullet_environments_work_by_name(env):
     again, reward, _ = alone.step(slots[:1], np.zeros((1, size), np.float32))
     np.testing.assert_array_equal(again[0], seen[1])
     assert reward[0] == rewards[1]
+    for used in (vector, alone):
+        used.close()
+
+
+def test_a_walkers_reward_is_the_sum_of_what_info_says(capfd):
+    pytest.importorskip("pybullet_envs_gymnasium")
+    env = resolve("AntBulletEnv-v0").make()
+    env.reset(seed=1)
+    _, reward, _, _, info = env.step(np.full(8, 0.5, np.float32))
+    assert reward == pytest.approx(sum(info.values()))
+    assert "progress" in info
+    env.close()
+    assert capfd.readouterr() == ("", "")

@@ -104,7 +104,8 @@ class _Game:
         self._skip = self._frames.pooled_skip
         self._inner = int(self._atari._frameskip)
         self._sticky = self._ale.getFloat("repeat_action_probability") > 0
-        self._loaded: Any = None
+        # A game is loaded when it is made. Without sticky actions nothing is drawn, so the seed is all one.
+        self._loaded = None if self._sticky else self._ale.cloneState(include_rng=True)
 
     def close(self) -> None:
         self._env.close()
@@ -141,17 +142,12 @@ class _Game:
         return reward, self._ended
 
     def _load(self, seed: int) -> None:
-        """Put the game at its start, as Gymnasium's environment does by loading it anew.
-
-        Without sticky actions the emulator draws nothing, and its state is the same for every seed.
-        """
+        """Put the game at its start, as Gymnasium's environment does by loading it anew."""
         if self._loaded is not None:
             self._ale.restoreState(self._loaded)
         else:
             self._atari.seed_game(seed)
             self._atari.load_game()
-            if not self._sticky:
-                self._loaded = self._ale.cloneState(include_rng=True)
         self._ale.reset_game()
         self._taken = 0
 

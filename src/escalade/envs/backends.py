@@ -31,6 +31,8 @@ class BackendEntry:
     """Episodes that one process runs at once: where more no longer makes a step cheaper."""
     slower_for: tuple[str, ...] = ()
     """Beginnings of ids that ``auto`` leaves to a later backend."""
+    fresh: bool = False
+    """Whether every episode begins in a new environment, or in the state of one."""
     extra: str | None = None
     """Escalade's extra that installs the package, where it is not called like it."""
 
@@ -50,11 +52,16 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         "escalade.envs.envpool_backend",
         "envpool",
         most_rows=1024,
+        fresh=True,
         # MuJoCo models take long to build, and each wave needs a fresh pool: where episodes are
         # short, it does not pay. Measured in benchmarks/backends.md.
         slower_for=("Hopper-", "Walker2d-", "Humanoid-"),
     ),
-    "ale": BackendEntry("ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, extra="atari"),
+    "ale": BackendEntry(
+        "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
+    ),
+        "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
+    ),
     "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64),
 }
 """In the order in which ``auto`` tries them. The last one runs everything."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.atari import frame_limit
 from escalade.envs.backends import check_installed
+from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.course import Course
 from escalade.envs.frames import Frames
 from escalade.envs.providers import register
@@ -112,6 +113,7 @@ class Environment:
                 **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
                 **extra,
             )
+            made = Bullet(made) if is_bullet(self.spec) else made
             return self.course.wrap(self.frames.wrap(made, self.spec))
 
     @property
@@ -259,7 +261,7 @@ def pip_line(spec: EnvSpec, problem: Exception) -> str:
     if "opencv" in str(problem):
         return "pip install 'escalade[pixels]'"
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
-    for extra in ("mujoco", "box2d", "classic"):
+    for extra in ("mujoco", "box2d", "classic", "pybullet"):
         if f".{extra}" in entry:
             return f"pip install 'escalade[{extra}]'"
     return str(problem)
