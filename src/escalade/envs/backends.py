@@ -60,8 +60,6 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
     "ale": BackendEntry(
         "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
     ),
-        "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
-    ),
     "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64),
 }
 """In the order in which ``auto`` tries them. The last one runs everything."""
