@@ -48,6 +48,7 @@ FULL = {
     "action_map": "tanh",
     "action_noise": 0.25,
     "normalize_observations": False,
+    "scale_pixels": False,
     "episodes_per_member": 2,
     "eval_episodes": 3,
     "eval_every": 4,

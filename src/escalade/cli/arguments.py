@@ -114,7 +114,7 @@ def add_options(parser: Parser, names: Iterable[str], default: str | None = None
         group = groups.get(title) or parser.add_argument_group(title)
         groups[title] = group
         how: dict[str, Any] = {"metavar": forms.form(name)}
-        if OPTIONS[name].type == "bool":
+        if OPTIONS[name].type in ("bool", "bool | None"):
             how = {"action": argparse.BooleanOptionalAction}
         text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
         group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)

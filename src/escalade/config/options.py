@@ -122,7 +122,10 @@ class Config:
     action_noise: float = _policy(
         0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
     )
-    normalize_observations: bool = _policy(True, "by running mean and standard deviation")
+    normalize_observations: bool | None = _policy(
+        None, "by running mean and standard deviation", unset="yes, but not images"
+    )
+    scale_pixels: bool = _policy(True, "divide images of whole numbers from 0 to 255 by 255")
 
     episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")

@@ -17,6 +17,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from escalade.envs.backends import check_installed
+from escalade.envs.channels import channels_first
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space
 from escalade.errors import EnvironmentFailure, InputError, nearest
@@ -49,13 +50,13 @@ class VectorEnvironment(Protocol):
     refills: bool
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        """Begin an episode in each slot; observations, shape (n, size)."""
+        """Begin an episode in each slot; observations, shape (n, size), of images (n, C, H, W)."""
         ...
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """One step in each slot: observations (n, size), rewards (n,), and whether the episode ended (n,).
+        """One step in each slot: observations as in reset, rewards (n,), and whether the episode ended (n,).
 
         An episode ends when Gymnasium says terminated or truncated.
         """
@@ -86,16 +87,17 @@ class Environment:
         return self.spec.id
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """One plain Gymnasium environment."""
+        """One plain Gymnasium environment; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            return gymnasium.make(
+            made = gymnasium.make(
                 self.spec,
                 max_episode_steps=self.max_episode_steps,
                 disable_env_checker=True,
                 **copy.deepcopy(self.kwargs),  # which an environment may keep and change
                 **extra,
             )
+            return channels_first(made)
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}

@@ -72,6 +72,10 @@ class Normalizer:
             "normalizer.squares": self.squares,
         }
 
+    def frozen(self, wanted: bool | None) -> Normalization | None:
+        """What a generation sees where observations are normalised: vectors, unless ``wanted`` is False."""
+        return None if wanted is False or not len(self.mean) else self.freeze()
+
     def freeze(self) -> Normalization:
         """What a generation sees. Before any observation, that is no change at all."""
         if self.count == 0:

@@ -12,12 +12,13 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import describe, flatten, observation_size
+from escalade.envs.spaces import describe, flatten, is_image, observation_shape, observation_size
 from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import Normalization, normalize
-from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile
+from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
+from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.files import AnyPath
 from escalade.storage.tensors import write
@@ -28,10 +29,13 @@ _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 class Policy(nn.Module):
     """Observation to action: normalisation, network, action map.
 
-    ``network`` is an nn.Module from flattened observations (batch, inputs) to raw outputs
-    (batch, outputs). ``architecture`` is how :func:`escalade.policies.networks.build` makes it
-    again, or empty for a module of the user's. A network on another device than the CPU is left as it
-    is: the policy holds a copy of it on the CPU, where rollouts run.
+    ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
+    (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
+    255, unless ``scale_pixels`` is false. A network on another device than the CPU is left as it is:
+    the policy holds a copy of it on the CPU, where rollouts run.
+
+    ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
+    for a module of the user's.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Policy(nn.Module):
         *,
         env_id: str = "",
         architecture: dict[str, Any] | None = None,
+        scale_pixels: bool = True,
     ) -> None:
         super().__init__()
         layout_of(network)  # refuses what cannot evolve, before anything is copied
@@ -51,7 +56,8 @@ class Policy(nn.Module):
         self.actions = actions
         self.env_id = env_id
         self.architecture = architecture or {}
-        size = observation_size(observation_space)
+        self.scale_pixels = scale_pixels
+        size = moments_size(observation_space)
         self.normalized = False
         self.observation_mean: Tensor
         self.observation_inverse_std: Tensor
@@ -60,8 +66,10 @@ class Policy(nn.Module):
         self._map = actions.compile()
         self.batched = batched_network(self.network)
         if isinstance(self.batched, TorchNetwork):
-            self.batched.check(size, actions.outputs)
-        elif (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
+            self.batched.check(observation_shape(observation_space), actions.outputs)
+            return
+        size = observation_size(observation_space)
+        if (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
             raise InputError(
                 f"policy takes {self.batched.inputs} and gives {self.batched.outputs} numbers, but "
                 f"the environment needs {size} and {actions.outputs}"
@@ -85,19 +93,26 @@ class Policy(nn.Module):
         )
 
     def forward(self, observations: Tensor) -> Tensor:
-        """Raw outputs (batch, outputs) for flattened observations (batch, inputs)."""
+        """Raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W)."""
+        if self.scale_pixels and observations.dtype == torch.uint8:
+            observations = observations.float() / 255
         if self.normalized:
             observations = normalize(
                 observations.double(), self.observation_mean, self.observation_inverse_std
             )
+        if isinstance(self.batched, Stack):
+            observations = observations.flatten(1)
         outputs: Tensor = self.network(observations.float())
         return outputs
 
     def act(self, observation: Any) -> Any:
         """The action for one observation, each as the environment gives and takes it."""
-        flat = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
+        if is_image(self.observation_space):
+            seen = np.array(observation).reshape(observation_shape(self.observation_space))
+        else:
+            seen = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
         with torch.no_grad():
-            raw = self.forward(torch.from_numpy(flat)[None]).numpy()
+            raw = self.forward(torch.from_numpy(seen)[None]).numpy()
         action = self._map(raw)[0]
         return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
 
@@ -119,6 +134,7 @@ class Policy(nn.Module):
             "action_map": self.actions.bounding,
             "head": self.actions.head,
             "normalized": self.normalized,
+            "scale_pixels": self.scale_pixels,
             "architecture": self.architecture,
         }
         write(Path(path), tensors, state)
@@ -146,7 +162,12 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         inputs, outputs = observation_size(saved.observation_space), saved.actions.outputs
         network = build(inputs=inputs, outputs=outputs, **architecture)
     policy = Policy(
-        network, saved.observation_space, saved.actions, env_id=saved.env, architecture=architecture
+        network,
+        saved.observation_space,
+        saved.actions,
+        env_id=saved.env,
+        architecture=architecture,
+        scale_pixels=saved.scale_pixels,
     )
     weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import observation_size, restore
+from escalade.envs.spaces import is_image, observation_size, restore
 from escalade.errors import InputError
 from escalade.storage.records import record
 from escalade.storage.tensors import Damaged, Stored, Tensors, read, with_prefix
@@ -43,6 +43,7 @@ class _Facts:
     head: str
     normalized: bool
     architecture: dict[str, Any]
+    scale_pixels: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class PolicyFile:
     observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
     weights: Tensors
     """The network's state dict."""
+    scale_pixels: bool = True
 
     @classmethod
     def read(cls, path: Path) -> PolicyFile:
@@ -84,13 +86,19 @@ class PolicyFile:
         weights = with_prefix("network.", content.tensors)
         size = observation_size(space)
         mean, inverse_std = (
-            _vector(content.tensors, name, size) for name in ("observation_mean", INVERSE_STD)
+            _vector(content.tensors, name, moments_size(space)) for name in ("observation_mean", INVERSE_STD)
         )
         architecture = None
         if facts.architecture:
             architecture = record(Architecture, facts.architecture, "its architecture")
             _check_architecture(architecture, size, actions.outputs, weights)
-        return cls(facts.env, space, actions, architecture, facts.normalized, mean, inverse_std, weights)
+        about = (architecture, facts.normalized, mean, inverse_std, weights, facts.scale_pixels)
+        return cls(facts.env, space, actions, *about)
+
+
+def moments_size(space: spaces.Space[Any]) -> int:
+    """How many means of observations a policy keeps: none of images, which are not normalised by them."""
+    return 0 if is_image(space) else observation_size(space)
 
 
 def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:

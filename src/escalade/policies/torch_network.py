@@ -40,17 +40,17 @@ class TorchNetwork:
         """Room for ``rows`` members."""
         return TorchForward(self.module, self.layout, rows)
 
-    def check(self, inputs: int, outputs: int) -> None:
-        """Try one forward pass.
+    def check(self, shape: tuple[int, ...], outputs: int) -> None:
+        """Try one forward pass of one observation of ``shape``.
 
         Raises:
             InputError: the module fails, or gives another number of outputs.
         """
         try:
             with one_thread():
-                given = self.forward(1)(np.zeros((1, inputs), dtype=np.float32)).shape
+                given = self.forward(1)(np.zeros((1, *shape), dtype=np.float32)).shape
         except Exception as problem:
-            raise InputError(f"policy fails on a batch of {inputs} numbers: {problem}") from problem
+            raise InputError(f"policy fails on a batch of {_sizes(shape)} numbers: {problem}") from problem
         if given != (1, outputs):
             raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given[1:]}")
 
@@ -75,10 +75,10 @@ class TorchForward:
         self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0))
 
     def __call__(self, observations: Vector) -> Vector:
-        """Outputs (k, outputs) of the first k members for observations (k, inputs)."""
+        """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W)."""
         count = len(observations)
         size = self._block
-        padded = np.zeros((-(-count // size) * size, observations.shape[1]), dtype=np.float32)
+        padded = np.zeros((-(-count // size) * size, *observations.shape[1:]), dtype=np.float32)
         padded[:count] = observations
         blocks = torch.split(torch.from_numpy(padded), size)
         with torch.no_grad(), _one_torch_thread():
@@ -99,6 +99,10 @@ class TorchForward:
     def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
         output: Tensor = functional_call(self._skeleton, (parameters, buffers), (observation[None],))
         return output[0]
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from torch import nn
 from escalade.config.options import OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
-from escalade.envs.spaces import observation_size
+from escalade.envs.spaces import is_image, observation_size
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.networks import build, to_vector
@@ -35,7 +35,12 @@ class Parts:
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(
-            self.environment, self.policy.batched, self.policy.actions, self.table, config.action_noise
+            self.environment,
+            self.policy.batched,
+            self.policy.actions,
+            self.table,
+            config.action_noise,
+            config.scale_pixels,
         )
         return start_engine(
             config.engine,
@@ -66,6 +71,10 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
+    if is_image(environment.observation_space) and config.normalize_observations:
+        raise InputError(
+            "`normalize_observations` is not for images: leave it out, `scale_pixels` scales them"
+        )
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
@@ -77,7 +86,12 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
         if ":" in config.policy:
             architecture = {}  # naming code is not the file's business: whoever loads it brings the module
     return Policy(
-        network, environment.observation_space, actions, env_id=config.env, architecture=architecture
+        network,
+        environment.observation_space,
+        actions,
+        env_id=config.env,
+        architecture=architecture,
+        scale_pixels=config.scale_pixels,
     )
 
 

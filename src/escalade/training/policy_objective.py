@@ -168,7 +168,7 @@ class PolicyObjective:
     @property
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
-        return self.normalizer.freeze() if self.config.normalize_observations else None
+        return self.normalizer.frozen(self.config.normalize_observations)
 
     def _evaluate(self, strategy: Strategy, episodes: int) -> Evaluation:
         job = self._job(strategy, evaluations=episodes, evaluation_stream=Stream.CONFIRMATION)
