@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.errors import InputError, nearest
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
@@ -47,14 +48,29 @@ def check(config: Config) -> None:
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
-    if config.policy not in ("linear", "mlp") and ":" not in config.policy:
-        raise InputError(f"`policy` {config.policy!r} must be linear, mlp or package.module:factory")
+    _check_policy(config)
     _check_cluster(config)
     schedules.parse_sigma(config.sigma, "`sigma`")
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     _check_strategy(config)
     cutoff.parse(config.cutoff)
+
+
+def _check_policy(config: Config) -> None:
+    if ":" in config.policy:
+        return
+    known = ", ".join(ARCHITECTURES)
+    if config.policy not in ARCHITECTURES:
+        hint = nearest(config.policy, ARCHITECTURES)
+        raise InputError(
+            f"`policy` {config.policy!r} must be one of {known}, or package.module:factory{hint}"
+        )
+    entry = ARCHITECTURES[config.policy]
+    for name in ("hidden", "activation", "bias"):
+        unread = config.policy not in ("linear", "mlp") and name not in entry.options
+        if unread and getattr(config, name) != _default(config, name):
+            raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
 
 
 def _check_cluster(config: Config) -> None:

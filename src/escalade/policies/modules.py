@@ -30,13 +30,14 @@ def is_stateful(module: nn.Module) -> bool:
 def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
     """The same structure with ``function`` of each tensor."""
     if isinstance(state, dict):
-        return {name: map_state(function, part) for name, part in state.items()}
+        return {name: map_state(function, state[name]) for name in sorted(state)}
     if isinstance(state, list | tuple):
         parts = [map_state(function, part) for part in state]
         return parts if isinstance(state, list) else tuple(parts)
     if not isinstance(state, Tensor):
         raise InputError(
-            f"a policy's state must be tensors, or tuples, lists and dicts of them, not {type(state).__name__}"
+            "a policy's state must be tensors, or tuples, lists and dicts of them, "
+            f"not {type(state).__name__}"
         )
     return function(state)
 
@@ -120,6 +121,7 @@ class Chain(nn.Sequential):
         super().__init__(*layers)
         stateful = [isinstance(layer, VirtualBatchNorm) for layer in layers if isinstance(layer, _STATEFUL)]
         self.reference: Tensor | None
+        self.reference_divisor: Tensor
         if not any(stateful):
             self.reference = None
             return
@@ -135,7 +137,7 @@ class Chain(nn.Sequential):
     def set_reference(self, observations: Tensor, divisor: float) -> None:
         """Take over a reference batch, as the environment gives observations: (frames, *shape)."""
         self.reference = observations.clone()
-        self.reference_divisor = torch.tensor(float(divisor))
+        self.reference_divisor.fill_(divisor)
 
     @property
     def reference_seen(self) -> Tensor | None:

@@ -41,8 +41,8 @@ def plain_pieces(module: nn.Module) -> tuple[Piece, ...]:
     It must compute what its classes say (no hooks, no subclass, no parametrization), and every
     parameter must be one parameter of one layer.
     """
-    chain = type(module) is Chain
-    parts = list(module) if chain or type(module) is nn.Sequential else [module]
+    chain = isinstance(module, Chain) and _is_bare(module)
+    parts = list(module) if isinstance(module, nn.Sequential) and _is_bare(module) else [module]
     if any(_altered(part) for part in module.modules()):
         return ()
     pieces: list[Piece] = []
@@ -84,6 +84,11 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
             here = layer.outputs
     seen = module.reference_seen if isinstance(module, Chain) else None
     return Stack(tuple(layers), None if seen is None else seen.numpy())
+
+
+def _is_bare(module: nn.Module) -> bool:
+    """Whether it is a sequence itself, and not a subclass that may call its parts in another way."""
+    return type(module) in (nn.Sequential, Chain)
 
 
 def _altered(module: nn.Module) -> bool:

@@ -81,17 +81,16 @@ class StackForward:
         return hidden
 
     def _shaped(self, observations: Array) -> Array:
-        """Vectors as they are, images with their channels last."""
+        """Images with their channels last, where the first layer takes images; vectors otherwise."""
         if self._image is None:
-            return observations
+            return observations.reshape(len(observations), -1)
         height, width, channels = self._image
         return observations.reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
 
     def _measure(self, row: int, seen: Array) -> None:
         """Pass the reference batch through the member's layers, and take the statistics on the way."""
-        last = max(
-            place for place, part in enumerate(self._operations) if isinstance(part, VirtualBatchNormOperation)
-        )
+        norms = [isinstance(operation, VirtualBatchNormOperation) for operation in self._operations]
+        last = max(place for place, norm in enumerate(norms) if norm)
         for operation in self._operations[: last + 1]:
             if isinstance(operation, VirtualBatchNormOperation):
                 operation.measure(row, seen)

@@ -87,7 +87,7 @@ class VirtualBatchNormOperation(Operation):
 
 
 def statistics(seen: NDArray[np.float32]) -> tuple[Array, Array]:
-    """Mean and 1 / standard deviation of each channel, shape (channels,), of a batch (batch, ..., channels)."""
+    """Mean and 1 / deviation of each channel, shape (channels,), of a batch (batch, ..., channels)."""
     rows = seen.reshape(-1, seen.shape[-1])
     mean = rows.mean(axis=0, dtype=np.float64)
     variance = np.square(rows - mean).mean(axis=0)
