@@ -60,12 +60,10 @@ def check(config: Config) -> None:
 def _check_policy(config: Config) -> None:
     if ":" in config.policy:
         return
-    known = ", ".join(ARCHITECTURES)
     if config.policy not in ARCHITECTURES:
-        hint = nearest(config.policy, ARCHITECTURES)
-        raise InputError(
-            f"`policy` {config.policy!r} must be one of {known}, or package.module:factory{hint}"
-        )
+        known = ", ".join(ARCHITECTURES)
+        hint = nearest(config.policy, ARCHITECTURES) or f": use {known} or package.module:factory"
+        raise InputError(f"unknown `policy` {config.policy!r}{hint}")
     entry = ARCHITECTURES[config.policy]
     for name in ("hidden", "activation", "bias"):
         unread = config.policy not in ("linear", "mlp") and name not in entry.options

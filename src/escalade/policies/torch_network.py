@@ -133,7 +133,10 @@ class TorchForward:
         self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor, state: State
     ) -> tuple[Tensor, State]:
         given = observation[None], map_state(lambda part: part[None], state)
-        output, after = functional_call(self._skeleton, (parameters, buffers), given)
+        result = functional_call(self._skeleton, (parameters, buffers), given)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
+        output, after = result
         return output[0], map_state(lambda part: part[0], after)
 
 
