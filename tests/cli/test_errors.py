@@ -49,7 +49,7 @@ TYPED = [
     ("train ENV --sigma quadratic:1:2", ["--sigma", "quadratic:1:2", "exponential:START"]),
     ("train ENV --lr -0.01", ["--lr -0.01", "above 0"]),
     ("train ENV --strategy ars --population 8 --top-directions 5", ["--top-directions 5", "4 directions"]),
-    ("train ENV --policy lstm", ["--policy 'lstm'", "linear, mlp"]),
+    ("train ENV --policy qqq", ["--policy 'qqq'", "linear, mlp"]),
     ("train ENV --hidden wide", ["--hidden 'wide'", "64,64"]),
     ("train ENV --action-map squash", ["--action-map 'squash'", "clip, rescale, tanh"]),
     ("train ENV --action-noise -1", ["--action-noise -1", "at least 0"]),

@@ -10,6 +10,7 @@ from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError, nearest
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
@@ -58,8 +59,7 @@ def check(config: Config) -> None:
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
-    if config.policy not in ("linear", "mlp") and ":" not in config.policy:
-        raise InputError(f"`policy` {config.policy!r} must be linear, mlp or package.module:factory")
+    _check_policy(config)
     for name in config.action_map.split(","):
         _named("action_map", name, BOUNDINGS)
     _check_cluster(config)
@@ -98,6 +98,20 @@ def _lengths(config: Config, name: str, lengths: tuple[int, ...]) -> None:
 
 def _listed(values: Collection[int]) -> str:
     return ",".join(map(str, values))
+
+
+def _check_policy(config: Config) -> None:
+    if ":" in config.policy:
+        return
+    if config.policy not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        hint = nearest(config.policy, ARCHITECTURES) or f": use {known} or package.module:factory"
+        raise InputError(f"unknown `policy` {config.policy!r}{hint}")
+    entry = ARCHITECTURES[config.policy]
+    for name in ("hidden", "activation", "bias"):
+        unread = config.policy not in ("linear", "mlp") and name not in entry.options
+        if unread and getattr(config, name) != _default(config, name):
+            raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
 
 
 def _check_cluster(config: Config) -> None:

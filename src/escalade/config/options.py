@@ -13,6 +13,7 @@ from escalade.config.checks import check
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES
@@ -144,10 +145,14 @@ class Config:
     )
 
     policy: str = _policy(
-        "mlp", "linear, mlp, or package.module:factory of an nn.Module", form="linear|mlp|FACTORY"
+        "mlp",
+        f"{', '.join(ARCHITECTURES)}, or package.module:factory of an nn.Module",
+        form="NAME|FACTORY",
     )
-    hidden: tuple[int, ...] = _policy((64, 64), "sizes of the mlp's hidden layers")
-    activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between the mlp's layers")
+    hidden: tuple[int, ...] = _policy(
+        (64, 64), "sizes of hidden layers, for mlp, hebbian, gru and lstm (whose last is the cell's)"
+    )
+    activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between these layers")
     init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")
     bias: bool = _policy(True, "whether layers have a bias")
     head: str = _policy(

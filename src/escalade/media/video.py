@@ -28,6 +28,10 @@ class Acts(Protocol):
         """The action for one observation."""
         ...
 
+    def reset(self, seed: int) -> None:
+        """Begin an episode, forgetting all of the last."""
+        ...
+
 
 def video_available() -> bool:
     """Whether what writes videos is installed."""
@@ -113,6 +117,7 @@ def _frames(
     env: Any, policy: Acts, seed: int, most: int | None, played: _Played
 ) -> Iterator[NDArray[np.uint8]]:
     observation, _ = env.reset(seed=seed)
+    policy.reset(seed)
     yield env.render()
     ended = False
     while not ended and (most is None or played.steps < most):

@@ -15,6 +15,7 @@ from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import describe, flatten, is_image, observation_shape, observation_size
 from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
+from escalade.policies.modules import State, is_stateful, map_state
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
@@ -64,20 +65,31 @@ class Policy(nn.Module):
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
-        self.batched = batched_network(self.network)
-        if isinstance(self.batched, TorchNetwork):
-            self.batched.check(observation_shape(observation_space), actions.outputs)
+        self._state: State | None = None
+        self._check()
+
+    def _check(self) -> None:
+        batched, outputs = self.batched, self.actions.outputs
+        self._takes_vectors = isinstance(batched, Stack) and len(batched.layers[0].inputs) == 1
+        if isinstance(batched, TorchNetwork):
+            batched.check(observation_shape(self.observation_space), outputs)
             return
-        size = observation_size(observation_space)
-        if (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
+        size = observation_size(self.observation_space)
+        if (batched.inputs, batched.outputs) != (size, outputs):
             raise InputError(
-                f"policy takes {self.batched.inputs} and gives {self.batched.outputs} numbers, but "
-                f"the environment needs {size} and {actions.outputs}"
+                f"policy takes {batched.inputs} and gives {batched.outputs} numbers, but "
+                f"the environment needs {size} and {outputs}"
             )
+
+    @property
+    def batched(self) -> Stack | TorchNetwork:
+        """What runs a population of the network as it is now: its shape, and what does not evolve."""
+        return batched_network(self.network, observation_shape(self.observation_space))
 
     def set(self, vector: Any, normalization: Normalization | None) -> None:
         """Take over a centre, shape (dimension,), and the normalisation it was trained with."""
         from_vector(self.network, vector)
+        self._state = None
         self.normalized = normalization is not None
         if normalization is not None:
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
@@ -92,28 +104,59 @@ class Policy(nn.Module):
             self.observation_mean.numpy().copy(), self.observation_inverse_std.numpy().copy()
         )
 
-    def forward(self, observations: Tensor) -> Tensor:
-        """Raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W)."""
+    @property
+    def stateful(self) -> bool:
+        """Whether the network keeps a state within an episode."""
+        return is_stateful(self.network)
+
+    def forward(self, observations: Tensor, state: State | None = None) -> Any:
+        """Raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W).
+
+        A stateful network also takes a state of the batch, and the result is outputs and next state.
+        """
         if self.scale_pixels and observations.dtype == torch.uint8:
             observations = observations.float() / 255
         if self.normalized:
             observations = normalize(
                 observations.double(), self.observation_mean, self.observation_inverse_std
             )
-        if isinstance(self.batched, Stack):
+        if self._takes_vectors:
             observations = observations.flatten(1)
-        outputs: Tensor = self.network(observations.float())
-        return outputs
+        seen = observations.float()
+        return self.network(seen, state) if self.stateful else self.network(seen)
+
+    def reset(self, seed: int = 0) -> None:
+        """Begin an episode: :meth:`act` goes on from the network's first state.
+
+        Nothing changes for a network without a state. A policy that was made, loaded or given other
+        parameters begins with the first state by itself.
+
+        Args:
+            seed: the episode's, which decides what is drawn in the first state, where anything is.
+        """
+        if self.stateful:
+            with torch.no_grad():
+                first = self.network.initial_state(seed)  # type: ignore[operator]
+            self._state = map_state(lambda part: part.detach()[None].clone(), first)
 
     def act(self, observation: Any) -> Any:
-        """The action for one observation, each as the environment gives and takes it."""
+        """The action for one observation, each as the environment gives and takes it.
+
+        A stateful network goes on from where its last call left it: see :meth:`reset`.
+        """
         if is_image(self.observation_space):
             seen = np.array(observation).reshape(observation_shape(self.observation_space))
         else:
             seen = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
+        batch = torch.from_numpy(seen)[None]
+        if self.stateful and self._state is None:
+            self.reset()
         with torch.no_grad():
-            raw = self.forward(torch.from_numpy(seen)[None]).numpy()
-        action = self._map(raw)[0]
+            if self.stateful:
+                raw, self._state = self.forward(batch, self._state)
+            else:
+                raw = self.forward(batch)
+        action = self._map(raw.numpy())[0]
         return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
 
     def save(self, path: AnyPath) -> None:
@@ -159,8 +202,8 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
             raise InputError(
                 f"{file} holds a module of your own: pass one like it as load(path, network=...)"
             )
-        inputs, outputs = observation_size(saved.observation_space), saved.actions.outputs
-        network = build(inputs=inputs, outputs=outputs, **architecture)
+        shape = observation_shape(saved.observation_space)
+        network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
     policy = Policy(
         network,
         saved.observation_space,

@@ -35,7 +35,7 @@ class Forward(Protocol):
     Observations are (k, size), those of images (k, C, H, W); their memory is written again in the next step.
     """
 
-    def load(self, row: int, parameters: Vector) -> None: ...
+    def load(self, row: int, parameters: Vector, seed: int = 0) -> None: ...
 
     def __call__(self, observations: Vector) -> Vector: ...
 
@@ -148,9 +148,10 @@ class Rollouts:
         numbers = np.array(items, np.int64)
         self._item[rows] = numbers
         self._seed[rows] = self.job.episode_seeds(numbers)
-        for row, item in zip(rows.tolist(), items, strict=True):
+        seeds = self._seed[rows].tolist()
+        for row, item, seed in zip(rows.tolist(), items, seeds, strict=True):
             self.job.parameters(item, self.table, self._parameters)
-            self.forward.load(row, self._parameters)
+            self.forward.load(row, self._parameters, seed)
         self._return[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
