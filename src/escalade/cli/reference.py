@@ -30,7 +30,7 @@ def add_presets(commands: Any) -> None:
         commands,
         "presets",
         "",
-        "list the presets: tuned settings, and those of earlier systems",
+        "list the presets, tuned settings and those of earlier systems",
         _presets,
         examples=[""],
     )
@@ -60,26 +60,22 @@ def add_bench(commands: Any) -> None:
 
 def _presets(parsed: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from escalade.config import presets
 
-    table = Table(
-        "preset", "environment", "strategy", "target", "solved", "steps", "all steps", "seconds", box=None
-    )
+    titles = ("strategy", "target", "solved", "steps", "all steps", "seconds")
+    table = Table(Column("preset", no_wrap=True, min_width=28), *titles, box=None)
     for name in presets.names():
         preset = presets.read(name)
         target = preset.options.get("target_return")
-        env, strategy = (str(preset.options[option]) for option in ("env", "strategy"))
         shown = "-" if target is None else f"{target:g}"
-        table.add_row(name, "" if env == name else env, strategy, shown, *_result(preset.result))
+        table.add_row(name, str(preset.options["strategy"]), shown, *_result(preset.result))
     with printing():
         Console().print(table)
     say("Steps of training, all steps (with evaluations) and seconds: medians over the seeds that solved it;")
-    say(
-        "see benchmarks/presets.md. Those with - have not been measured. Names with / that are no environments"
-    )
-    say("are settings of earlier systems: --preset NAME.")
+    say("see benchmarks/presets.md. Those with - have not been measured. Names with / that are no")
+    say("environments are settings of earlier systems: --preset NAME.")
     return 0
 
 

@@ -15,6 +15,7 @@ from escalade.errors import InputError, nearest
 from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
+_OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", "min_episodes", "min_env_steps", "max_population")
 _RESULT = ("solved", "seeds", "env_steps", "all_steps", "seconds")
 
 
@@ -69,4 +70,7 @@ def options(env: str, preset: str | None, strategy: str | None = None) -> Values
     found = read(env if preset == "auto" else str(preset)).options
     if strategy in (None, found["strategy"]):
         return found
-    return {name: value for name, value in found.items() if name not in (*STRATEGY_OPTIONS, "momentum")}
+    left = {name: value for name, value in found.items() if name not in _OF_STRATEGY}
+    if ":" in str(left.get("sigma")):  # a schedule, which not every strategy takes
+        del left["sigma"]
+    return left
