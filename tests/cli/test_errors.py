@@ -129,7 +129,7 @@ BUILT = [
         'train tests.environments:Particular-v0 --env-kwargs {"gravity":5}',
         ["--env-kwargs", "gravity must be"],
     ),
-    ('train TINY --env-kwargs {"observation":"pixels"}', ["observation space", "pixels", "vector"]),
+    ('train TINY --env-kwargs {"observation":"film"}', ["observation space", "4 dimensions", "wrap"]),
     ('train TINY --env-kwargs {"observation":"text"}', ["observation space Text", "use Box"]),
     ('train TINY --env-kwargs {"observation":"sequence"}', ["observation space Sequence", "use Box"]),
     ('train TINY --env-kwargs {"action":"text"}', ["action space Text", "use Box"]),

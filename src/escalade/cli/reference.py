@@ -64,8 +64,8 @@ def _presets(parsed: argparse.Namespace) -> int:
 
     from escalade.config import presets
 
-    titles = ("strategy", "target", "solved", "steps", "all steps", "seconds")
-    table = Table(Column("preset", no_wrap=True, min_width=28), *titles, box=None)
+    titles = ("strategy", "target", "solved", "steps", "seconds")
+    table = Table(Column("preset", no_wrap=True), *titles, box=None)
     for name in presets.names():
         preset = presets.read(name)
         target = preset.options.get("target_return")
@@ -73,7 +73,7 @@ def _presets(parsed: argparse.Namespace) -> int:
         table.add_row(name, str(preset.options["strategy"]), shown, *_result(preset.result))
     with printing():
         Console().print(table)
-    say("Steps of training, all steps (with evaluations) and seconds: medians over the seeds that solved it;")
+    say("Steps of training and seconds: medians over the seeds that solved it;")
     say("see benchmarks/presets.md. Those with - have not been measured. Names with / that are no")
     say("environments are settings of earlier systems: --preset NAME.")
     return 0
@@ -81,9 +81,9 @@ def _presets(parsed: argparse.Namespace) -> int:
 
 def _result(result: dict[str, Any] | None) -> list[str]:
     if result is None:
-        return ["-"] * 4
+        return ["-"] * 3
     solved = f"{result['solved']} of {result['seeds']}"
-    return [solved, f"{result['env_steps']:,}", f"{result['all_steps']:,}", f"{result['seconds']:.1f}"]
+    return [solved, f"{result['env_steps']:,}", f"{result['seconds']:.1f}"]
 
 
 def _bench(parsed: argparse.Namespace) -> int:
