@@ -36,7 +36,7 @@ TYPED = [
     ("train", ["no environment given", "CartPole-v1"]),
     ("train ENV --env-kwargs {gravity}", ["--env-kwargs", "{gravity}", "JSON object"]),
     ("train ENV --env-kwargs [1]", ["--env-kwargs", "JSON object"]),
-    ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, envpool, gymnasium"]),
+    ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, envpool, ale, gymnasium"]),
     ("train ENV --strategy openai_es", ["--strategy 'openai_es'", "did you mean openai-es"]),
     ("train ENV --population 0", ["--population 0", "at least 2"]),
     ("train ENV --population 7", ["--population 7 is odd", "use 8"]),
