@@ -2,9 +2,10 @@
 
     python benchmarks/pixels.py [--steps 200] [--rounds 3]
 
-Atari: eight episodes at once, greyscale 84 x 84, four frames skipped, the last two pooled, four stacked, up to
-30 no-ops, no sticky actions; each episode begins with a seed of its own, as a rollout needs it. Times are those of
-the processor, in one process, so that other work on the machine moves them less. Prints tables in Markdown.
+Atari: eight episodes at once, greyscale 84 x 84, four frames skipped, the last two pooled, four stacked,
+up to 30 no-ops, no sticky actions; each episode begins with a seed of its own, as a rollout needs it. Times
+are those of the processor, in one process, so that other work on the machine moves them less. Prints tables
+in Markdown.
 """
 
 from __future__ import annotations
