@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -68,6 +68,7 @@ def check(
     backend: str = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
+    wrappers: Sequence[str] = (),
 ) -> CheckReport:
     """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
 
@@ -79,12 +80,13 @@ def check(
         backend: who steps it; see :func:`escalade.train`.
         max_episode_steps: cut episodes after this many steps.
         fresh_environments: build a new environment for every episode.
+        wrappers: what it is wrapped in; see :func:`escalade.train`.
 
     Raises:
         InputError: there is no such environment, or it does not take these arguments.
     """
     try:
-        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments)
+        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments, wrappers)
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)

@@ -21,6 +21,8 @@ _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
 
 def flag(name: str) -> str:
     """``target_return`` as ``--target-return``."""
+    if name in OPTIONS and OPTIONS[name].metadata["flag"] is not None:
+        return str(OPTIONS[name].metadata["flag"])
     return "--" + name.replace("_", "-")
 
 
@@ -116,6 +118,8 @@ def add_options(parser: Parser, names: Iterable[str], default: str | None = None
         how: dict[str, Any] = {"metavar": forms.form(name)}
         if OPTIONS[name].type == "bool":
             how = {"action": argparse.BooleanOptionalAction}
+        if OPTIONS[name].metadata["flag"] is not None:
+            how |= {"action": "append", "dest": name}
         text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
         group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
 

@@ -10,7 +10,7 @@ from escalade.cli.arguments import add_command, add_options, options_typed, with
 from escalade.cli.output import say
 from escalade.config.options import Config
 
-_OPTIONS = ("env_kwargs", "backend", "max_episode_steps", "fresh_environments")
+_OPTIONS = ("env_kwargs", "backend", "max_episode_steps", "fresh_environments", "wrappers")
 
 
 def add_check(commands: Any) -> None:

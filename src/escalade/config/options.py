@@ -27,6 +27,7 @@ def _option(
     choices: Iterable[str] = (),
     unset: str = "none",
     resumable: bool = False,
+    flag: str | None = None,
 ) -> Any:
     """A field of :class:`Config` with what ``--help`` and ``escalade resume`` must know of it.
 
@@ -38,6 +39,7 @@ def _option(
         choices: the names it takes, where its type does not list them.
         unset: what None stands for.
         resumable: whether it may change when a run is resumed.
+        flag: its flag, where that is not its name; such a flag may be given several times.
     """
     metadata = {
         "group": group,
@@ -46,6 +48,7 @@ def _option(
         "choices": tuple(choices),
         "unset": unset,
         "resumable": resumable,
+        "flag": flag,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -53,6 +56,7 @@ def _option(
 
 
 _environment = partial(_option, "environment")
+_reward = partial(_option, "reward of training")
 _strategy = partial(_option, "strategy")
 _policy = partial(_option, "policy")
 _limit = partial(_option, "evaluation and limits", resumable=True)
@@ -79,7 +83,24 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
+    wrappers: tuple[str, ...] = _environment(
+        (),
+        "a wrapper of the environment, with literal arguments; given again, one around that one",
+        form="package.module:Wrapper(argument=value)",
+        flag="--wrap",
+    )
     seed: int = _environment(0, "the same seed gives the same bits")
+
+    reward_info: str | None = _reward(
+        None, "the entry of a step's info that is taken for the reward", form="NAME", unset="the reward"
+    )
+    reward_shift: float = _reward(0.0, "taken off the reward of every step, such as a bonus for survival")
+    reward_floor: float | None = _reward(None, "a step's reward is at least this, shifted", unset="no floor")
+    reward_ceiling: float | None = _reward(
+        None, "a step's reward is at most this, shifted", unset="no ceiling"
+    )
+    reward_scale: float = _reward(1.0, "the reward, shifted and bounded, is multiplied by this")
+    reward_sign: bool = _reward(False, "only the sign of a step's reward counts, shifted and bounded")
 
     strategy: str = _strategy("openai-es", "how the centre moves", choices=STRATEGIES)
     population: int = _strategy(64, "members in a generation")
@@ -180,6 +201,9 @@ class Config:
 
 
 OPTIONS: dict[str, dataclasses.Field[Any]] = {option.name: option for option in fields(Config)}
+
+REWARD_OPTIONS: tuple[str, ...] = tuple(name for name in OPTIONS if name.startswith("reward_"))
+"""Options that transform the reward of training; evaluations are of the reward itself."""
 
 RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if option.metadata["resumable"])
 """Options that may change when a run is resumed; none of them moves the centre."""

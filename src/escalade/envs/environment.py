@@ -6,8 +6,9 @@ import copy
 import ctypes
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import gymnasium
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from escalade.envs.backends import check_installed
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space
+from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
 from escalade.support.shared import without_warnings
@@ -57,7 +59,8 @@ class VectorEnvironment(Protocol):
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """One step in each slot: observations (n, size), rewards (n,), and whether the episode ended (n,).
 
-        An episode ends when Gymnasium says terminated or truncated.
+        An episode ends when Gymnasium says terminated or truncated. Where the environment has a
+        ``reward_info``, rewards have the shape (n, 2): the reward, and that entry of the step's info.
         """
         ...
 
@@ -79,6 +82,10 @@ class Environment:
     threshold: float | None = field(default=None, compare=False)
     fresh: bool = False
     """Whether every episode is run in an environment object of its own."""
+    wrappers: tuple[Wrapper, ...] = ()
+    """What the environment is wrapped in; the first is nearest to it."""
+    reward_info: str | None = None
+    """The entry of a step's info that training takes for the reward."""
 
     @property
     def id(self) -> str:
@@ -86,16 +93,17 @@ class Environment:
         return self.spec.id
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """One plain Gymnasium environment."""
+        """One Gymnasium environment, in its wrappers."""
         extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            return gymnasium.make(
+            env = gymnasium.make(
                 self.spec,
                 max_episode_steps=self.max_episode_steps,
                 disable_env_checker=True,
                 **copy.deepcopy(self.kwargs),  # which an environment may keep and change
                 **extra,
             )
+            return wrap(env, self.wrappers)
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
@@ -112,6 +120,8 @@ def resolve(
     backend: str = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
+    wrappers: Sequence[str] = (),
+    reward_info: str | None = None,
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
@@ -122,18 +132,31 @@ def resolve(
         max_episode_steps: cut episodes after this many steps; the registered limit when not given.
         fresh_environments: build a new object for every episode, which is needed where an object
             carries something over from one episode to the next. Some ids need it and get it anyway.
+        wrappers: what it is wrapped in, as :func:`escalade.envs.wrapping.parse` reads it.
+        reward_info: the entry of a step's info that training takes for the reward.
 
     Raises:
-        InputError: unknown id, missing package, unsupported space, or arguments it does not take.
+        InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
+            wrapper or an entry of info that is not there.
         EnvironmentFailure: its constructor raised.
     """
     kwargs = dict(kwargs or {})
     spec = _find(env_id)
     check_installed(backend)
     headless()
-    bare = Environment(spec, kwargs, backend, max_episode_steps, gymnasium.Space(), gymnasium.Space())
+    bare = Environment(
+        spec,
+        kwargs,
+        backend,
+        max_episode_steps,
+        gymnasium.Space(),
+        gymnasium.Space(),
+        wrappers=find(wrappers),
+    )
     try:
         env = bare.make()
+    except InputError:
+        raise
     except error.DependencyNotInstalled as problem:
         raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
@@ -153,10 +176,39 @@ def resolve(
         observation, action = env.observation_space, env.action_space
     except AttributeError as problem:
         raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
-    env.close()
-    check_observation_space(observation)
-    fresh = fresh_environments or needs_fresh(spec)
-    return Environment(spec, kwargs, backend, limit, observation, action, spec.reward_threshold, fresh)
+    try:
+        check_observation_space(observation)
+        if reward_info is not None:
+            _try_info(env, env_id, reward_info)
+    finally:
+        env.close()
+    return replace(
+        bare,
+        max_episode_steps=limit,
+        observation_space=observation,
+        action_space=action,
+        threshold=spec.reward_threshold,
+        fresh=fresh_environments or needs_fresh(spec),
+        reward_info=reward_info,
+    )
+
+
+def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
+    """Take one step, to see that its info has ``key``.
+
+    Raises:
+        InputError: it has not.
+        EnvironmentFailure: the environment raised.
+    """
+    try:
+        env.reset(seed=0)
+        env.action_space.seed(0)
+        info = env.step(env.action_space.sample())[4]
+    except Exception as problem:
+        raise EnvironmentFailure(
+            f"environment {env_id} failed in its first step: {type(problem).__name__}: {problem}"
+        ) from problem
+    info_number(info, key)
 
 
 def needs_fresh(spec: EnvSpec) -> bool:

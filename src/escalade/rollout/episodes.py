@@ -102,13 +102,23 @@ class Episodes:
 
     They are those of the episode alone. Without normalisation, nobody needs them: size is 0.
     """
+    scores: NDArray[np.float64]
+    """What fitness is the mean of: sums of transformed rewards, or the returns where none are transformed."""
 
     @classmethod
     def of(cls, results: Any) -> Episodes:
-        """Unpack what :class:`Rollouts` handed in: return, length and moments, a row an episode."""
+        """Unpack what :class:`Rollouts` handed in: return, length, score and moments, a row an episode.
+
+        The score is there where rewards are transformed: the number of columns is then odd.
+        """
         rows = np.asarray(results, np.float64)
-        size = (rows.shape[1] - 2) // 2  # 0 without a normaliser: its moments do not travel
-        return cls(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2:].reshape(len(rows), 2, size))
+        scored = rows.shape[1] % 2
+        first = 2 + scored
+        size = (rows.shape[1] - first) // 2  # 0 without a normaliser: its moments do not travel
+        moments = rows[:, first:].reshape(len(rows), 2, size)
+        returns = rows[:, 0]
+        scores = np.where(np.isfinite(returns), rows[:, 2], returns) if scored else returns
+        return cls(returns, rows[:, 1].astype(np.int64), moments, scores)
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
@@ -116,10 +126,11 @@ class Episodes:
             np.concatenate([self.returns, more.returns]),
             np.concatenate([self.lengths, more.lengths]),
             np.concatenate([self.moments, more.moments]),
+            np.concatenate([self.scores, more.scores]),
         )
 
     def __getitem__(self, part: slice) -> Episodes:
-        return Episodes(self.returns[part], self.lengths[part], self.moments[part])
+        return Episodes(self.returns[part], self.lengths[part], self.moments[part], self.scores[part])
 
 
 def episode_steps(results: NDArray[np.float64]) -> int:

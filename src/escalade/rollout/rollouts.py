@@ -21,6 +21,7 @@ from escalade.envs.spaces import observation_size
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
 from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.rewards import RewardTransform
 
 Vector = NDArray[np.float32]
 
@@ -57,6 +58,8 @@ class RolloutSetup:
     actions: ActionMap
     table: NoiseTable
     action_noise: float = 0.0
+    reward: RewardTransform | None = None
+    """What fitness is made of; None where that is the reward itself."""
 
     def __call__(self) -> Rollouts:
         return Rollouts(self)
@@ -75,6 +78,7 @@ class Rollouts:
         self.table = setup.table.values
         self._parameters = np.empty(setup.network.dimension, np.float32)
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
+        self.reward = setup.reward
         self.slots = rows
         size = observation_size(self.environment.observation_space)
         self._slot = np.arange(rows)
@@ -82,6 +86,7 @@ class Rollouts:
         self._seed = np.zeros(rows, np.int64)
         self._alive = np.zeros(rows, np.bool_)
         self._return = np.zeros(rows)
+        self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
         self._length = np.zeros(rows, np.int64)
         self._moments = np.zeros((2, rows, size))
         self._observations = np.zeros((rows, size))
@@ -141,7 +146,7 @@ class Rollouts:
         for row, item in zip(rows.tolist(), items, strict=True):
             self.job.parameters(item, self.table, self._parameters)
             self.forward.load(row, self._parameters)
-        self._return[rows] = 0.0
+        self._return[rows] = self._score[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
@@ -189,6 +194,9 @@ class Rollouts:
         ended: NDArray[np.bool_]
         observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
         self._observations[rows] = observations
+        if self.reward is not None:
+            rewards, components = rewards.T if rewards.ndim == 2 else (rewards, rewards)
+            self._score[rows] += self.reward(components)
         self._return[rows] += rewards
         self._length[rows] += 1
         if self.job.cap is not None:
@@ -205,6 +213,8 @@ class Rollouts:
         """What :meth:`Episodes.of` unpacks, one row for each ended episode."""
         lengths = self._length[rows, None]
         parts = [self._return[rows, None], lengths]
+        if self.reward is not None:
+            parts.append(self._score[rows, None])
         if self.job.normalization is not None:
             total, squares = self._moments[:, rows]
             with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
@@ -218,7 +228,7 @@ class Rollouts:
         spare = np.flatnonzero(~self._alive[: self._count])
         count = len(rows)
         self._slot[: self._count] = self._slot[np.concatenate([rows, spare])]
-        states = (self._item, self._seed, self._alive, self._return, self._length)
+        states = (self._item, self._seed, self._alive, self._return, self._score, self._length)
         for state in (*states, self._observations, self._first):
             state[:count] = state[rows]
         self._moments[:, :count] = self._moments[:, rows]

@@ -76,8 +76,9 @@ class PolicyObjective:
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
         return Outcome(
-            fitness=trained.returns.reshape(-1, job.episodes).mean(axis=1),
+            fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1),
             returns=trained.returns,
+            scores=trained.scores,
             evaluation=_evaluation(evaluated) if evaluate else None,
             env_steps=int(trained.lengths.sum()),
             details=(job, trained),
@@ -203,4 +204,4 @@ class PolicyObjective:
 
 
 def _evaluation(episodes: Episodes) -> Evaluation:
-    return Evaluation(episodes.returns, int(episodes.lengths.sum()))
+    return Evaluation(episodes.returns, int(episodes.lengths.sum()), episodes.scores)
