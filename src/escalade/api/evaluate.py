@@ -90,7 +90,7 @@ def evaluate(
             normalization=saved.normalization,
         )
         with one_thread():  # as in training, where there are no workers
-            results = Episodes.of(engine.run(job, job.items))
+            results = Episodes.of(engine.run(job, job.items), scored=parts.reward is not None)
     finally:
         engine.close()
     return Evaluation(results.returns, results.lengths)

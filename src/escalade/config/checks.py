@@ -46,6 +46,8 @@ def check(config: Config) -> None:
             raise InputError(f"`{name}` {value} must be above 0")
     if config.target_return is not None and not math.isfinite(config.target_return):
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
+    if isinstance(config.observation_clip, float) and not 0 < config.observation_clip < math.inf:
+        raise InputError(f"`observation_clip` {config.observation_clip} must be above 0, or none")
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     if config.policy not in ("linear", "mlp") and ":" not in config.policy:

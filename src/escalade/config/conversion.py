@@ -127,6 +127,8 @@ def _convert_dict(value: Any) -> dict[str, Any]:
 def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
     if type(None) in choices and (value is None or (text and value.lower() == "none")):
         return None
+    if value is None and Literal["none"] in choices:
+        return "none"
     for choice in choices:
         if choice is not type(None):
             try:

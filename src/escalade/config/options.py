@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from escalade.config.checks import check
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
+from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES
@@ -144,8 +146,14 @@ class Config:
         0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
     )
     normalize_observations: bool = _policy(True, "by running mean and standard deviation")
+    observation_clip: float | Literal["none"] = _policy(
+        CLIP, "the largest normalised observation, in standard deviations", form="X|none"
+    )
 
     episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
+    episode_seeds: Literal["pair", "generation", "member"] = _limit(
+        "pair", "which members of a generation play the same episodes", resumable=False
+    )
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
     eval_every: int = _limit(5, "generations between evaluations")
     generations: int | None = _limit(None, "stop after this many", unset="no limit")
@@ -189,6 +197,11 @@ class Config:
         if isinstance(self.run_dir, os.PathLike):
             object.__setattr__(self, "run_dir", os.fspath(self.run_dir))
         check(self)
+
+    @property
+    def largest_observation(self) -> float:
+        """``observation_clip`` as a number."""
+        return math.inf if self.observation_clip == "none" else float(self.observation_clip)
 
     @property
     def worker_count(self) -> int:

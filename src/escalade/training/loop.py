@@ -119,6 +119,8 @@ class Loop:
             return None
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
         self._report_nonfinite(outcome)
+        if outcome.hint is not None:
+            self.notes.say_once(outcome.hint, "hint")
         if confirmed is None:  # else the centre met the target, and stays as it was confirmed
             self.strategy.tell(outcome.fitness)
             self.objective.learn(outcome)

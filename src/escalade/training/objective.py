@@ -62,6 +62,8 @@ class Outcome:
     """Of the unperturbed policy; None in generations without one."""
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
+    hint: str | None = None
+    """What the episodes suggest to try; a run says it once."""
     details: Any = None
     """The objective's own, for :meth:`Objective.learn`."""
 

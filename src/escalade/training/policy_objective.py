@@ -23,6 +23,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
+from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
 
@@ -56,6 +57,7 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         self.normalizer = Normalizer(len(parts.policy.observation_mean))
+        self._survival = SurvivalHint()
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
 
@@ -75,11 +77,17 @@ class PolicyObjective:
             strategy.grow()
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
+        evaluation = _evaluation(evaluated) if evaluate else None
+        hint = None
+        if self.config.reward_shift == 0:
+            mean = None if evaluation is None else evaluation.mean
+            hint = self._survival.look(trained.returns, trained.lengths, mean)
         return Outcome(
             fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1),
             returns=trained.returns,
             scores=trained.scores,
-            evaluation=_evaluation(evaluated) if evaluate else None,
+            evaluation=evaluation,
+            hint=hint,
             env_steps=int(trained.lengths.sum()),
             details=(job, trained),
         )
@@ -96,7 +104,7 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, and move the cap."""
         job, trained = outcome.details
         if job.normalization is not None:
-            self.normalizer.merge_episodes(trained.lengths, trained.moments)
+            self.normalizer.merge_episodes(trained.seen, trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
     def remark(self) -> str | None:
@@ -169,7 +177,9 @@ class PolicyObjective:
     @property
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
-        return self.normalizer.freeze() if self.config.normalize_observations else None
+        if not self.config.normalize_observations:
+            return None
+        return self.normalizer.freeze(self.config.largest_observation)
 
     def _evaluate(self, strategy: Strategy, episodes: int) -> Evaluation:
         job = self._job(strategy, evaluations=episodes, evaluation_stream=Stream.CONFIRMATION)
@@ -181,6 +191,7 @@ class PolicyObjective:
             generation=strategy.generation,
             center=strategy.center.detach().numpy().copy() if evaluations else None,
             normalization=self.normalization,
+            sharing=self.config.episode_seeds,
             evaluations=evaluations,
             **what,
         )
@@ -188,7 +199,7 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            return Episodes.of(self.engine.run(job, job.items))
+            return Episodes.of(self.engine.run(job, job.items), scored=self.parts.reward is not None)
 
     def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
         config, members = self.config, strategy.population_size

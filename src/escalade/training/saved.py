@@ -65,7 +65,8 @@ class SavedPolicy:
         if not np.isfinite(center).all():
             raise Damaged("its centre is not finite")
         normalizer = _normalizer(content.tensors)
-        normalization = normalizer.freeze() if config.normalize_observations else None
+        frozen = normalizer.freeze(config.largest_observation)
+        normalization = frozen if config.normalize_observations else None
         return cls(config, center, normalization, with_prefix(FROZEN, content.tensors))
 
     def fit(self, parts: Parts) -> None:

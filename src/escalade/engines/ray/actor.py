@@ -102,7 +102,7 @@ def _build(factory: bytes, processes: int) -> tuple[Work, dict[str, Any]]:
 class _Chunk:
     def __init__(self, items: Sequence[int], done: asyncio.Future[Any]) -> None:
         self.items = items
-        self.results = Results(max(items) + 1, items)
+        self.results = Results(len(items))
         self.done = done
 
 
@@ -133,7 +133,7 @@ class _ChunkFeed:
             self._news.notify()
 
     def add(self, number: int, items: Sequence[int]) -> asyncio.Future[Any]:
-        """Line up a chunk; its results come in the order of ``items``."""
+        """Line up a chunk; its results come in batches."""
         chunk = _Chunk(items, self._loop.create_future())
         with self._news:
             if self._problem is not None:
@@ -204,7 +204,7 @@ class _ChunkFeed:
 
     def _finish(self, chunk: _Chunk) -> None:
         if not chunk.results.missing:
-            self._loop.call_soon_threadsafe(_settle, chunk.done, chunk.results.in_order())
+            self._loop.call_soon_threadsafe(_settle, chunk.done, chunk.results.in_batches())
 
 
 class Problem(Exception):

@@ -28,12 +28,12 @@ class Crew:
 
     def run(self, feed: Feed) -> None:
         while items := feed.take(self.info()["slots"], wait=True):
-            results = self._engine.run_some(self._job, items)
-            if isinstance(results, list):
-                for item, result in zip(items, results, strict=True):
-                    feed.put(item, result)
-            else:
-                feed.put_many(items, results)
+            for done, results in self._engine.run_some(self._job, items):
+                if isinstance(results, list):
+                    for item, result in zip(done, results, strict=True):
+                        feed.put(item, result)
+                else:
+                    feed.put_many(done, results)
 
     def close(self) -> None:
         self._engine.close()
