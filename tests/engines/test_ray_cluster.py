@@ -154,19 +154,19 @@ def test_a_run_without_room_waits_until_there_is_some(nodes):
     try:
         wait_until(lambda: notes)
         nodes.grow(len(nodes.nodes) + 1, resources={"slot": 1})
-        running.join(60)
+        running.join(180)
     finally:
         made.close()
     assert values(found) == [item**2 for item in range(9)]
     assert any(re.search(r"no node has room for a worker .* goes on by itself", note) for note in notes)
 
 
-def test_processes_of_one_actor_share_its_work(nodes):
+def test_processes_of_one_actor_share_its_work(nodes, tmp_path):
     nodes.grow(len(nodes.nodes) + 1, num_cpus=2, resources={"wide": 2})
     made = start_engine("ray", Squares, 1, worker_resources={"CPU": 2, "wide": 1})
     try:
         assert made.info["slots"] == 8
-        results = made.run(("fine", None), 40)
+        results = made.run(("meet", None, tmp_path / "met", 2), 40)
         assert values(results) == [item**2 for item in range(40)]
         assert len({result[1] for result in results}) == 2
     finally:
