@@ -25,6 +25,13 @@ FULL = {
     "backend": "gymnasium",
     "fresh_environments": True,
     "max_episode_steps": 70,
+    "wrappers": ('some.module:First(by=1.5, name="a,b")', "some.module:Second"),
+    "reward_info": "speed",
+    "reward_shift": 1.5,
+    "reward_floor": -1.0,
+    "reward_ceiling": 2.0,
+    "reward_scale": 0.5,
+    "reward_sign": False,  # which leaves nothing to scale
     "cutoff": "mean:2",
     "seed": 2**62,
     "strategy": "pgpe",
@@ -48,6 +55,8 @@ FULL = {
     "action_map": "tanh",
     "action_noise": 0.25,
     "normalize_observations": False,
+    "observation_clip": "none",
+    "episode_seeds": "generation",
     "episodes_per_member": 2,
     "eval_episodes": 3,
     "eval_every": 4,
@@ -75,7 +84,8 @@ def known(values):
 def test_the_example_has_every_option_at_another_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
-    assert [name for name in defaults if defaults[name] == FULL[name]] == ["top_directions"]
+    same = {name for name in defaults if defaults[name] == FULL[name]}
+    assert same == {"top_directions", "reward_sign"}
 
 
 @pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])
@@ -122,6 +132,8 @@ def test_every_option_is_a_flag_with_help():
         ("generations", "None", None),
         ("target_return", "-110", -110.0),
         ("bias", "no", False),
+        ("observation_clip", "none", "none"),
+        ("observation_clip", "7", 7.0),
     ],
 )
 def test_flags_are_converted(name, text, value):
@@ -147,6 +159,9 @@ def test_flags_are_converted(name, text, value):
         ("hidden", 5),
         ("env", 3),
         ("env_kwargs", [1]),
+        ("wrappers", [1]),
+        ("wrappers", {"a": 1}),
+        ("observation_clip", "off"),
     ],
 )
 def test_values_of_other_types_are_refused_by_name(name, value):

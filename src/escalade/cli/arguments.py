@@ -21,9 +21,8 @@ _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
 
 def flag(name: str) -> str:
     """``target_return`` as ``--target-return``."""
-    if name in OPTIONS and OPTIONS[name].metadata["flag"] is not None:
-        return str(OPTIONS[name].metadata["flag"])
-    return "--" + name.replace("_", "-")
+    given = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
+    return "--" + (given or name).replace("_", "-")
 
 
 class Parser(argparse.ArgumentParser):

@@ -113,6 +113,8 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
 def _convert_tuple(kind: type, value: Any, text: bool) -> tuple[Any, ...]:
     if isinstance(value, str):
         value = [value] if kind is str else [part for part in value.split(",") if part]
+    if not isinstance(value, list | tuple | None):
+        raise TypeError
     return tuple(_convert(kind, part, text) for part in value or ())
 
 

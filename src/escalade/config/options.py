@@ -87,9 +87,9 @@ class Config:
     )
     wrappers: tuple[str, ...] = _environment(
         (),
-        "a wrapper of the environment, with literal arguments; given again, one around that one",
-        form="package.module:Wrapper(argument=value)",
-        flag="--wrap",
+        "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
+        form="WRAPPER",
+        flag="wrap",
     )
     seed: int = _environment(0, "the same seed gives the same bits")
 

@@ -11,33 +11,43 @@ _GENERATIONS = 20
 """In a row, before anything is said."""
 _EXPLAINED = 0.98
 """The share of the returns' variance that lengths explain, from which members differ by little else."""
+_LASTS = 0.9
+"""The share of the longest possible episode from which the unperturbed policy counts as one that lasts."""
 _BETTER = 0.02
 """What an evaluation must be better by, relative to the best, to count as progress."""
 
 
 class SurvivalHint:
-    """Finds a run that a bonus for survival holds: returns follow lengths, and evaluations stand still.
+    """Finds a run that a bonus for survival holds.
 
-    Such a run learns to last, often by doing nothing. Where the reward is nothing but the same for
-    every step, as in CartPole, to last is the task, and nothing is said. What it has seen is not part of a
-    checkpoint: a resumed run looks anew.
+    Its policy lasts to the end of episodes, often by doing nothing, and gets no better; its members' returns
+    follow the lengths of their episodes. Where every step pays the same, as in CartPole, to last is the task,
+    and nothing is said. What it has seen is not part of a checkpoint: a resumed run looks anew.
+
+    Args:
+        limit: steps after which episodes end; None where nothing limits them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None) -> None:
+        self._longest = _LASTS * limit if limit else np.inf
+        self._lasts = False
         self._generations = 0
         self._best = -np.inf
 
-    def look(self, returns: Array, lengths: NDArray[np.int64], evaluation: float | None) -> str | None:
+    def evaluated(self, mean: float, length: float) -> None:
+        """Take note of an evaluation: its mean return, and the mean length of its episodes."""
+        self._lasts = length >= self._longest
+        if not mean <= self._best + _BETTER * abs(self._best):
+            self._best, self._generations = mean, 0
+
+    def look(self, returns: Array, lengths: NDArray[np.int64]) -> str | None:
         """What there is to say after a generation.
 
         Args:
             returns: of the members' episodes, shape (n,).
             lengths: of those, in steps, shape (n,).
-            evaluation: mean return of the unperturbed policy, where it was evaluated.
         """
-        if evaluation is not None and not evaluation <= self._best + _BETTER * abs(self._best):
-            self._best, self._generations = evaluation, 0
-        bonus = _bonus(returns, lengths.astype(np.float64))
+        bonus = _bonus(returns, lengths.astype(np.float64)) if self._lasts else None
         self._generations = 0 if bonus is None else self._generations + 1
         if bonus is None or self._generations < _GENERATIONS:
             return None

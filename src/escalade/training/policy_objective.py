@@ -57,7 +57,7 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         self.normalizer = Normalizer(len(parts.policy.observation_mean))
-        self._survival = SurvivalHint()
+        self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
 
@@ -78,16 +78,12 @@ class PolicyObjective:
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = _evaluation(evaluated) if evaluate else None
-        hint = None
-        if self.config.reward_shift == 0:
-            mean = None if evaluation is None else evaluation.mean
-            hint = self._survival.look(trained.returns, trained.lengths, mean)
         return Outcome(
             fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1),
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
-            hint=hint,
+            hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             details=(job, trained),
         )
@@ -200,6 +196,13 @@ class PolicyObjective:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
             return Episodes.of(self.engine.run(job, job.items), scored=self.parts.reward is not None)
+
+    def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
+        if self.config.reward_shift != 0:
+            return None
+        if evaluation is not None:
+            self._survival.evaluated(evaluation.mean, evaluation.env_steps / len(evaluation.returns))
+        return self._survival.look(trained.returns, trained.lengths)
 
     def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
         config, members = self.config, strategy.population_size
