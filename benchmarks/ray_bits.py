@@ -56,9 +56,8 @@ def main() -> None:
                 found[env, backend].append(digest(folder, env=env, backend=backend, **more))
     ray.shutdown()
     cluster.shutdown()
-    print(
-        "| environment | backend | local | 1 node | 2 nodes | 3 nodes | |\n| --- | --- | --- | --- | --- | --- | --- |"
-    )
+    print("| environment | backend | local | 1 node | 2 nodes | 3 nodes | |")
+    print("| --- " * 7 + "|")
     for (env, backend), digests in found.items():
         short = " | ".join(digest[:12] for digest in digests)
         word = "same" if len(set(digests)) == 1 else "DIFFERENT"

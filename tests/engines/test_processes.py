@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import psutil
 import pytest
@@ -42,6 +43,9 @@ class Squares:
                 if not os.path.exists(marker):
                     open(marker, "w").close()
                     os.kill(os.getpid(), signal.SIGKILL)
+        if kind == "hang once" and item == where and not os.path.exists(rest[0]):
+            open(rest[0], "w").close()
+            time.sleep(3600)
         if kind == "meet":
             self.meet(*rest)
         feed.put(item, (item**2, os.getpid(), rest))

@@ -10,10 +10,11 @@ import threading
 import time
 
 import pytest
+import torch
 from tests.commands import ROOT, bits, command, hiding, wait_until
 from tests.engines.test_processes import Squares
 
-from escalade import EnvironmentFailure, InputError, train
+from escalade import EnvironmentFailure, InputError, evolve, train
 from escalade.engines import start_engine
 
 VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
@@ -90,6 +91,18 @@ def test_the_same_bits_as_here_on_one_two_and_three_nodes(env, backend, count, n
     assert {row["generation"] for row in rows} == {"1", "2"}
     assert sum(float(row["env_steps_per_second"]) for row in rows) > 0
     assert all(0 <= float(row["idle_share"]) <= 1 for row in rows)
+
+
+def test_evolve_finds_the_same_here_and_on_a_cluster(nodes):
+    module, found = torch.nn.Linear(3, 2), []
+
+    def fitness(moved):
+        return -float((moved.weight.detach() - 1).square().sum())
+
+    for engine in ("local", "ray"):
+        evolved = evolve(module, fitness, population=8, generations=5, seed=3, engine=engine, verbose=False)
+        found.append(evolved.module.weight.detach())
+    assert torch.equal(*found)
 
 
 def values(results):
@@ -171,6 +184,16 @@ def test_processes_of_one_actor_share_its_work(nodes, tmp_path):
         assert len({result[1] for result in results}) == 2
     finally:
         made.close()
+
+
+def test_a_process_that_hangs_is_replaced(nodes, tmp_path):
+    made = start_engine("ray", Squares, 1, step_timeout=2.0)
+    try:
+        results = made.run(("hang once", 5, str(tmp_path / "hung")), 12)
+    finally:
+        made.close()
+    assert values(results) == [item**2 for item in range(12)]
+    assert (tmp_path / "hung").exists()
 
 
 class TableOf:

@@ -168,7 +168,7 @@ def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
 
     run.on_note = note
     assert squares(run.run("job", 9)) == [item**2 for item in range(9)]
-    assert sum("no node has room for a worker (1 nodes are there)" in text for text in run.notes) == 1
+    assert sum("no node has room for a worker (1 node is there)" in text for text in run.notes) == 1
 
 
 def test_what_is_late_is_given_to_an_idle_worker_and_counts_once(monkeypatch):

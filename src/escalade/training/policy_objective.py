@@ -103,7 +103,7 @@ class PolicyObjective:
             self.normalizer.merge_episodes(trained.seen, trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
-    def remark(self) -> str | None:
+    def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
         with self.interrupts.allowed():
             return probe_purity(self.parts.environment).note(self.config.env)

@@ -12,10 +12,13 @@ from escalade.engines.processes import ProcessEngine
 
 
 class Crew:
-    """Work that hands its items on to ``processes`` local worker processes."""
+    """Work that hands its items on to ``processes`` local worker processes.
 
-    def __init__(self, factory: Factory, processes: int) -> None:
-        self._engine = ProcessEngine(factory, processes)
+    One that gives no sign of life for ``step_timeout`` seconds is replaced.
+    """
+
+    def __init__(self, factory: Factory, processes: int, step_timeout: float | None) -> None:
+        self._engine = ProcessEngine(factory, processes, step_timeout)
         self._processes = processes
 
     def info(self) -> dict[str, Any]:
