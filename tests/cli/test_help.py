@@ -21,6 +21,7 @@ def flags(command):
 
 def test_the_commands():
     assert COMMANDS == [
+        "aggregate",
         "attach",
         "bench",
         "check",
