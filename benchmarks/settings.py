@@ -49,7 +49,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=OUTPUT)
     arguments = parser.parse_intermixed_args()
     for seed in arguments.seeds:
-        line = json.dumps(run(arguments.env, dict(arguments.options), seed))
+        found = run(arguments.env, dict(arguments.options), seed)
+        if found["stop_reason"] == "interrupted":
+            break
+        line = json.dumps(found)
         with arguments.output.open("a", encoding="utf-8") as file:
             print(line, file=file)
         print(line, file=sys.stderr, flush=True)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import tomllib
 
+import gymnasium
 import pytest
 from tests.commands import parsers
 
@@ -198,13 +199,27 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
 def test_presets_are_complete(name):
     preset = presets.read(name)
     config = Config(**preset.options)
-    assert config.env == name
+    assert config.env == name or gymnasium.spec(name).kwargs == config.env_kwargs
+    assert presets.options(config.env, "auto", {"env_kwargs": config.env_kwargs}) == preset.options
     assert config.target_return is not None
     assert config.run_dir is None
     assert config.workers is None
     assert config.seed == 0
-    assert set(preset.result) >= {"solved", "seeds", "env_steps", "seconds"}
-    assert tomllib.loads(to_toml(config))["env"] == name
+    assert set(preset.result) >= {"solved", "seeds", "env_steps"}
+    assert tomllib.loads(to_toml(config))["env"] == config.env
+
+
+def test_a_preset_may_be_for_an_environment_with_arguments():
+    name, arguments = "LunarLanderContinuous-v3", {"continuous": True}
+    plain = presets.options("LunarLander-v3", "auto")
+    assert "env_kwargs" not in plain
+    windy = presets.options("LunarLander-v3", "auto", {"env_kwargs": {"enable_wind": True}})
+    assert windy == plain
+    asked = presets.options("LunarLander-v3", "auto", {"env_kwargs": arguments | {"enable_wind": True}})
+    assert asked == presets.read(name).options
+    assert asked["env_kwargs"] == arguments
+    by_id = presets.options(name, "auto")  # whose arguments Gymnasium registers with the id
+    assert by_id == {key: value for key, value in asked.items() if key not in ("env", "env_kwargs")}
 
 
 def test_paths_may_be_path_objects(tmp_path):

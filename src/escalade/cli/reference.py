@@ -68,7 +68,7 @@ def _presets(parsed: argparse.Namespace) -> int:
             f"{result['solved']} of {result['seeds']}",
             f"{result['env_steps']:,}",
             f"{result['all_steps']:,}",
-            f"{result['seconds']:.1f}",
+            f"{result['seconds']:.1f}" if "seconds" in result else "not timed",
         )
     with printing():
         Console().print(table)
