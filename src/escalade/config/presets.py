@@ -73,7 +73,7 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
         return {}
     found = read(str(name)).options
     if env == name != found["env"]:  # another name for the same environment, which needs no arguments
-        found = {option: value for option, value in found.items() if option not in ("env", "env_kwargs")}
+        found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     if given.get("strategy") in (None, found["strategy"]):
         return found
     return {name: value for name, value in found.items() if name not in (*STRATEGY_OPTIONS, "momentum")}
