@@ -4,11 +4,11 @@
     python benchmarks/settings.py table
     python benchmarks/settings.py write MountainCar-v0
 
-``run`` adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out. Options
-are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one. Each seed
-runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the seconds
-depend on what else the machine did. ``table`` prints all runs as a table in Markdown. ``write`` puts what the
-runs of a preset's own settings gave into its ``[result]``; benchmarks/presets.py adds the seconds.
+``run`` adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
+Options are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one.
+Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
+seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown. ``write`` puts what
+the runs of a preset's own settings gave into its ``[result]``; benchmarks/presets.py adds the seconds.
 """
 
 from __future__ import annotations

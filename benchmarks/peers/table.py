@@ -18,6 +18,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from judge import HERE, task_named, task_names
+from matplotlib.ticker import NullFormatter
 
 NAMES = {"escalade": "Escalade", "ppo": "PPO (SB3)", "pgpe": "PGPE (EvoTorch)", "ars": "ARS (SB3)"}
 COLOURS = dict(zip(NAMES, ("#0072b2", "#d55e00", "#009e73", "#cc79a7"), strict=True))
@@ -89,6 +90,8 @@ def picture(found: Runs, file: Path) -> None:
                 axis.plot(times, means, style, color=COLOURS[program], linewidth=1.2, alpha=0.8)
         axis.axhline(task_named(task).target, color="0.5", linewidth=0.8)
         axis.set(title=task, xscale="log", xlabel="seconds", ylabel="return")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
     for axis in axes.flat[len(tasks) :]:
         axis.remove()
     for program, name in NAMES.items():
