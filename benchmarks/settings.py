@@ -7,8 +7,8 @@
 ``run`` adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
 Options are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one.
 Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
-seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown. ``write`` puts what
-the runs of a preset's own settings gave into its ``[result]``; benchmarks/presets.py adds the seconds.
+seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown. ``write`` puts
+what the runs of a preset's own settings gave into its ``[result]``; benchmarks/presets.py adds the seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def option(text: str) -> tuple[str, Any]:
 
 def run(env: str, options: dict[str, Any], seed: int) -> Line:
     """One run from its start to its end; its line."""
-    given = {"preset": None} | options | {"seed": seed, "workers": 0}
+    values = {name: value for name, value in options.items() if name != "preset"}
+    options = presets.options(env, options.get("preset"), values) | values  # a preset may change
+    options.pop("env", None)
+    given = options | {"preset": None, "seed": seed, "workers": 0}
     with tempfile.TemporaryDirectory() as folder:
         summary = escalade.train(env, **given, run_dir=f"{folder}/run", verbose=False).summary
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -55,9 +58,7 @@ def read() -> list[Line]:
 
 def config_of(env: str, options: dict[str, Any]) -> Config:
     """What the options mean, but for the budget."""
-    given = {name: value for name, value in options.items() if name != "preset"}
-    values = from_values({"env": env} | given)
-    tried = Config(**(presets.options(env, options.get("preset"), values) | values))
+    tried = Config(**from_values({"env": env} | options))
     return tried.replace(env_steps=None, seconds=None, generations=None)
 
 
