@@ -119,6 +119,13 @@ def test_a_run_trains_on_the_one_and_reports_the_other(tmp_path):
     assert evaluated.mean > 8  # with the bonus, which the speed has not
 
 
+def test_an_evaluation_needs_no_info(tmp_path):
+    options = OPTIONS | {"reward_info": "reward_forward", "max_episode_steps": 5, "policy": "linear"}
+    run = escalade.train("Hopper-v5", generations=1, run_dir=tmp_path / "run", **options)
+    assert run.summary["backend"] == "gymnasium"
+    assert np.isfinite(escalade.evaluate(run, episodes=2, backend="envpool").mean)
+
+
 def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
     options = OPTIONS | {
         "wrappers": ["tests.environments:Offset(by=2)"],
