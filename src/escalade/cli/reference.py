@@ -57,7 +57,8 @@ def _presets(parsed: argparse.Namespace) -> int:
 
     from escalade.config import presets
 
-    table = Table("environment", "strategy", "target", "solved", "steps", "all steps", "seconds", box=None)
+    columns = ["environment", "strategy", "target", "solved", "steps", "all steps", "seconds"]
+    table = Table(*columns, box=None, pad_edge=False, collapse_padding=True)  # 80 columns hold it
     for name in presets.names():
         preset = presets.read(name)
         result = preset.result
@@ -68,12 +69,12 @@ def _presets(parsed: argparse.Namespace) -> int:
             f"{result['solved']} of {result['seeds']}",
             f"{result['env_steps']:,}",
             f"{result['all_steps']:,}",
-            f"{result['seconds']:.1f}" if "seconds" in result else "not timed",
+            f"{result['seconds']:.1f}" if "seconds" in result else "-",
         )
     with printing():
         Console().print(table)
     say("Steps of training, all steps (with evaluations) and seconds: medians over the seeds that solved it;")
-    say("see benchmarks/presets.md")
+    say("see benchmarks/presets.md. A preset without seconds is not timed yet: see benchmarks/settings.md")
     return 0
 
 
