@@ -56,7 +56,10 @@ def envpool_wave(env: str) -> Turn:
         pools[:] = [envpool.make(name, seed=list(range(SLOTS)), **given)]
         pools[0].reset()
 
-    return reset, lambda actions: pools[0].step(actions)
+    def step(actions: Any) -> Any:
+        return pools[0].step(actions)
+
+    return reset, step
 
 
 WAYS: dict[str, Callable[[str], Turn]] = {
@@ -90,7 +93,7 @@ def atari(env: str, steps: int, rounds: int) -> None:
 
 
 def car_racing(steps: int = 50) -> None:
-    """The same actions in both; their tracks differ, as their generators do, but not the colours of things."""
+    """The same actions in both. Tracks differ, as generators do; what a field is painted in need not."""
     import envpool
 
     with quiet():

@@ -265,7 +265,27 @@ class Unseeded(Walk):
         return super().step(action)
 
 
+class Informs(Walk):
+    """Says in its info how fast it is; its reward has a bonus of 10 a step."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, reward, terminated, truncated, _ = super().step(action)
+        info = {"speed": self.state[1], "name": "walk", "array": np.array([self.state[0]])}
+        return observation, reward + 10.0, terminated, truncated, info
+
+
+class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Adds ``by`` to observations, then multiplies them by ``times``."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], by: float = 1.0, times: float = 1.0) -> None:
+        super().__init__(env)
+        self.by, self.times = by, times
+
+    def observation(self, observation: Any) -> Any:
+        return (observation + self.by) * self.times
+
+
 _CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Closes, Diverges, Particular]
-_CLASSES += [Pays, Clock, Same, Remembers, Unseeded]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

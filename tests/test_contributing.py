@@ -46,11 +46,25 @@ def test_the_index_of_the_benchmarks_names_every_script_and_page():
     links = re.findall(r"\]\(([^)]+)\)", text)
     there = {path.name for path in folder.iterdir() if path.is_file()} - {"README.md"}
     assert {link for link in links if "/" not in link} == there
+    assert {f"results/{path.name}" for path in (folder / "results").iterdir()} <= set(links)
     assert all((folder / link).is_file() for link in links)
     scripts = {path.name for path in folder.glob("*.py")} | {"peers/compare.py"}
     found = {re.match(r"\[(.*?)\]", row[0])[1]: row[2] for row in rows(text, "script")}
     assert list(found) == sorted(scripts)
     assert all(command.startswith(f"`{script}") for script, command in found.items())
+
+
+def test_the_settings_that_were_tried_are_those_of_the_raw_results():
+    from benchmarks import settings
+
+    from escalade.config import presets
+
+    lines = settings.read()
+    assert settings.table(lines) in (ROOT / "benchmarks" / "settings.md").read_text()
+    for name in presets.names():
+        result = presets.read(name).result
+        if "seconds" not in result:
+            assert settings.result_of(name, lines) == result
 
 
 def test_the_walks_lead_where_they_say():

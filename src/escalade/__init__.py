@@ -7,6 +7,7 @@ from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
+    from escalade.api.aggregate import aggregate
     from escalade.api.check import check
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
@@ -22,6 +23,7 @@ __getattr__ = lazy_names(
         "Optimum": "escalade.api.optimize",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.train",
+        "aggregate": "escalade.api.aggregate",
         "check": "escalade.api.check",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
@@ -47,6 +49,7 @@ __all__ = [
     "Policy",
     "Run",
     "StorageFailure",
+    "aggregate",
     "check",
     "evaluate",
     "evolve",

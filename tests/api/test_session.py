@@ -263,7 +263,7 @@ def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
 def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path):
     for env in presets.names():
         for strategy in STRATEGIES:
-            chosen = presets.options(env, "auto", strategy)
+            chosen = presets.options(env, "auto", {"strategy": strategy})
             population = max(chosen["population"], STRATEGIES[strategy].smallest)
             Config(**(chosen | {"strategy": strategy, "population": population}))
     options = {"strategy": "cma-es", "generations": 1, "workers": 0, "verbose": False, "target_return": None}

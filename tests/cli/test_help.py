@@ -21,6 +21,7 @@ def flags(command):
 
 def test_the_commands():
     assert COMMANDS == [
+        "aggregate",
         "attach",
         "bench",
         "check",
@@ -61,7 +62,8 @@ def test_what_help_prints_holds_all_of_it(command, capsys, monkeypatch):
 
 def test_options_stand_in_groups():
     titles = [group.title for group in parsers()["train"]._action_groups]
-    assert titles[2:] == ["environment", "frames", "strategy", "policy", "evaluation and limits", "run"]
+    others = ["policy", "evaluation and limits", "run"]
+    assert titles[2:] == ["environment", "reward of training", "frames", "strategy", *others]
     assert {option.metadata["group"] for option in OPTIONS.values()} == set(titles[2:])
 
 

@@ -8,7 +8,7 @@ from tests.commands import parsers
 
 import escalade
 from escalade.cli import main as cli
-from escalade.cli.arguments import with_flags
+from escalade.cli.arguments import flag, with_flags
 from escalade.config.options import OPTIONS
 
 # Options that are wrong, alone or together.
@@ -38,6 +38,14 @@ WRONG = [
     {"env_kwargs": {"size": 3}},
     {"head": "uniform:5"},
     {"action_noise": 0.1},
+    {"reward_scale": 0.0},
+    {"reward_shift": float("inf")},
+    {"reward_floor": 1.0, "reward_ceiling": 1.0},
+    {"reward_info": "speed"},
+    {"observation_clip": 0.0},
+    {"wrappers": ["no_such_module:Wrapper"]},
+    {"wrappers": ["gymnasium.wrappers:TimeLimit(steps=3)"], "backend": "gymnasium"},
+    {"wrappers": ["gymnasium.wrappers:TimeAwareObservation"], "backend": "envpool"},
 ]
 
 
@@ -59,12 +67,12 @@ def test_a_library_call_names_arguments_and_the_command_names_flags(options, cap
     assert "--" not in message
     assert named_in(message) <= set(OPTIONS)
     assert named_in(message) & set(options)
-    flags = [f"--{name.replace('_', '-')}={typed(value)}" for name, value in options.items()]
+    flags = [f"{flag(name)}={typed(value)}" for name, value in options.items()]
     assert cli.main(["train", "CartPole-v1", "--preset", "none", *flags]) == 2
     said = capsys.readouterr().err
     assert "`" not in said
     for name in named_in(message):
-        assert f"--{name.replace('_', '-')}" in said
+        assert flag(name) in said
 
 
 def test_what_a_command_has_no_flag_for_stays_an_argument():

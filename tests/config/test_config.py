@@ -4,6 +4,7 @@ import dataclasses
 import json
 import tomllib
 
+import gymnasium
 import pytest
 from tests.commands import parsers
 
@@ -25,6 +26,13 @@ FULL = {
     "backend": "gymnasium",
     "fresh_environments": True,
     "max_episode_steps": 70,
+    "wrappers": ('some.module:First(by=1.5, name="a,b")', "some.module:Second"),
+    "reward_info": "speed",
+    "reward_shift": 1.5,
+    "reward_floor": -1.0,
+    "reward_ceiling": 2.0,
+    "reward_scale": 0.5,
+    "reward_sign": False,  # which leaves nothing to scale
     "cutoff": "mean:2",
     "seed": 2**62,
     "strategy": "pgpe",
@@ -64,6 +72,8 @@ FULL = {
     "early_end": 20,
     "early_end_from": 200,
     "weight_penalty": 0.01,
+    "observation_clip": "none",
+    "episode_seeds": "generation",
     "episodes_per_member": 2,
     "eval_episodes": 3,
     "eval_every": 4,
@@ -91,7 +101,8 @@ def known(values):
 def test_the_example_has_every_option_at_another_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
-    assert [name for name in defaults if defaults[name] == FULL[name]] == ["top_directions"]
+    same = {name for name in defaults if defaults[name] == FULL[name]}
+    assert same == {"top_directions", "reward_sign"}
 
 
 @pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])
@@ -138,6 +149,8 @@ def test_every_option_is_a_flag_with_help():
         ("generations", "None", None),
         ("target_return", "-110", -110.0),
         ("bias", "no", False),
+        ("observation_clip", "none", "none"),
+        ("observation_clip", "7", 7.0),
     ],
 )
 def test_flags_are_converted(name, text, value):
@@ -163,6 +176,9 @@ def test_flags_are_converted(name, text, value):
         ("hidden", 5),
         ("env", 3),
         ("env_kwargs", [1]),
+        ("wrappers", [1]),
+        ("wrappers", {"a": 1}),
+        ("observation_clip", "off"),
     ],
 )
 def test_values_of_other_types_are_refused_by_name(name, value):
@@ -199,13 +215,31 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
 def test_presets_are_complete(name):
     preset = presets.read(name)
     config = Config(**preset.options)
-    assert config.env == name or "/" in name
+    of_others = name.rpartition("/")[0] != config.env.rpartition("/")[0]
+    variant = name.startswith(config.env + "-")  # asked for by name
+    if not of_others and not variant:
+        assert config.env == name or gymnasium.spec(name).kwargs == config.env_kwargs
+        assert presets.options(config.env, "auto", {"env_kwargs": config.env_kwargs}) == preset.options
     assert config.target_return is not None or preset.result is None
     assert config.run_dir is None
     assert config.workers is None
     assert config.seed == 0
-    assert preset.result is None or set(preset.result) >= {"solved", "seeds", "env_steps", "seconds"}
+    assert preset.result is None or set(preset.result) >= {"solved", "seeds", "env_steps"}
     assert tomllib.loads(to_toml(config))["env"] == config.env
+    assert presets.options("Humanoid-v5", "auto") == {}
+
+
+def test_a_preset_may_be_for_an_environment_with_arguments():
+    name, arguments = "LunarLanderContinuous-v3", {"continuous": True}
+    plain = presets.options("LunarLander-v3", "auto")
+    assert "env_kwargs" not in plain
+    windy = presets.options("LunarLander-v3", "auto", {"env_kwargs": {"enable_wind": True}})
+    assert windy == plain
+    asked = presets.options("LunarLander-v3", "auto", {"env_kwargs": arguments | {"enable_wind": True}})
+    assert asked == presets.read(name).options
+    assert asked["env_kwargs"] == arguments
+    by_id = presets.options(name, "auto")  # whose arguments Gymnasium registers with the id
+    assert by_id == {key: value for key, value in asked.items() if key != "env_kwargs"} | {"env": name}
 
 
 def test_paths_may_be_path_objects(tmp_path):

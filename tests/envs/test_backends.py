@@ -81,6 +81,18 @@ def test_auto_takes_envpool_only_for_gymnasiums_own_environments():
     assert settle_backend(resolve("CartPole-v1")).backend in ("gymnasium", "envpool")
 
 
+def test_envpool_runs_arguments_that_gymnasium_registers_under_another_id():
+    arguments, seen = {"continuous": True}, []
+    for env, kwargs in (("LunarLander-v3", arguments), ("LunarLanderContinuous-v3", {})):
+        vector = vectorize(resolve(env, kwargs, "envpool"), 1)
+        vector.reset(seeded([0]), seeded([7]))
+        seen.append(vector.step(seeded([0]), np.full((1, 2), 0.7, np.float32))[0])
+    np.testing.assert_array_equal(*seen)
+    assert settle_backend(resolve("LunarLander-v3", {"enable_wind": True})).backend == "gymnasium"
+    with pytest.raises(InputError, match="EnvPool has no LunarLander-v3 with these arguments"):
+        settle_backend(resolve("LunarLander-v3", {"continuous": True, "gravity": -5.0}, "envpool"))
+
+
 def test_a_users_class_under_a_known_id_stays_the_users():
     before = gymnasium.registry.pop("CartPole-v1")
     gymnasium.register("CartPole-v1", entry_point="tests.environments:Walk")

@@ -97,6 +97,10 @@ def test_observations_become_standard_and_are_clipped():
     np.testing.assert_allclose(applied.std(0), 1, atol=0.01)
     extreme = Normalization(np.zeros(2), np.ones(2)).apply(np.array([1e9, -1e9]))
     assert extreme.tolist() == [CLIP, -CLIP]
+    wider = Normalization(np.zeros(2), np.ones(2), clip=7.5).apply(np.array([1e9, -7.0]))
+    assert wider.tolist() == [7.5, -7.0]
+    without = Normalization(np.zeros(3), np.ones(3), clip=np.inf).apply(np.array([1e9, 1e300, -1e300]))
+    assert without.tolist() == [1e9, np.inf, -np.inf]
 
 
 def test_numpy_and_torch_are_normalised_by_the_same_formula():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -71,6 +71,7 @@ def check(
     backend: str = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
+    wrappers: Sequence[str] = (),
     **options: Any,
 ) -> CheckReport:
     """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
@@ -83,6 +84,7 @@ def check(
         backend: who steps it; see :func:`escalade.train`.
         max_episode_steps: cut episodes after this many steps.
         fresh_environments: build a new environment for every episode.
+        wrappers: what it is wrapped in; see :func:`escalade.train`.
         **options: fields of :class:`escalade.envs.frames.Frames` and :class:`escalade.envs.course.Course`.
 
     Raises:
@@ -93,7 +95,16 @@ def check(
     frames = Frames(**{name: value for name, value in options.items() if name in FRAMES})
     course = Course(**{name: value for name, value in options.items() if name in COURSE})
     try:
-        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments, frames, course)
+        environment = resolve(
+            env,
+            env_kwargs,
+            backend,
+            max_episode_steps,
+            fresh_environments,
+            wrappers,
+            frames=frames,
+            course=course,
+        )
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)

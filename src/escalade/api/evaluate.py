@@ -75,7 +75,7 @@ def evaluate(
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
     saved = _load(RunFolder.open(run), str(checkpoint), network)
-    config = saved.config.replace(**changes)
+    config = saved.config.replace(**changes, reward_info=None)  # which only training reads
     warm_up_for(config, network)
     parts = make_parts(config, network)
     saved.fit(parts)
@@ -90,7 +90,7 @@ def evaluate(
             normalization=saved.normalization,
         )
         with one_thread():  # as in training, where there are no workers
-            results = Episodes.of(engine.run(job, job.items))
+            results = Episodes.of(engine.run(job, job.items), scored=parts.reward is not None)
     finally:
         engine.close()
     return Evaluation(results.returns, results.lengths)

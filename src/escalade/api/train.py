@@ -88,7 +88,7 @@ def train(
         EnvironmentFailure: the environment raised.
     """
     values = from_values({"env": env} | options)
-    chosen = presets.options(values["env"], preset, values.get("strategy"))
+    chosen = presets.options(values["env"], preset, values)
     config = Config(**(chosen | values))
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
 

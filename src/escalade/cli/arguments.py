@@ -21,7 +21,8 @@ _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
 
 def flag(name: str) -> str:
     """``target_return`` as ``--target-return``."""
-    return "--" + name.replace("_", "-")
+    given = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
+    return "--" + (given or name).replace("_", "-")
 
 
 class Parser(argparse.ArgumentParser):
@@ -116,6 +117,8 @@ def add_options(parser: Parser, names: Iterable[str], default: str | None = None
         how: dict[str, Any] = {"metavar": forms.form(name)}
         if OPTIONS[name].type in ("bool", "bool | None"):
             how = {"action": argparse.BooleanOptionalAction}
+        if OPTIONS[name].metadata["flag"] is not None:
+            how |= {"action": "append", "dest": name}
         text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
         group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
 

@@ -16,7 +16,15 @@ _FRAMES = [
     for name, option in OPTIONS.items()
     if option.metadata["group"] == "frames" and name != "scale_pixels"
 ]
-_OPTIONS = ("env_kwargs", "backend", "max_episode_steps", "fresh_environments", *_EPISODE, *_FRAMES)
+_OPTIONS = (
+    "env_kwargs",
+    "backend",
+    "max_episode_steps",
+    "fresh_environments",
+    "wrappers",
+    *_EPISODE,
+    *_FRAMES,
+)
 
 
 def add_check(commands: Any) -> None:

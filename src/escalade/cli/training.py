@@ -75,7 +75,7 @@ def config_typed(parsed: argparse.Namespace) -> Config:
 
     file = read_toml(parsed.config) if getattr(parsed, "config", None) else {}
     given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
-    preset = presets.options(given.get("env") or "", parsed.preset or "auto", given.get("strategy"))
+    preset = presets.options(given.get("env") or "", parsed.preset or "auto", given)
     return Config(**(preset | given))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.registry import ENGINES
+from escalade.envs import wrapping
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError, nearest
@@ -57,6 +58,8 @@ def check(config: Config) -> None:
             raise InputError(f"`{name}` {value} must be above 0")
     if config.target_return is not None and not math.isfinite(config.target_return):
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
+    if isinstance(config.observation_clip, float) and not 0 < config.observation_clip < math.inf:
+        raise InputError(f"`observation_clip` {config.observation_clip} must be above 0, or none")
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     _check_policy(config)
@@ -64,6 +67,9 @@ def check(config: Config) -> None:
         _named("action_map", name, BOUNDINGS)
     _check_cluster(config)
     _check_frames(config)
+    _check_reward(config)
+    for text in config.wrappers:
+        wrapping.parse(text)
     schedules.parse_sigma(config.sigma, "`sigma`")
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
@@ -121,6 +127,22 @@ def _check_cluster(config: Config) -> None:
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
+
+
+def _check_reward(config: Config) -> None:
+    for name in ("reward_shift", "reward_floor", "reward_ceiling", "reward_scale"):
+        value = getattr(config, name)
+        if value is not None and not math.isfinite(value):
+            raise InputError(f"`{name}` {value} must be a finite number")
+    if config.reward_scale == 0:
+        raise InputError("`reward_scale` 0 leaves nothing to learn from: use another number")
+    if config.reward_sign and config.reward_scale != _default(config, "reward_scale"):
+        raise InputError(
+            f"`reward_scale` {config.reward_scale} does nothing with `reward_sign`: leave it out"
+        )
+    floor, ceiling = config.reward_floor, config.reward_ceiling
+    if floor is not None and ceiling is not None and floor >= ceiling:
+        raise InputError(f"`reward_floor` {floor} must be below the `reward_ceiling` of {ceiling}")
 
 
 def _check_strategy(config: Config) -> None:

@@ -104,20 +104,33 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
             raise TypeError
         return _convert_scalar(str, os.fspath(value), text)
     if origin is tuple:
-        parts = ([part for part in value.split(",") if part] if isinstance(value, str) else value) or ()
-        return tuple(_convert(choices[0], part, text) for part in parts)
+        return _convert_tuple(choices[0], value, text)
     if origin is dict:
-        value = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(value, dict) or _depth(value) > _DEEPEST:
-            raise TypeError
-        json.dumps(value)  # a run records it: anything but plain values raises here
-        return copy.deepcopy(value)
+        return _convert_dict(value)
     return _convert_scalar(annotation, value, text)
+
+
+def _convert_tuple(kind: type, value: Any, text: bool) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = [value] if kind is str else [part for part in value.split(",") if part]
+    if not isinstance(value, list | tuple | None):
+        raise TypeError
+    return tuple(_convert(kind, part, text) for part in value or ())
+
+
+def _convert_dict(value: Any) -> dict[str, Any]:
+    value = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(value, dict) or _depth(value) > _DEEPEST:
+        raise TypeError
+    json.dumps(value)  # a run records it: anything but plain values raises here
+    return copy.deepcopy(value)
 
 
 def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
     if type(None) in choices and (value is None or (text and value.lower() == "none")):
         return None
+    if value is None and Literal["none"] in choices:
+        return "none"
     for choice in choices:
         if choice is not type(None):
             try:

@@ -48,7 +48,7 @@ def describe(annotation: Any) -> str:
     parts = _alternatives(annotation)
     if len(parts) > 1:
         return " or ".join(describe(part) for part in parts if part not in (type(None), os.PathLike[str]))
-    return _WORDS[get_origin(annotation) or annotation]
+    return _WORDS[annotation if annotation in _WORDS else get_origin(annotation)]
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -61,6 +61,7 @@ HINTS: dict[str, Any] = get_type_hints(Config)
 _FORMS: dict[Any, str] = {int: "N", float: "X", str: "NAME", tuple: "N,N,...", dict: "JSON", bool: ""}
 
 _WORDS: dict[Any, str] = {
+    tuple[str, ...]: "a list of text",
     bool: "true or false",
     int: "a whole number",
     float: "a number",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -14,6 +15,7 @@ from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
 from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES
@@ -29,6 +31,7 @@ def _option(
     choices: Iterable[str] = (),
     unset: str = "none",
     resumable: bool = False,
+    flag: str | None = None,
 ) -> Any:
     """A field of :class:`Config` with what ``--help`` and ``escalade resume`` must know of it.
 
@@ -40,6 +43,7 @@ def _option(
         choices: the names it takes, where its type does not list them.
         unset: what None stands for.
         resumable: whether it may change when a run is resumed.
+        flag: its flag, where that is not its name; such a flag may be given several times.
     """
     metadata = {
         "group": group,
@@ -48,6 +52,7 @@ def _option(
         "choices": tuple(choices),
         "unset": unset,
         "resumable": resumable,
+        "flag": flag,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -56,6 +61,7 @@ def _option(
 
 _environment = partial(_option, "environment")
 _frames = partial(_option, "frames")
+_reward = partial(_option, "reward of training")
 _strategy = partial(_option, "strategy")
 _policy = partial(_option, "policy")
 _limit = partial(_option, "evaluation and limits", resumable=True)
@@ -90,7 +96,24 @@ class Config:
         None, "end episodes after this many steps of negative reward in a row", unset="no early ends"
     )
     early_end_from: int = _environment(0, "steps of an episode before early_end counts")
+    wrappers: tuple[str, ...] = _environment(
+        (),
+        "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
+        form="WRAPPER",
+        flag="wrap",
+    )
     seed: int = _environment(0, "the same seed gives the same bits")
+
+    reward_info: str | None = _reward(
+        None, "the entry of a step's info that is taken for the reward", form="NAME", unset="the reward"
+    )
+    reward_shift: float = _reward(0.0, "taken off the reward of every step, such as a bonus for survival")
+    reward_floor: float | None = _reward(None, "a step's reward is at least this, shifted", unset="no floor")
+    reward_ceiling: float | None = _reward(
+        None, "a step's reward is at most this, shifted", unset="no ceiling"
+    )
+    reward_scale: float = _reward(1.0, "the reward, shifted and bounded, is multiplied by this")
+    reward_sign: bool = _reward(False, "only the sign of a step's reward counts, shifted and bounded")
 
     grayscale: bool = _frames(False, "images in grey")
     crop: tuple[int, ...] = _frames(
@@ -169,8 +192,14 @@ class Config:
     normalize_observations: bool | None = _policy(
         None, "by running mean and standard deviation", unset="yes, but not images"
     )
+    observation_clip: float | Literal["none"] = _policy(
+        CLIP, "the largest normalised observation, in standard deviations", form="X|none"
+    )
 
     episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
+    episode_seeds: Literal["pair", "generation", "member"] = _limit(
+        "pair", "which members of a generation play the same episodes", resumable=False
+    )
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
     eval_every: int = _limit(5, "generations between evaluations")
     generations: int | None = _limit(None, "stop after this many", unset="no limit")
@@ -216,6 +245,11 @@ class Config:
         check(self)
 
     @property
+    def largest_observation(self) -> float:
+        """``observation_clip`` as a number."""
+        return math.inf if self.observation_clip == "none" else float(self.observation_clip)
+
+    @property
     def worker_count(self) -> int:
         """How many worker processes ``workers`` means on this machine."""
         return self.workers if self.workers is not None else _cores()
@@ -226,6 +260,9 @@ class Config:
 
 
 OPTIONS: dict[str, dataclasses.Field[Any]] = {option.name: option for option in fields(Config)}
+
+REWARD_OPTIONS: tuple[str, ...] = tuple(name for name in OPTIONS if name.startswith("reward_"))
+"""Options that transform the reward of training; evaluations are of the reward itself."""
 
 RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if option.metadata["resumable"])
 """Options that may change when a run is resumed; none of them moves the centre."""

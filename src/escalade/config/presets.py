@@ -16,7 +16,8 @@ from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
 _OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", "min_episodes", "min_env_steps", "max_population")
-_RESULT = ("solved", "seeds", "env_steps", "all_steps", "seconds")
+_RESULT = ("solved", "seeds", "env_steps", "all_steps")
+"""What a preset must say of its result; ``seconds`` too, once it has been timed."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,45 @@ def read(name: str) -> Preset:
     return found
 
 
-def options(env: str, preset: str | None, strategy: str | None = None) -> Values:
+def options(env: str, preset: str | None, given: Values | None = None) -> Values:
     """Options for ``env``: of its own preset with ``auto``, of a named one, or none with None or ``none``.
 
-    Where ``strategy`` is another than the preset's, what was tuned for the preset's is left out.
+    Its own preset is the one made for the environment with these ``env_kwargs``: of those made for ``env``
+    with arguments that are all given, the one with the most.
+
+    Args:
+        env: a Gymnasium id.
+        preset: ``auto``, a name, ``none`` or None.
+        given: options that win over the preset's. Where their ``strategy`` is another than the preset's, what
+            was tuned for the preset's is left out.
+
+    Raises:
+        InputError: there is no preset of that name.
     """
-    if preset in (None, "none") or (preset == "auto" and env not in names()):
+    given = given or {}
+    name = _own(env, given.get("env_kwargs", {})) if preset == "auto" else preset
+    if name in (None, "none"):
         return {}
-    found = read(env if preset == "auto" else str(preset)).options
-    if strategy in (None, found["strategy"]):
+    found = read(str(name)).options
+    if env == name != found["env"]:  # another name for the same environment, which needs no arguments
+        found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
+    if given.get("strategy") in (None, found["strategy"]):
         return found
     left = {name: value for name, value in found.items() if name not in _OF_STRATEGY}
     if ":" in str(left.get("sigma")):  # a schedule, which not every strategy takes
         del left["sigma"]
     return left
+
+
+def _own(env: str, kwargs: Values) -> str | None:
+    """The name of the preset made for ``env`` with these arguments, if there is one."""
+    fitting = {env: 0} if env in names() else {}
+    for name in names():
+        made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
+        needed = made_for.get("env_kwargs", {})
+        # Settings of earlier systems, such as openai/humanoid, are asked for by name.
+        if name.rpartition("/")[0] != env.rpartition("/")[0]:
+            continue
+        if made_for.get("env") == env and needed.items() <= kwargs.items():
+            fitting[name] = len(needed)
+    return max(fitting, key=lambda name: fitting[name], default=None)

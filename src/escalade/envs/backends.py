@@ -35,6 +35,8 @@ class BackendEntry:
     """Whether every episode begins in a new environment, or in the state of one."""
     extra: str | None = None
     """Escalade's extra that installs the package, where it is not called like it."""
+    python: bool = False
+    """Whether it steps Gymnasium's own objects, which can be wrapped and give an info."""
 
     @property
     def installed(self) -> bool:
@@ -60,7 +62,9 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
     "ale": BackendEntry(
         "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
     ),
-    "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64),
+    "gymnasium": BackendEntry(
+        "Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64, python=True
+    ),
 }
 """In the order in which ``auto`` tries them. The last one runs everything."""
 
@@ -91,6 +95,8 @@ def settle_backend(environment: Environment) -> Environment:
     """
     if environment.backend != "auto":
         entry = BACKENDS[environment.backend]
+        if not entry.python and (option := _needs_python(environment)):
+            raise InputError(f"`{option}` cannot work on {entry.title}: use `backend=gymnasium`")
         if entry.installed and entry.load().supports(environment):
             return environment
         raise InputError(
@@ -99,9 +105,18 @@ def settle_backend(environment: Environment) -> Environment:
     for name, entry in BACKENDS.items():
         if environment.id.startswith(entry.slower_for) or not entry.installed:
             continue
+        if not entry.python and _needs_python(environment):
+            continue
         if entry.load().supports(environment):
             return replace(environment, backend=name)
     raise AssertionError("the last backend runs everything")
+
+
+def _needs_python(environment: Environment) -> str | None:
+    """The option for which the environment must be a Gymnasium object, if there is one."""
+    if environment.wrappers:
+        return "wrappers"
+    return None if environment.reward_info is None else "reward_info"
 
 
 def vectorize(environment: Environment, slots: int) -> VectorEnvironment:

@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from escalade.envs.wrapping import info_number
 from escalade.errors import InputError
 
 Env = gymnasium.Env[Any, Any]
@@ -27,8 +28,12 @@ class Course:
     early_end_from: int = 0
     """Steps of the policy before any is counted."""
 
-    def wrap(self, env: Env) -> Env:
+    def wrap(self, env: Env, reward_info: str | None = None) -> Env:
         """The environment with what is asked for.
+
+        Args:
+            env: the environment.
+            reward_info: the entry of a step's info that training takes for the reward, and early ends too.
 
         Raises:
             InputError: the burn-in action is not one of the environment's.
@@ -36,7 +41,7 @@ class Course:
         if self.burn_in:
             env = BurnIn(env, self.burn_in, self._action(env.action_space))
         if self.early_end is not None:
-            env = EarlyEnd(env, self.early_end, self.early_end_from)
+            env = EarlyEnd(env, self.early_end, self.early_end_from, reward_info)
         return env
 
     def _action(self, space: spaces.Space[Any]) -> Any:
@@ -85,10 +90,11 @@ class BurnIn(gymnasium.Wrapper[Any, Any, Any, Any]):
 class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Truncates an episode after ``most`` steps of negative reward in a row, but not the ``first`` ones."""
 
-    def __init__(self, env: Env, most: int, first: int) -> None:
+    def __init__(self, env: Env, most: int, first: int, reward_info: str | None = None) -> None:
         super().__init__(env)
         self._most = most
         self._first = first
+        self._reward_info = reward_info
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self._step = self._negative = 0
@@ -97,6 +103,7 @@ class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._step += 1
-        counted = self._step > self._first and float(reward) < 0
+        judged = reward if self._reward_info is None else info_number(info, self._reward_info)
+        counted = self._step > self._first and float(judged) < 0
         self._negative = self._negative + 1 if counted else 0
         return observation, reward, terminated, truncated or self._negative >= self._most, info

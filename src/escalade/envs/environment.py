@@ -7,6 +7,7 @@ import ctypes
 import math
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ from escalade.envs.frames import Frames
 from escalade.envs.providers import register
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space
+from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
 from escalade.support.shared import without_warnings
@@ -65,7 +67,8 @@ class VectorEnvironment(Protocol):
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """One step in each slot: observations as in reset, rewards (n,), and whether the episode ended (n,).
 
-        An episode ends when Gymnasium says terminated or truncated.
+        An episode ends when Gymnasium says terminated or truncated. Where the environment has a
+        ``reward_info``, rewards have the shape (n, 2): the reward, and that entry of the step's info.
         """
         ...
 
@@ -91,6 +94,10 @@ class Environment:
     """What is done to images and frames."""
     course: Course = Course()
     """How episodes begin and end beside what the environment says."""
+    wrappers: tuple[Wrapper, ...] = ()
+    """What the environment is wrapped in; the first is nearest to it."""
+    reward_info: str | None = None
+    """The entry of a step's info that training takes for the reward."""
 
     @property
     def id(self) -> str:
@@ -103,18 +110,18 @@ class Environment:
         return self.frames.off and self.course == Course()
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """One Gymnasium environment with its wrappers; images have their channels first."""
+        """One Gymnasium environment in its wrappers; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            made = gymnasium.make(
+            env = gymnasium.make(
                 self.spec,
                 max_episode_steps=self.inner_limit,
                 disable_env_checker=True,
                 **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
                 **extra,
             )
-            made = Bullet(made) if is_bullet(self.spec) else made
-            return self.course.wrap(self.frames.wrap(made, self.spec))
+            env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
+            return self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
 
     @property
     def inner_limit(self) -> int | None:
@@ -141,6 +148,8 @@ def resolve(
     backend: str = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
+    wrappers: Sequence[str] = (),
+    reward_info: str | None = None,
     frames: Frames | None = None,
     course: Course | None = None,
 ) -> Environment:
@@ -153,18 +162,20 @@ def resolve(
         max_episode_steps: cut episodes after this many steps; the registered limit when not given.
         fresh_environments: build a new object for every episode, which is needed where an object
             carries something over from one episode to the next. Some ids need it and get it anyway.
+        wrappers: what it is wrapped in, as :func:`escalade.envs.wrapping.parse` reads it.
+        reward_info: the entry of a step's info that training takes for the reward.
         frames: what is done to images and frames; nothing when not given.
         course: how episodes begin and end beside what the environment says.
 
     Raises:
-        InputError: unknown id, missing package, unsupported space, or arguments it does not take.
+        InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
+            wrapper or an entry of info that is not there.
         EnvironmentFailure: its constructor raised.
     """
     kwargs = dict(kwargs or {})
     spec = _find(env_id)
     check_installed(backend)
     headless()
-    frames, course = frames or Frames(), course or Course()
     bare = Environment(
         spec,
         kwargs,
@@ -172,8 +183,10 @@ def resolve(
         max_episode_steps,
         gymnasium.Space(),
         gymnasium.Space(),
-        frames=frames,
-        course=course,
+        wrappers=find(wrappers),
+        reward_info=reward_info,
+        frames=frames or Frames(),
+        course=course or Course(),
     )
     try:
         env = bare.make()
@@ -193,21 +206,24 @@ def resolve(
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
-    limit = max_episode_steps or _own_limit(env, frames.outer_skip(spec))
+    limit = max_episode_steps or _own_limit(env, bare.frames.outer_skip(spec))
     try:
         observation, action = env.observation_space, env.action_space
     except AttributeError as problem:
         raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
-    env.close()
-    check_observation_space(observation)
-    fresh = fresh_environments or needs_fresh(spec)
+    try:
+        check_observation_space(observation)
+        if reward_info is not None:
+            _try_info(env, env_id, reward_info)
+    finally:
+        env.close()
     return replace(
         bare,
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
         threshold=spec.reward_threshold,
-        fresh=fresh,
+        fresh=fresh_environments or needs_fresh(spec),
     )
 
 
@@ -217,6 +233,24 @@ def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
         return None
     registered = env.spec.max_episode_steps or frame_limit(env.spec)
     return None if registered is None else math.ceil(registered / skip)
+
+
+def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
+    """Take one step, to see that its info has ``key``.
+
+    Raises:
+        InputError: it has not.
+        EnvironmentFailure: the environment raised.
+    """
+    try:
+        env.reset(seed=0)
+        env.action_space.seed(0)
+        info = env.step(env.action_space.sample())[4]
+    except Exception as problem:
+        raise EnvironmentFailure(
+            f"environment {env_id} failed in its first step: {type(problem).__name__}: {problem}"
+        ) from problem
+    info_number(info, key)
 
 
 def needs_fresh(spec: EnvSpec) -> bool:

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from escalade.envs.environment import Environment
 from escalade.envs.envpool_families import import_for
 from escalade.envs.quiet import quiet
-from escalade.envs.registrations import is_gymnasiums_own
+from escalade.envs.registrations import own_id
 from escalade.envs.spaces import is_vector, same
 
 
 def supports(environment: Environment) -> bool:
-    """Whether EnvPool runs this environment: Gymnasium's own under this id, with the same spaces.
+    """Whether EnvPool runs this environment: Gymnasium's own, under an id of both, with the same spaces.
 
     A user's class or arguments registered under a known id stay the user's.
     """
-    plain = not environment.kwargs and environment.plain and is_gymnasiums_own(environment.spec)
+    own = own_id(environment.spec, environment.kwargs) if environment.plain else None
     # EnvPool ends every episode at a limit of its own where it is given none.
-    if not plain or environment.max_episode_steps is None or not is_vector(environment.observation_space):
+    if own is None or environment.max_episode_steps is None or not is_vector(environment.observation_space):
         return False
-    return _has_same_spaces(environment)
+    return _has_same_spaces(environment, own)
 
 
 def make_vector(environment: Environment, slots: int) -> EnvPoolVector:
@@ -32,12 +32,12 @@ def make_vector(environment: Environment, slots: int) -> EnvPoolVector:
     return EnvPoolVector(environment, slots)
 
 
-def _has_same_spaces(environment: Environment) -> bool:
-    envpool = import_for(environment.id)  # takes long: not for environments that it cannot run
-    if environment.id not in envpool.list_all_envs():
+def _has_same_spaces(environment: Environment, own: str) -> bool:
+    envpool = import_for(own)  # takes long: not for environments that it cannot run
+    if own not in envpool.list_all_envs():
         return False
     with quiet():  # the bounds of some spaces warn when they are read
-        spec = envpool.make_spec(environment.id)
+        spec = envpool.make_spec(own)
         observations, actions = spec.gymnasium_observation_space, spec.gymnasium_action_space
     ours = environment.observation_space
     return (
@@ -61,7 +61,7 @@ class EnvPoolVector:
 
     def __init__(self, environment: Environment, slots: int) -> None:
         self.slots = slots
-        self._id = environment.id
+        self._id = own_id(environment.spec, environment.kwargs) or environment.id
         self._limit = environment.max_episode_steps
         self._pool: Any = None
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment, SlotError
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
+from escalade.envs.wrapping import info_number
 
 
 def supports(environment: Environment) -> bool:
@@ -50,11 +51,11 @@ class GymnasiumVector:
         try:
             fresh = len(self._envs)
             while len(self._envs) <= int(slots.max()):
-                self._envs.append(self._environment.make())
+                self._envs.append(self._make())
             for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
                 if self._environment.fresh and slot < fresh:
                     self._envs[slot].close()
-                    self._envs[slot] = self._environment.make()
+                    self._envs[slot] = self._make()
                 observation, _ = self._envs[slot].reset(seed=seed)
                 observations[row] = observation if self._plain else flatten(self._space, observation)
         except Exception as problem:
@@ -80,12 +81,33 @@ class GymnasiumVector:
                 ended[row] = terminated or truncated
         except Exception as problem:
             raise SlotError(row, problem) from problem
+        if self._environment.reward_info is not None:
+            components = [envs[slot].component for slot in slots.tolist()]
+            rewards = np.stack([rewards, components], axis=1)
         return observations, rewards, ended
+
+    def _make(self) -> gymnasium.Env[Any, Any]:
+        env, key = self._environment.make(), self._environment.reward_info
+        return env if key is None else InfoReward(env, key)
 
     def close(self) -> None:
         for env in self._envs:
             env.close()
         self._envs.clear()
+
+
+class InfoReward(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps one number of each step's info: ``component``, that called ``key`` in the last step's."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], key: str) -> None:
+        super().__init__(env)
+        self.key = key
+        self.component = 0.0
+
+    def step(self, action: Any) -> Any:
+        given = self.env.step(action)
+        self.component = info_number(given[4], self.key)
+        return given
 
 
 def _one_number(reward: Any) -> float:

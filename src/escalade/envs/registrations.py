@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,18 @@ def is_gymnasiums_own(spec: EnvSpec) -> bool:
         return False
     own = EnvSpec(spec.id, **given)
     return all(getattr(own, name) == getattr(spec, name) for name in _COMPARED)
+
+
+def own_id(spec: EnvSpec, kwargs: dict[str, Any]) -> str | None:
+    """The id under which Gymnasium itself registers what ``spec`` makes with these arguments, if it does.
+
+    ``LunarLander-v3`` with ``continuous=True`` is its ``LunarLanderContinuous-v3``.
+    """
+    if not is_gymnasiums_own(spec):
+        return None
+    wanted = replace(spec, kwargs=spec.kwargs | kwargs)
+    own = (spec.id, *_registered())
+    return next((name for name in own if is_gymnasiums_own(replace(wanted, id=name))), None)
 
 
 @cache

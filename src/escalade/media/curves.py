@@ -15,11 +15,12 @@ from escalade.storage.files import AnyPath, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Columns = dict[str, list[float]]
 """A progress.csv: numbers by column."""
 
-_COLOURS = ("#2a6fbb", "#d1495b", "#3f8f5f", "#edae49", "#7d5ba6", "#66717e")
+COLOURS = ("#2a6fbb", "#d1495b", "#3f8f5f", "#edae49", "#7d5ba6", "#66717e")
 _FORMATS = (".png", ".pdf", ".svg")
 _LARGEST = 1e30  # returns beyond this come from a simulation that diverged
 
@@ -41,7 +42,7 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
         StorageFailure: the disk is full.
     """
     output = Path(output)
-    _check_output(output)
+    check_output(output)
     progress = [(Path(run), read_progress(Path(run) / "progress.csv")) for run in runs]
     from matplotlib.figure import Figure
 
@@ -51,9 +52,15 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
     axis, unit = ("env_steps", "training steps") if counted else ("episodes", "evaluations of members")
     for number, (run, columns) in enumerate(progress):
         label = run.resolve().name if len(runs) > 1 else ""
-        _draw(axes, columns, axis, _COLOURS[number % len(_COLOURS)], label)
+        _draw(axes, columns, axis, COLOURS[number % len(COLOURS)], label)
     if target is not None and abs(target) <= _LARGEST:
         axes.axhline(target, color="#66717e", linestyle="--", linewidth=1, label=f"target {target:g}")
+    finish(axes, unit, title)
+    save_figure(figure, output)
+
+
+def finish(axes: Axes, unit: str, title: str) -> None:
+    """Name the axes of a picture of returns, and draw its legend."""
     axes.set_xlabel(unit)
     axes.set_ylabel("return")
     axes.set_title(title)
@@ -61,12 +68,21 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, loc="best")
+
+
+def save_figure(figure: Figure, output: Path) -> None:
+    """Write a picture, whole or not at all."""
     picture = io.BytesIO()
     figure.savefig(picture, format=output.suffix.lower()[1:], dpi=120)
     write_bytes(output, picture.getvalue())
 
 
-def _check_output(output: Path) -> None:
+def check_output(output: Path) -> None:
+    """Refuse what a picture cannot be written to.
+
+    Raises:
+        InputError: matplotlib or the folder is missing, or the ending is another than png, pdf or svg.
+    """
     if not plotting_available():
         raise InputError("plots need matplotlib: pip install 'escalade[plot]'")
     if output.suffix.lower() not in _FORMATS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,18 +17,17 @@ Array = NDArray[np.float64]
 A = TypeVar("A", NDArray[Any], "Tensor")
 
 CLIP = 5.0
-"""Normalised observations are clipped to [-CLIP, CLIP] (Salimans et al. 2017's code does the same)."""
+"""Normalised observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
 
 _SMALLEST_STD = 1e-3
 _LARGEST_MEAN = 1e100  # of an episode that has not diverged: its square must be a number too
 
 
-def normalize(observations: A, mean: A, inverse_std: A) -> A:
+def normalize(observations: A, mean: A, inverse_std: A, clip: float = CLIP) -> A:
     """``clip((x - mean) / std)`` of numpy arrays or of torch tensors, float64, shape (..., size)."""
     standard: A = observations - mean
     standard *= inverse_std
-    clipped: A = standard.clip(-CLIP, CLIP)
-    return clipped
+    return standard if clip == math.inf else standard.clip(-clip, clip)
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,17 @@ class Normalization:
 
     mean: Array
     inverse_std: Array
+    clip: float = CLIP
+    """The largest normalised observation; infinite for none."""
 
     def apply(self, observations: NDArray[np.floating]) -> NDArray[np.float32]:
         """Normalise observations, shape (..., size); see :func:`normalize`."""
         exact = observations.astype(np.float64, copy=False)
-        return normalize(exact, self.mean, self.inverse_std).astype(np.float32)
+        standard = normalize(exact, self.mean, self.inverse_std, self.clip)
+        if self.clip != math.inf:
+            return standard.astype(np.float32)
+        with np.errstate(over="ignore"):  # of what is too large for float32
+            return standard.astype(np.float32)
 
 
 class Normalizer:
@@ -72,18 +78,19 @@ class Normalizer:
             "normalizer.squares": self.squares,
         }
 
-    def frozen(self, wanted: bool | None) -> Normalization | None:
+    def frozen(self, wanted: bool | None, clip: float = CLIP) -> Normalization | None:
         """What a generation sees where observations are normalised: vectors, unless ``wanted`` is False."""
-        return None if wanted is False or not len(self.mean) else self.freeze()
+        return None if wanted is False or not len(self.mean) else self.freeze(clip)
 
-    def freeze(self) -> Normalization:
-        """What a generation sees. Before any observation, that is no change at all."""
+    def freeze(self, clip: float = CLIP) -> Normalization:
+        """What a generation sees. Before any observation, that is no change at all, but for ``clip``."""
         if self.count == 0:
-            return Normalization(self.mean.copy(), np.ones_like(self.mean))
+            return Normalization(self.mean.copy(), np.ones_like(self.mean), clip)
         deviation = np.sqrt(self.squares / self.count)
         # A dimension that has not moved keeps its scale: dividing by next to nothing would turn
         # its first movement into an explosion.
-        return Normalization(self.mean.copy(), 1.0 / np.where(deviation > _SMALLEST_STD, deviation, 1.0))
+        scale = np.where(deviation > _SMALLEST_STD, deviation, 1.0)
+        return Normalization(self.mean.copy(), 1.0 / scale, clip)
 
     def merge_episodes(self, seen: NDArray[np.int64], moments: Array) -> None:
         """Add episodes of ``seen`` (n,) observations with ``moments`` (n, 2, size).

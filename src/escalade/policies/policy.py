@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
 from escalade.policies.modules import State, is_stateful, map_state
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
-from escalade.policies.normalizer import Normalization, normalize
+from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
@@ -60,6 +61,7 @@ class Policy(nn.Module):
         self.scale_pixels = scale_pixels
         size = moments_size(observation_space)
         self.normalized = False
+        self.observation_clip = CLIP
         self.observation_mean: Tensor
         self.observation_inverse_std: Tensor
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
@@ -92,6 +94,7 @@ class Policy(nn.Module):
         self._state = None
         self.normalized = normalization is not None
         if normalization is not None:
+            self.observation_clip = normalization.clip
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
             self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
@@ -100,9 +103,8 @@ class Policy(nn.Module):
         """What observations are normalised by; None when they are not."""
         if not self.normalized:
             return None
-        return Normalization(
-            self.observation_mean.numpy().copy(), self.observation_inverse_std.numpy().copy()
-        )
+        mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()
+        return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip)
 
     @property
     def stateful(self) -> bool:
@@ -118,7 +120,10 @@ class Policy(nn.Module):
             observations = observations.float() / 255
         if self.normalized:
             observations = normalize(
-                observations.double(), self.observation_mean, self.observation_inverse_std
+                observations.double(),
+                self.observation_mean,
+                self.observation_inverse_std,
+                self.observation_clip,
             )
         if self._takes_vectors:
             observations = observations.flatten(1)
@@ -178,6 +183,7 @@ class Policy(nn.Module):
             "head": self.actions.head,
             "normalized": self.normalized,
             "scale_pixels": self.scale_pixels,
+            "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
             "architecture": self.architecture,
         }
         write(Path(path), tensors, state)
@@ -218,6 +224,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     except RuntimeError as problem:
         raise InputError(f"the network does not fit {file}: {problem}") from None
     policy.normalized = saved.normalized
+    policy.observation_clip = saved.observation_clip
     policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
     policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_inverse_std))
     return policy.eval()

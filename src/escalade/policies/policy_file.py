@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ class _Facts:
     action_map: str
     head: str
     normalized: bool
+    observation_clip: float | None
     architecture: dict[str, Any]
     scale_pixels: bool = True
 
@@ -55,6 +57,8 @@ class PolicyFile:
     architecture: Architecture | None
     """None for a module of the user's."""
     normalized: bool
+    observation_clip: float
+    """The largest normalised observation; infinite for none."""
     observation_mean: np.ndarray[Any, np.dtype[np.float64]]
     observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
     weights: Tensors
@@ -90,7 +94,10 @@ class PolicyFile:
         if facts.architecture:
             architecture = record(Architecture, facts.architecture, "its architecture")
             _check_architecture(architecture, observation_shape(space), actions.outputs, weights)
-        about = (architecture, facts.normalized, mean, inverse_std, weights, facts.scale_pixels)
+        clip = math.inf if facts.observation_clip is None else facts.observation_clip
+        if not clip > 0:
+            raise Damaged("its observations are clipped to nothing")
+        about = (architecture, facts.normalized, clip, mean, inverse_std, weights, facts.scale_pixels)
         return cls(facts.env, space, actions, *about)
 
 

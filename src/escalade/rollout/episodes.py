@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from escalade.perturbation import Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 
 Vector = NDArray[np.float32]
+Seeds = Literal["pair", "generation", "member"]
+"""Who plays the same episodes: a mirrored pair, all members of a generation, or each member its own."""
 OBSERVED = 1024
 """Episodes of a generation, at most, whose observations the normaliser learns from."""
 
@@ -36,6 +38,8 @@ class EpisodeJob:
     """Steps after which a member's episode is cut; evaluations are not."""
     first: int = 0
     """The member that item 0 belongs to, when a generation grows by further members."""
+    sharing: Seeds = "pair"
+    """Which members play the same episodes."""
 
     @property
     def members(self) -> int:
@@ -65,15 +69,22 @@ class EpisodeJob:
         return self.first + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Episode seeds. The members of a mirrored pair share theirs, so that only their policies differ."""
+        """Episode seeds. Members that share theirs differ in their policies alone."""
         trained = self.training_items
         member, episode = np.divmod(items, self.episodes)
-        sharing = 2 if self.population is not None and self.population.antithetic else 1
         training = seeds(
-            self.seed, Stream.EPISODE, self.generation, (self.first + member) // sharing, episode
+            self.seed, Stream.EPISODE, self.generation, (self.first + member) // self._sharers, episode
         )
         evaluation = seeds(self.seed, self.evaluation_stream, self.generation, items - trained)
         return np.where(items < trained, training, evaluation)
+
+    @property
+    def _sharers(self) -> int:
+        """How many members in a row share their episode seeds."""
+        if self.sharing == "generation":
+            return 2**62  # all there can be
+        paired = self.population is not None and self.population.antithetic
+        return 2 if self.sharing == "pair" and paired else 1
 
     def describe(self, item: int) -> str:
         """Whose episode an item is and how it began, in words: what reproduces it."""
@@ -114,31 +125,33 @@ class Episodes:
 
     They are those of the episode alone. Without normalisation, nobody needs them: size is 0.
     """
+    scores: NDArray[np.float64]
+    """What fitness is the mean of: sums of transformed rewards, or the returns where none are transformed."""
 
     @classmethod
-    def of(cls, results: Any) -> Episodes:
-        """Unpack what :class:`Rollouts` handed in: return, length, observations seen and moments.
+    def of(cls, results: Any, *, scored: bool = False) -> Episodes:
+        """Unpack what :class:`Rollouts` handed in: return, length, score, observations seen and moments.
 
         Args:
             results: a row an episode, shape (n, 3 + 2 * size), or (n, 2) where none reports its moments.
+            scored: whether rewards were transformed; each row then has one number more.
         """
         rows = np.asarray(results, np.float64)
-        returns, lengths = rows[:, 0], rows[:, 1].astype(np.int64)
-        if rows.shape[1] == 2:
-            return cls(returns, lengths, np.zeros_like(lengths), np.zeros((len(rows), 2, 0)))
-        return cls(returns, lengths, rows[:, 2].astype(np.int64), rows[:, 3:].reshape(len(rows), 2, -1))
+        returns, lengths, rest = rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2 + scored :]
+        # An episode whose return is no number has no score either.
+        scores = np.where(np.isfinite(returns), rows[:, 2], returns) if scored else returns
+        if rest.shape[1] == 0:
+            return cls(returns, lengths, np.zeros_like(lengths), np.zeros((len(rows), 2, 0)), scores)
+        seen, moments = rest[:, 0].astype(np.int64), rest[:, 1:].reshape(len(rows), 2, -1)
+        return cls(returns, lengths, seen, moments, scores)
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
-        return Episodes(
-            np.concatenate([self.returns, more.returns]),
-            np.concatenate([self.lengths, more.lengths]),
-            np.concatenate([self.seen, more.seen]),
-            np.concatenate([self.moments, more.moments]),
-        )
+        pairs = [(getattr(self, column.name), getattr(more, column.name)) for column in fields(self)]
+        return Episodes(*(np.concatenate(pair) for pair in pairs))
 
     def __getitem__(self, part: slice) -> Episodes:
-        return Episodes(self.returns[part], self.lengths[part], self.seen[part], self.moments[part])
+        return Episodes(*(getattr(self, column.name)[part] for column in fields(self)))
 
 
 def episode_steps(results: NDArray[np.float64]) -> int:

@@ -21,6 +21,7 @@ from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
 from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.rewards import RewardTransform
 
 Vector = NDArray[np.float32]
 
@@ -62,6 +63,8 @@ class RolloutSetup:
     action_noise: float = 0.0
     scale_pixels: bool = True
     """Whether pixels (observations of uint8 images) are divided by 255."""
+    reward: RewardTransform | None = None
+    """What fitness is made of; None where that is the reward itself."""
 
     def __call__(self) -> Rollouts:
         return Rollouts(self)
@@ -80,6 +83,7 @@ class Rollouts:
         self.table = setup.table.values
         self._parameters = np.empty(setup.network.dimension, np.float32)
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
+        self.reward = setup.reward
         self.slots = rows
         space = self.environment.observation_space
         shape, images = observation_shape(space), is_image(space)
@@ -89,6 +93,7 @@ class Rollouts:
         self._seed = np.zeros(rows, np.int64)
         self._alive = np.zeros(rows, np.bool_)
         self._return = np.zeros(rows)
+        self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
         self._length = np.zeros(rows, np.int64)
         self._moments = np.zeros((2, rows, size))
         # Vectors are kept in double precision for their moments, images as they come.
@@ -152,7 +157,7 @@ class Rollouts:
         for row, item, seed in zip(rows.tolist(), items, seeds, strict=True):
             self.job.parameters(item, self.table, self._parameters)
             self.forward.load(row, self._parameters, seed)
-        self._return[rows] = 0.0
+        self._return[rows] = self._score[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
@@ -210,6 +215,9 @@ class Rollouts:
         ended: NDArray[np.bool_]
         observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
         self._observations[rows] = observations
+        if self.reward is not None:
+            rewards, components = rewards.T if rewards.ndim == 2 else (rewards, rewards)
+            self._score[rows] += self.reward(components)
         self._return[rows] += rewards
         self._length[rows] += 1
         if self.job.cap is not None:
@@ -228,8 +236,11 @@ class Rollouts:
                 feed.put_many(self._item[part], of(part))
 
     def _without(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return and length of ended episodes, shape (n, 2)."""
-        return np.stack([self._return[rows], self._length[rows]], axis=1)
+        """Return and length of ended episodes, and their score where there is one: shape (n, 2) or (n, 3)."""
+        parts = [self._return[rows], self._length[rows]]
+        if self.reward is not None:
+            parts.append(self._score[rows])
+        return np.stack(parts, axis=1)
 
     def _with_moments(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """What :meth:`Episodes.of` unpacks, one row for each ended episode."""
@@ -246,7 +257,7 @@ class Rollouts:
         spare = np.flatnonzero(~self._alive[: self._count])
         count = len(rows)
         self._slot[: self._count] = self._slot[np.concatenate([rows, spare])]
-        states = (self._item, self._seed, self._alive, self._return, self._length)
+        states = (self._item, self._seed, self._alive, self._return, self._score, self._length)
         for state in (*states, self._observations, self._first):
             state[:count] = state[rows]
         self._moments[:, :count] = self._moments[:, rows]

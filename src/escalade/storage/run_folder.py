@@ -105,12 +105,20 @@ class RunFolder:
 
     def ended_at_best(self) -> bool:
         """Whether the policy as the run left it did better in its last evaluation than any before."""
+        summary = self.read_summary()
         try:
-            summary = json.loads(read_bytes(self.summary))
             last, best = summary["eval_return_mean"], summary["best_return"]
             return bool(summary["generations"] == max(self.checkpoints.generations()) and last > best)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             return False  # it has not ended, or had nothing to compare
+
+    def read_summary(self) -> dict[str, Any]:
+        """What summary.json holds; empty where the run has not ended, or the file cannot be read."""
+        try:
+            found = json.loads(read_bytes(self.summary))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""

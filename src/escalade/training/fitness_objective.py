@@ -66,7 +66,7 @@ class FitnessObjective:
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Call fitness for every member, and with ``evaluate`` for the centre."""
         fitness, evaluation = self._run(strategy, strategy.sample(), evaluate)
-        return Outcome(fitness=fitness, returns=fitness, evaluation=evaluation)
+        return Outcome(fitness=fitness, returns=fitness, scores=fitness, evaluation=evaluation)
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
         """The evaluation itself: patience, not repetition, guards against a noisy fitness."""

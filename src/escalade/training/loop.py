@@ -119,6 +119,8 @@ class Loop:
             return None
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
         self._report_nonfinite(outcome)
+        if outcome.hint is not None:
+            self.notes.say_once(outcome.hint, "hint")
         if confirmed is None:  # else the centre met the target, and stays as it was confirmed
             self.strategy.tell(outcome.fitness)
             self.objective.learn(outcome)
@@ -227,7 +229,7 @@ class Loop:
         if outcome.evaluation is None:
             return None
         fitness = self.objective.direction * outcome.fitness
-        evaluation = self.objective.direction * outcome.evaluation.mean
+        evaluation = self.objective.direction * outcome.evaluation.fitness
         if not self.progress.solved:
             self.notes.explain_rank(self.progress.rows, fitness, evaluation)
         return 1 + int((fitness > evaluation).sum())
@@ -238,19 +240,19 @@ class Loop:
         Raises:
             EnvironmentFailure: none was.
         """
-        bad = np.flatnonzero(~usable(outcome.returns))
+        bad = np.flatnonzero(~usable(outcome.scores))
         if len(bad) == 0:
             return
         generation, first = self.progress.generation + 1, int(bad[0])
         who = self.objective.describe_member(self.strategy, outcome, first)
-        if len(bad) == len(outcome.returns):
+        if len(bad) == len(outcome.scores):
             raise EnvironmentFailure(
-                f"return {outcome.returns[first]} or the like in all {len(bad)} {self.objective.episodes} of "
+                f"return {outcome.scores[first]} or the like in all {len(bad)} {self.objective.episodes} of "
                 f"generation {generation} ({who} first): there is nothing to learn from"
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         self.notes.say_nonfinite(
-            f"generation {generation}: {who} returned {outcome.returns[first]}{others}; such members "
+            f"generation {generation}: {who} returned {outcome.scores[first]}{others}; such members "
             "count as the worst of their generation"
         )
 

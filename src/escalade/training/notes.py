@@ -39,6 +39,11 @@ class Notes:
         for recorder in self.recorders:
             recorder.note(text)
 
+    def say_once(self, text: str, kind: str) -> None:
+        """Give a note, unless the run has given one of this kind."""
+        if kind not in self.counts:
+            self.say(text, kind)
+
     def say_nonfinite(self, text: str) -> None:
         """Say that a return was not a usable number."""
         if self.warn and "nonfinite" not in self.counts:

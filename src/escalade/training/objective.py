@@ -23,6 +23,8 @@ class Evaluation:
 
     returns: Array
     env_steps: int = 0
+    scores: Array | None = None
+    """Scores of those episodes, see :attr:`Outcome.scores`; None where they are the returns."""
 
     @property
     def mean(self) -> float:
@@ -34,6 +36,11 @@ class Evaluation:
         """Standard deviation of the returns; NaN where one is not finite."""
         with np.errstate(invalid="ignore"):
             return float(self.returns.std())
+
+    @property
+    def fitness(self) -> float:
+        """What the unperturbed policy's fitness would be, were it a member."""
+        return self.mean if self.scores is None else float(self.scores.mean())
 
     @property
     def counts(self) -> Counts:
@@ -49,10 +56,14 @@ class Outcome:
     """Fitness of each member, shape (population,), in member order."""
     returns: Array
     """Returns of the members' episodes, shape (episodes,): several a member where it plays several."""
+    scores: Array
+    """What fitness is the mean of, shape (episodes,): the returns, but where rewards are transformed."""
     evaluation: Evaluation | None
     """Of the unperturbed policy; None in generations without one."""
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
+    hint: str | None = None
+    """What the episodes suggest to try; a run says it once."""
     details: Any = None
     """The objective's own, for :meth:`Objective.learn`."""
 

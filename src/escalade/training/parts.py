@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.config.options import OPTIONS, Config
+from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
 from escalade.envs.course import COURSE, Course
@@ -22,6 +22,7 @@ from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.episodes import episode_steps
 from escalade.rollout.reference import reference_batch
+from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.optimizers import optimizer_named
@@ -36,6 +37,8 @@ class Parts:
     policy: Policy
     start: NDArray[np.float32]
     table: NoiseTable
+    reward: RewardTransform | None = None
+    """What fitness is made of; None where that is the reward itself."""
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
@@ -46,6 +49,7 @@ class Parts:
             self.table,
             config.action_noise,
             config.scale_pixels,
+            self.reward,
         )
         return start_engine(
             config.engine,
@@ -71,8 +75,23 @@ def find_environment(config: Config) -> Environment:
         config.backend,
         config.max_episode_steps,
         config.fresh_environments,
-        Frames(**{name: getattr(config, name) for name in FRAMES}),
-        Course(**{name: getattr(config, name) for name in COURSE}),
+        config.wrappers,
+        config.reward_info,
+        frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
+        course=Course(**{name: getattr(config, name) for name in COURSE}),
+    )
+
+
+def reward_transform(config: Config) -> RewardTransform | None:
+    """What the config makes of rewards in training; None where it takes them as they are."""
+    if all(getattr(config, name) == OPTIONS[name].default for name in REWARD_OPTIONS):
+        return None
+    return RewardTransform(
+        config.reward_shift,
+        config.reward_floor,
+        config.reward_ceiling,
+        config.reward_scale,
+        config.reward_sign,
     )
 
 
@@ -122,7 +141,8 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     environment = find_environment(config)
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
-    return Parts(environment, policy, start, NoiseTable(config.seed, table_size(len(start))))
+    table = NoiseTable(config.seed, table_size(len(start)))
+    return Parts(environment, policy, start, table, reward_transform(config))
 
 
 def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:

@@ -23,6 +23,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
+from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
 
@@ -56,6 +57,7 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         self.normalizer = Normalizer(len(parts.policy.observation_mean))
+        self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
 
@@ -75,10 +77,13 @@ class PolicyObjective:
             strategy.grow()
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
+        evaluation = _evaluation(evaluated) if evaluate else None
         return Outcome(
-            fitness=trained.returns.reshape(-1, job.episodes).mean(axis=1) - self._penalties(strategy),
+            fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1) - self._penalties(strategy),
             returns=trained.returns,
-            evaluation=_evaluation(evaluated) if evaluate else None,
+            scores=trained.scores,
+            evaluation=evaluation,
+            hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             details=(job, trained),
         )
@@ -168,7 +173,8 @@ class PolicyObjective:
     @property
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
-        return self.normalizer.frozen(self.config.normalize_observations)
+        config = self.config
+        return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
 
     def _penalties(self, strategy: Strategy) -> Array | float:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
@@ -192,6 +198,7 @@ class PolicyObjective:
             generation=strategy.generation,
             center=strategy.center.detach().numpy().copy() if evaluations else None,
             normalization=self.normalization,
+            sharing=self.config.episode_seeds,
             evaluations=evaluations,
             **what,
         )
@@ -199,7 +206,14 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            return Episodes.of(self.engine.run(job, job.items))
+            return Episodes.of(self.engine.run(job, job.items), scored=self.parts.reward is not None)
+
+    def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
+        if self.config.reward_shift != 0:
+            return None
+        if evaluation is not None:
+            self._survival.evaluated(evaluation.mean, evaluation.env_steps / len(evaluation.returns))
+        return self._survival.look(trained.returns, trained.lengths)
 
     def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
         config, members = self.config, strategy.population_size
@@ -215,4 +229,4 @@ class PolicyObjective:
 
 
 def _evaluation(episodes: Episodes) -> Evaluation:
-    return Evaluation(episodes.returns, int(episodes.lengths.sum()))
+    return Evaluation(episodes.returns, int(episodes.lengths.sum()), episodes.scores)

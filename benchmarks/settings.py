@@ -1,0 +1,140 @@
+"""Settings tried on a task: how many seeds solve it, and in how many environment steps.
+
+    python benchmarks/settings.py run Pendulum-v1 target_return=-200 strategy=ars population=32 --seeds 1 2 3
+    python benchmarks/settings.py table
+    python benchmarks/settings.py write MountainCar-v0
+
+``run`` adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
+Options are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one.
+Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
+seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown. ``write`` puts
+what the runs of a preset's own settings gave into its ``[result]``; benchmarks/presets.py adds the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import escalade
+from escalade.config import presets
+from escalade.config.conversion import convert, from_values
+from escalade.config.options import Config
+
+RESULTS = Path(__file__).parent / "results" / "settings.jsonl"
+KEPT = ("env_steps", "eval_steps", "generations", "seconds", "eval_return_mean", "eval_return_std")
+KEPT += ("best_return", "solved", "stop_reason", "backend")
+
+Line = dict[str, Any]
+
+
+def option(text: str) -> tuple[str, Any]:
+    """``name=value`` as a flag of that name would read it."""
+    name, _, value = text.partition("=")
+    return name, value if name == "preset" else convert(name, value, text=True)
+
+
+def run(env: str, options: dict[str, Any], seed: int) -> Line:
+    """One run from its start to its end; its line."""
+    values = {name: value for name, value in options.items() if name != "preset"}
+    options = presets.options(env, options.get("preset"), values) | values  # a preset may change
+    options.pop("env", None)
+    given = options | {"preset": None, "seed": seed, "workers": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        summary = escalade.train(env, **given, run_dir=f"{folder}/run", verbose=False).summary
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"env": env, "day": day, "options": options, "seed": seed} | {name: summary[name] for name in KEPT}
+
+
+def read() -> list[Line]:
+    return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+
+
+def config_of(env: str, options: dict[str, Any]) -> Config:
+    """What the options mean, but for the budget."""
+    tried = Config(**from_values({"env": env} | options))
+    return tried.replace(env_steps=None, seconds=None, generations=None)
+
+
+def table(lines: list[Line]) -> str:
+    """A row for each environment and settings, in the order they were first tried."""
+    grouped: dict[str, list[Line]] = {}
+    for line in lines:
+        settings = {name: value for name, value in line["options"].items() if name != "env_steps"}
+        grouped.setdefault(json.dumps([line["env"], settings]), []).append(line)
+    rows = ["| environment | settings | solved | training steps, by seed |", "| --- | --- | --- | --- |"]
+    for key, runs in grouped.items():
+        env, settings = json.loads(key)
+        target = settings.pop("target_return", None)
+        words = " ".join(f"{name}={_word(value)}" for name, value in settings.items())
+        solved = sum(line["solved"] for line in runs)
+        steps = ", ".join(
+            f"{line['env_steps']:,}"
+            if line["solved"]
+            else f"- ({line['eval_return_mean']:.0f} after {line['env_steps']:,})"
+            for line in runs
+        )
+        goal = "" if target is None else f" ({target:g})"
+        rows.append(f"| {env}{goal} | {words} | {solved} of {len(runs)} | {steps} |")
+    return "\n".join(rows)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def result_of(name: str, lines: list[Line]) -> dict[str, Any] | None:
+    """What the runs of a preset's settings gave, as its ``[result]`` has it; None where none solved it."""
+    options = presets.options(name, "auto")
+    wanted = config_of(name, options)
+    runs = [line for line in lines if line["env"] == name and config_of(name, line["options"]) == wanted]
+    solved = [line for line in runs if line["solved"]]
+    if not solved:
+        return None
+    return {
+        "seeds": len(runs),
+        "solved": len(solved),
+        "env_steps": int(statistics.median(line["env_steps"] for line in solved)),
+        "all_steps": int(statistics.median(line["env_steps"] + line["eval_steps"] for line in solved)),
+        "return_mean": round(statistics.median(line["eval_return_mean"] for line in solved), 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["run", "table", "write"])
+    parser.add_argument("env", nargs="?")
+    parser.add_argument("options", nargs="*", type=option, metavar="name=value")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    arguments = parser.parse_intermixed_args()
+    if arguments.what == "table":
+        print(table(read()))
+        return
+    if arguments.what == "write":
+        result = result_of(arguments.env, read())
+        if result is None:
+            parser.error(f"no run of the settings of {arguments.env} solved it")
+        from presets import write_result  # the script beside this one
+
+        write_result(arguments.env, result)
+        return
+    for seed in arguments.seeds:
+        found = run(arguments.env, dict(arguments.options), seed)
+        if found["stop_reason"] == "interrupted":
+            return
+        line = json.dumps(found)
+        with RESULTS.open("a", encoding="utf-8") as file:
+            print(line, file=file)
+        print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Wrappers that the user names, and what is read of a step's info."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from escalade.errors import InputError, nearest
+from escalade.support.imports import import_named
+
+if TYPE_CHECKING:  # the options are checked before Gymnasium is wanted
+    import gymnasium
+
+FORM = "package.module:Wrapper, or package.module:Wrapper(argument=value)"
+_LONGEST = 2000
+"""Characters of one wrapper's text: Python's parser takes more memory than text."""
+
+
+@dataclass(frozen=True)
+class WrapperCall:
+    """A wrapper as it was written: a class by name, and the literal values it is called with."""
+
+    text: str
+    module: str
+    name: str
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A wrapper that was found: what is called with an environment and the arguments."""
+
+    text: str
+    factory: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+    def __call__(self, env: gymnasium.Env[Any, Any]) -> Any:
+        """What the factory makes of the environment."""
+        arguments, keywords = copy.deepcopy((self.arguments, self.keywords))  # which it may keep and change
+        return self.factory(env, *arguments, **keywords)
+
+
+def parse(text: str) -> WrapperCall:
+    """Read ``package.module:Wrapper(1, key="value")``; nothing is evaluated or imported.
+
+    Values are Python literals: numbers, strings, True, False, None, and lists, tuples and dicts of them.
+
+    Raises:
+        InputError: the text is not of this form, or a value is no literal.
+    """
+    module, _, call = text.partition(":")
+    if len(text) > _LONGEST:
+        raise InputError(f"`wrappers` {text[:60]}... must be at most {_LONGEST} characters long")
+    named = all(part.isidentifier() for part in module.strip().split("."))
+    try:
+        tree = ast.parse(call.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = ast.Constant(None)
+    call_of = tree.func if isinstance(tree, ast.Call) else tree
+    if not named or not isinstance(call_of, ast.Name):
+        raise InputError(f"`wrappers` {text} must be written as {FORM}")
+    values = tree if isinstance(tree, ast.Call) else ast.Call(call_of, [], [])
+    try:
+        arguments = tuple(ast.literal_eval(value) for value in values.args)
+        keywords = {str(word.arg): ast.literal_eval(word.value) for word in values.keywords if word.arg}
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        raise InputError(
+            f"`wrappers` {text}: its arguments must be literal values, such as 3 or 'x'"
+        ) from None
+    if len(keywords) < len(values.keywords):
+        raise InputError(f"`wrappers` {text}: its arguments must be written out, without **")
+    return WrapperCall(text, module.strip(), call_of.id, arguments, keywords)
+
+
+def find(texts: Sequence[str]) -> tuple[Wrapper, ...]:
+    """Import the wrappers that ``texts`` name, in their order: the first is nearest to the environment.
+
+    Raises:
+        InputError: one is not written as it must be, or is not there.
+    """
+    return tuple(_found(parse(text)) for text in texts)
+
+
+def _found(call: WrapperCall) -> Wrapper:
+    module = import_named(call.module, f"`wrappers` {call.text}")
+    factory = getattr(module, call.name, None)
+    if not callable(factory):
+        near = nearest(call.name, [name for name in vars(module) if not name.startswith("_")])
+        raise InputError(f"`wrappers` {call.text}: module {call.module} has no {call.name}{near}")
+    return Wrapper(call.text, factory, call.arguments, call.keywords)
+
+
+def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium.Env[Any, Any]:
+    """``env`` in all the wrappers.
+
+    Raises:
+        InputError: one does not take the environment or its arguments, or makes something else of it.
+    """
+    if not wrappers:
+        return env
+    from gymnasium import Env
+
+    for wrapper in wrappers:
+        try:
+            made = wrapper(env)
+        except Exception as problem:  # whatever the wrapper's own code raises
+            env.close()
+            said = " ".join(f"{type(problem).__name__}: {problem}".split())
+            raise InputError(f"`wrappers` {wrapper.text} cannot wrap the environment: {said}") from problem
+        if not isinstance(made, Env):
+            env.close()
+            kind = type(made).__name__
+            raise InputError(f"`wrappers` {wrapper.text} made a {kind}, not a gymnasium.Env: name a Wrapper")
+        env = made
+    return env
+
+
+def info_number(info: dict[str, Any], key: str) -> float:
+    """The number called ``key`` in a step's info.
+
+    Raises:
+        InputError: there is none, or it is not one number.
+    """
+    if key not in info:
+        there = f"it has {', '.join(map(str, info))}" if info else "it is empty"
+        raise InputError(f"`reward_info` {key}: a step's info has no such entry ({there})")
+    value = info[key]
+    try:
+        return float(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"`reward_info` {key}: a step's info holds no number there, but {value!r}") from None

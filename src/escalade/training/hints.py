@@ -1,0 +1,71 @@
+"""What the episodes of a run suggest to try."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_GENERATIONS = 20
+"""In a row, before anything is said."""
+_EXPLAINED = 0.98
+"""The share of the returns' variance that lengths explain, from which members differ by little else."""
+_LASTS = 0.9
+"""The share of the longest possible episode from which the unperturbed policy counts as one that lasts."""
+_BETTER = 0.02
+"""What an evaluation must be better by, relative to the best, to count as progress."""
+
+
+class SurvivalHint:
+    """Finds a run that a bonus for survival holds.
+
+    Its policy lasts to the end of episodes, often by doing nothing, and gets no better; its members' returns
+    follow the lengths of their episodes. Where every step pays the same, as in CartPole, to last is the task,
+    and nothing is said. What it has seen is not part of a checkpoint: a resumed run looks anew.
+
+    Args:
+        limit: steps after which episodes end; None where nothing limits them.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._longest = _LASTS * limit if limit else np.inf
+        self._lasts = False
+        self._generations = 0
+        self._best = -np.inf
+
+    def evaluated(self, mean: float, length: float) -> None:
+        """Take note of an evaluation: its mean return, and the mean length of its episodes."""
+        self._lasts = length >= self._longest
+        if not mean <= self._best + _BETTER * abs(self._best):
+            self._best, self._generations = mean, 0
+
+    def look(self, returns: Array, lengths: NDArray[np.int64]) -> str | None:
+        """What there is to say after a generation.
+
+        Args:
+            returns: of the members' episodes, shape (n,).
+            lengths: of those, in steps, shape (n,).
+        """
+        bonus = _bonus(returns, lengths.astype(np.float64)) if self._lasts else None
+        self._generations = 0 if bonus is None else self._generations + 1
+        if bonus is None or self._generations < _GENERATIONS:
+            return None
+        return (
+            f"for {_GENERATIONS} generations returns have followed the length of episodes, at {bonus:.2g} a "
+            "step, and evaluations stand still: a bonus for survival may hide the rest of the reward; "
+            f"`reward_shift={bonus:.2g}` takes it off in training"
+        )
+
+
+def _bonus(returns: Array, lengths: Array) -> float | None:
+    """What one step more pays, where the returns follow that and little else; None where they do not."""
+    if not np.isfinite(returns).all() or np.ptp(lengths) == 0:
+        return None
+    longer, more = lengths - lengths.mean(), returns - returns.mean()
+    paid = float(longer @ more / (longer @ longer))
+    rest, all_of_it = float(((more - paid * longer) ** 2).sum()), float((more**2).sum())
+    if paid <= 0 or rest > (1 - _EXPLAINED) * all_of_it:
+        return None
+    alike = np.allclose(returns, paid * lengths, rtol=1e-6)  # each step pays the same
+    return None if alike else paid

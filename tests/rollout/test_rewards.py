@@ -1,0 +1,153 @@
+"""Rewards may be transformed for training: fitness is of the transformed ones, returns of the true ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade.config.options import Config
+from escalade.engines.base import InProcessEngine
+from escalade.envs import ActionMap, resolve
+from escalade.perturbation import GaussianPopulation, NoiseTable
+from escalade.policies.networks import batched_network, build, to_vector
+from escalade.recorders.progress import read_progress
+from escalade.rollout.episodes import EpisodeJob, Episodes
+from escalade.rollout.rewards import RewardTransform
+from escalade.rollout.rollouts import RolloutSetup
+from escalade.training.parts import reward_transform
+
+TABLE = NoiseTable(3, 2**12)
+REWARDS = np.array([-100.0, -1.0, 0.0, 0.5, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"reward_shift": 1.0}, [-101, -2, -1, -0.5, 2]),
+        ({"reward_floor": -1.0}, [-1, -1, 0, 0.5, 3]),
+        ({"reward_floor": -1.0, "reward_ceiling": 1.0}, [-1, -1, 0, 0.5, 1]),
+        ({"reward_scale": 2.0}, [-200, -2, 0, 1, 6]),
+        ({"reward_sign": True}, [-1, -1, 0, 1, 1]),
+        ({"reward_shift": 0.5, "reward_ceiling": 1.0, "reward_scale": 4.0}, [-402, -6, -2, 0, 4]),
+        ({"reward_shift": 0.5, "reward_sign": True}, [-1, -1, -1, 0, 1]),
+        ({"reward_info": "speed"}, REWARDS),
+    ],
+)
+def test_the_order_is_shift_then_bounds_then_scale_or_sign(options, expected):
+    transform = reward_transform(Config(env="X-v0", **options))
+    np.testing.assert_array_equal(transform(REWARDS), expected)
+    assert transform(REWARDS) is not REWARDS
+
+
+@pytest.mark.parametrize("options", [{"reward_scale": 2.0}, {"reward_scale": 0.5, "reward_floor": -1.0}])
+def test_a_sign_has_no_scale(options):
+    with pytest.raises(escalade.InputError, match=r"^`reward_scale` .* does nothing with `reward_sign`"):
+        Config(env="X-v0", reward_sign=True, **options)
+
+
+def test_nothing_is_transformed_unless_it_is_asked_for():
+    assert reward_transform(Config(env="X-v0")) is None
+
+
+def episodes(reward, env="tests.environments:Informs-v0", info=None):
+    environment = resolve(env, backend="gymnasium", reward_info=info)
+    actions = ActionMap(environment.action_space)
+    module = build("linear", environment.observation_space.shape[0], actions.outputs)
+    center = to_vector(module)
+    population = GaussianPopulation(center, 0.5, 3, 4, 6, TABLE.size)
+    setup = RolloutSetup(environment, batched_network(module), actions, TABLE, reward=reward)
+    engine = InProcessEngine(setup)
+    job = EpisodeJob(3, 4, population, 2, center, 3)
+    results = engine.run(job, job.items)
+    return results, Episodes.of(results, scored=reward is not None)
+
+
+def test_scores_are_of_the_transformed_rewards_and_returns_of_the_true_ones():
+    plain_results, plain = episodes(None)
+    results, shifted = episodes(RewardTransform(shift=10.0))
+    assert plain_results.shape == (15, 2)  # nothing travels that is not used
+    assert results.shape == (15, 3)
+    np.testing.assert_array_equal(shifted.returns, plain.returns)
+    np.testing.assert_array_equal(plain.scores, plain.returns)
+    np.testing.assert_allclose(shifted.scores, plain.returns - 10.0 * plain.lengths)
+
+
+def test_an_entry_of_info_is_summed_beside_the_reward():
+    _, plain = episodes(None)
+    _, informed = episodes(RewardTransform(), info="speed")
+    _, from_array = episodes(RewardTransform(), info="array")
+    np.testing.assert_array_equal(informed.returns, plain.returns)
+    assert np.abs(informed.scores - plain.returns).min() > 1
+    np.testing.assert_allclose(from_array.scores, plain.returns - 10.0 * plain.lengths)  # its reward is that
+
+
+def test_an_episode_without_a_usable_return_has_no_score_either():
+    _, found = episodes(RewardTransform(ceiling=1.0), "tests.environments:Diverges-v0")
+    bad = ~np.isfinite(found.returns)
+    assert bad.any()
+    np.testing.assert_array_equal(~np.isfinite(found.scores), bad)
+
+
+OPTIONS = {
+    "preset": None,
+    "verbose": False,
+    "policy": "linear",
+    "population": 8,
+    "eval_every": 2,
+    "eval_episodes": 2,
+    "workers": 0,
+    "seed": 1,
+}
+
+
+def test_a_run_trains_on_the_one_and_reports_the_other(tmp_path):
+    def run(name, **options):
+        trained = escalade.train(
+            "tests.environments:Informs-v0", generations=3, run_dir=tmp_path / name, **OPTIONS, **options
+        )
+        return trained, read_progress(trained.folder.progress)
+
+    plain, columns = run("plain")
+    bounded, bounded_columns = run("bounded", reward_shift=10.0, reward_floor=0.0)
+    assert bounded.summary["params_sha256"] != plain.summary["params_sha256"]
+    for name in ("return_mean", "return_max", "eval_return_mean"):  # before the first update
+        assert bounded_columns[name][0] == columns[name][0]
+    doubled, _ = run("doubled", reward_scale=2.0)  # ranks are the same
+    assert doubled.summary["params_sha256"] == plain.summary["params_sha256"]
+    evaluated = escalade.evaluate(run("informed", reward_info="speed")[0], episodes=4)
+    assert evaluated.mean > 8  # with the bonus, which the speed has not
+
+
+def test_an_evaluation_needs_no_info(tmp_path):
+    options = OPTIONS | {"reward_info": "reward_forward", "max_episode_steps": 5, "policy": "linear"}
+    run = escalade.train("Hopper-v5", generations=1, run_dir=tmp_path / "run", **options)
+    assert run.summary["backend"] == "gymnasium"
+    assert np.isfinite(escalade.evaluate(run, episodes=2, backend="envpool").mean)
+
+
+def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
+    options = OPTIONS | {
+        "wrappers": ["tests.environments:Offset(by=2)"],
+        "reward_info": "speed",
+        "reward_floor": -0.5,
+        "observation_clip": None,
+        "episode_seeds": "generation",
+    }
+    env = "tests.environments:Informs-v0"
+    whole = escalade.train(env, generations=5, run_dir=tmp_path / "whole", **options)
+    part = escalade.train(env, generations=2, run_dir=tmp_path / "part", **options)
+    resumed = escalade.resume(part, generations=5, verbose=False)
+    assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
+    assert resumed.policy.observation_clip == np.inf
+
+
+@pytest.mark.parametrize(("sharing", "different"), [("pair", 3 * 2), ("member", 6 * 2), ("generation", 2)])
+def test_who_plays_the_same_episodes(sharing, different):
+    population = GaussianPopulation(np.zeros(3, np.float32), 0.5, 3, 4, 6, TABLE.size)
+    job = EpisodeJob(3, 4, population, 2, evaluations=5, sharing=sharing)
+    seeds = job.episode_seeds(np.arange(job.items))
+    assert len(set(seeds[:12])) == different
+    assert len(set(seeds[12:]) - set(seeds[:12])) == 5  # evaluations have their own
+    grown = replace(job, first=4)
+    np.testing.assert_array_equal(grown.episode_seeds(np.arange(4)), seeds[8:12])
