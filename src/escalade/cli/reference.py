@@ -74,8 +74,10 @@ def _presets(parsed: argparse.Namespace) -> int:
     with printing():
         Console().print(table)
     say("Steps of training and seconds: medians over the seeds that solved it;")
-    say("see benchmarks/presets.md. Those with - have not been measured. Names with / that are no")
-    say("environments are settings of earlier systems: --preset NAME.")
+    say("see benchmarks/presets.md. Those with - have not been measured, or not been timed yet (see")
+    say(
+        "benchmarks/settings.md). Names such as openai/humanoid are settings of earlier systems: --preset NAME."
+    )
     return 0
 
 
@@ -83,7 +85,8 @@ def _result(result: dict[str, Any] | None) -> list[str]:
     if result is None:
         return ["-"] * 3
     solved = f"{result['solved']} of {result['seeds']}"
-    return [solved, f"{result['env_steps']:,}", f"{result['seconds']:.1f}"]
+    seconds = f"{result['seconds']:.1f}" if "seconds" in result else "-"
+    return [solved, f"{result['env_steps']:,}", seconds]
 
 
 def _bench(parsed: argparse.Namespace) -> int:
