@@ -64,8 +64,8 @@ class SimulatedCluster:
         self._busy: dict[int, float] = {}  # when a worker is free again, and how long it worked
         self._worked: dict[int, float] = {}
         self._chance = random.Random(1)
-        self._rows = np.random.default_rng(1).standard_normal((8192, 2 + 2 * OBSERVATIONS))
-        self._rows[:, 1] = STEPS
+        self._rows = np.random.default_rng(1).standard_normal((8192, 3 + 2 * OBSERVATIONS))
+        self._rows[:, 1:3] = STEPS
 
     def now(self) -> float:
         return time.monotonic() + self.skipped
@@ -105,9 +105,14 @@ class SimulatedCluster:
         took = rounds * STEPS * STEP_SECONDS * self._chance.uniform(1 - JITTER, 1 + JITTER)
         self._busy[worker] = begins + took
         self._worked[worker] += took
+        results = self._results(job, np.array(items, np.int64))
+        self._later(begins + took + LATENCY, Reply(worker, chunk, results, self._worked[worker]))
+
+    def _results(self, job: Any, items: Any) -> list[tuple[Any, Any]]:
+        """As from rollouts: some episodes report the moments of their observations."""
         first = self._chance.randrange(len(self._rows) - len(items) + 1)
-        rows = self._rows[first : first + len(items)]
-        self._later(begins + took + LATENCY, Reply(worker, chunk, rows, self._worked[worker]))
+        rows, observed = self._rows[first : first + len(items)], job.observed(items)
+        return [(items[observed], rows[observed]), (items[~observed], rows[~observed, :2])]
 
     def end_worker(self, worker: int) -> None:
         raise AssertionError("nothing is lost here")
@@ -123,7 +128,8 @@ class SimulatedCluster:
     def get(self, timeout: float | None = None) -> Any:
         when, _, event = heapq.heappop(self._due)
         if isinstance(event, Reply):
-            when = max(when, self._transfer(event.results.nbytes)) if event.results is not None else when
+            size = sum(rows.nbytes for _, rows in event.results or ())
+            when = max(when, self._transfer(size))
             self._spend(self.reply_seconds)
         self.skipped += max(0.0, when - self.now())
         return event
@@ -205,7 +211,7 @@ def ray_calls(calls: int = 1000) -> tuple[float, float]:
         async def run(self, number: int, job: Any, items: Sequence[int]) -> Any:
             return "done", ROWS, 0.0
 
-    ROWS = np.zeros((7, 2 + 2 * OBSERVATIONS))
+    ROWS = np.zeros((7, 3 + 2 * OBSERVATIONS))
     ray.init(num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="error")
     found = []
     try:

@@ -22,7 +22,7 @@ from escalade.cli.arguments import Parser
 from escalade.cli.main import make_parser
 
 ROOT = Path(__file__).parent.parent
-DEADLINE = 60.0
+DEADLINE = 180.0
 _MARK = "ESCALADE_TEST_MARK"
 
 # A sitecustomize that hides packages: importing them fails, and looking for them finds nothing.

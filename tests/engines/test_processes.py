@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import psutil
 import pytest
@@ -42,7 +43,18 @@ class Squares:
                 if not os.path.exists(marker):
                     open(marker, "w").close()
                     os.kill(os.getpid(), signal.SIGKILL)
+        if kind == "hang once" and item == where and not os.path.exists(rest[0]):
+            open(rest[0], "w").close()
+            time.sleep(3600)
+        if kind == "meet":
+            self.meet(*rest)
         feed.put(item, (item**2, os.getpid(), rest))
+
+    def meet(self, folder, number):
+        """Wait until so many processes have work in hand: then each does some of it."""
+        folder.mkdir(exist_ok=True)
+        (folder / str(os.getpid())).touch()
+        wait_until(lambda: len(list(folder.iterdir())) >= number)
 
     def close(self):
         pass

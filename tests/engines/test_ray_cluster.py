@@ -10,10 +10,11 @@ import threading
 import time
 
 import pytest
+import torch
 from tests.commands import ROOT, bits, command, hiding, wait_until
 from tests.engines.test_processes import Squares
 
-from escalade import EnvironmentFailure, InputError, train
+from escalade import EnvironmentFailure, InputError, evolve, train
 from escalade.engines import start_engine
 
 VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
@@ -92,6 +93,18 @@ def test_the_same_bits_as_here_on_one_two_and_three_nodes(env, backend, count, n
     assert all(0 <= float(row["idle_share"]) <= 1 for row in rows)
 
 
+def test_evolve_finds_the_same_here_and_on_a_cluster(nodes):
+    module, found = torch.nn.Linear(3, 2), []
+
+    def fitness(moved):
+        return -float((moved.weight.detach() - 1).square().sum())
+
+    for engine in ("local", "ray"):
+        evolved = evolve(module, fitness, population=8, generations=5, seed=3, engine=engine, verbose=False)
+        found.append(evolved.module.weight.detach())
+    assert torch.equal(*found)
+
+
 def values(results):
     return [result[0] for result in results]
 
@@ -154,23 +167,33 @@ def test_a_run_without_room_waits_until_there_is_some(nodes):
     try:
         wait_until(lambda: notes)
         nodes.grow(len(nodes.nodes) + 1, resources={"slot": 1})
-        running.join(60)
+        running.join(180)
     finally:
         made.close()
     assert values(found) == [item**2 for item in range(9)]
     assert any(re.search(r"no node has room for a worker .* goes on by itself", note) for note in notes)
 
 
-def test_processes_of_one_actor_share_its_work(nodes):
+def test_processes_of_one_actor_share_its_work(nodes, tmp_path):
     nodes.grow(len(nodes.nodes) + 1, num_cpus=2, resources={"wide": 2})
     made = start_engine("ray", Squares, 1, worker_resources={"CPU": 2, "wide": 1})
     try:
         assert made.info["slots"] == 8
-        results = made.run(("fine", None), 40)
+        results = made.run(("meet", None, tmp_path / "met", 2), 40)
         assert values(results) == [item**2 for item in range(40)]
         assert len({result[1] for result in results}) == 2
     finally:
         made.close()
+
+
+def test_a_process_that_hangs_is_replaced(nodes, tmp_path):
+    made = start_engine("ray", Squares, 1, step_timeout=2.0)
+    try:
+        results = made.run(("hang once", 5, str(tmp_path / "hung")), 12)
+    finally:
+        made.close()
+    assert values(results) == [item**2 for item in range(12)]
+    assert (tmp_path / "hung").exists()
 
 
 class TableOf:

@@ -56,7 +56,7 @@ class ListedCluster:
         self.sent.append((worker, list(items)))
         self.on_send(worker, items)
         if worker in self.workers and worker not in self.silent:
-            self.events.put(Reply(worker, chunk, [(number, item**2) for item in items], 0.0))
+            self.events.put(Reply(worker, chunk, [(items, [(number, item**2) for item in items])], 0.0))
 
     def end_worker(self, worker):
         self.workers.pop(worker, None)
@@ -168,7 +168,7 @@ def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
 
     run.on_note = note
     assert squares(run.run("job", 9)) == [item**2 for item in range(9)]
-    assert sum("no node has room for a worker (1 nodes are there)" in text for text in run.notes) == 1
+    assert sum("no node has room for a worker (1 node is there)" in text for text in run.notes) == 1
 
 
 def test_what_is_late_is_given_to_an_idle_worker_and_counts_once(monkeypatch):
@@ -192,7 +192,7 @@ def test_a_late_worker_that_answers_in_the_next_job_is_not_listened_to(monkeypat
     run.run("job", 12)
     cluster.silent.clear()
     for chunk in range(1, len(cluster.sent) + 1):
-        cluster.events.put(Reply(1, chunk, ["wrong"] * 12, 0.0))
+        cluster.events.put(Reply(1, chunk, [(range(12), ["wrong"] * 12)], 0.0))
     assert run.run("job", 12) == [(2, item**2) for item in range(12)]
 
 
@@ -275,6 +275,10 @@ def test_chunks_are_a_whole_share_where_it_fits_and_pieces_otherwise():
     assert max(len(items) for _, items in cluster.sent) == 3
 
 
+def fresh(batches):
+    return {int(item): result for items, rows in batches for item, result in zip(items, rows, strict=True)}
+
+
 def test_an_item_given_back_and_an_item_done_twice_count_once():
     items = Items(4, 1)
     items.chunks = {}
@@ -283,11 +287,11 @@ def test_an_item_given_back_and_an_item_done_twice_count_once():
     first, _ = items.take(4)
     items.chunks[1] = Chunk("a", first, 0.0)
     items.chunks[2] = Chunk("b", first[:2], 0.0, repeat=True)
-    assert items.finish(2, ["x", "y"]) == ["x", "y"]
+    assert fresh(items.finish(2, [([1, 0], ["y", "x"])])) == {0: "x", 1: "y"}
     assert items.give_back(1)
     again, repeated = items.take(4)
     assert (again, repeated) == (first[2:], True)
     items.chunks[3] = Chunk("b", first, 0.0)
-    assert items.finish(3, ["no", "no", "z", "w"]) == ["z", "w"]
+    assert fresh(items.finish(3, [([0, 1, 2, 3], ["no", "no", "z", "w"])])) == {2: "z", 3: "w"}
     assert items.results.in_order() == ["x", "y", "z", "w"]
     assert not items.left

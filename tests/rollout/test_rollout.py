@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.own_code import Leaky
 from torch import nn
 
+from escalade.engines.feed import ListFeed
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
@@ -223,9 +224,9 @@ def test_the_moments_are_those_of_what_the_policy_saw():
         raw = forward(job.normalization.apply(observation[None]))
         observation, _, terminated, truncated, _ = env.step(int(actions(raw)[0]))
         ended = terminated or truncated
-    assert result[:2].tolist() == [len(seen), len(seen)]
-    np.testing.assert_allclose(result[2:6], np.mean(seen, axis=0), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(result[6:], len(seen) * np.var(seen, axis=0), rtol=1e-10)
+    assert result[:3].tolist() == [len(seen)] * 3
+    np.testing.assert_allclose(result[3:7], np.mean(seen, axis=0), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result[7:], len(seen) * np.var(seen, axis=0), rtol=1e-10)
 
 
 def test_moments_do_not_travel_without_normalisation():
@@ -235,13 +236,32 @@ def test_moments_do_not_travel_without_normalisation():
     assert Episodes.of([results[item] for item in range(job.items)]).moments.shape == (job.items, 2, 0)
 
 
+def test_of_a_large_population_a_part_reports_moments(monkeypatch):
+    monkeypatch.setattr("escalade.rollout.episodes.OBSERVED", 5)
+    rollouts, job = setting("tests.environments:Walk-v0", normalized=True)
+    feed = ListFeed(job.items)
+    rollouts.begin(job)
+    rollouts.run(feed)
+    episodes = Episodes.of(feed.results.in_order())
+    every = -(-2 * MEMBERS // 5)
+    assert every > 1
+    observed = np.arange(job.items) % every == 0
+    np.testing.assert_array_equal(episodes.seen, np.where(observed, episodes.lengths, 0))
+    assert not episodes.moments[~observed].any()
+    several, one = Normalizer(2), Normalizer(2)
+    several.merge_episodes(episodes.seen, episodes.moments)
+    one.merge_episodes(episodes.lengths[observed], episodes.moments[observed])
+    np.testing.assert_array_equal(several.mean, one.mean)
+    np.testing.assert_array_equal(several.squares, one.squares)
+
+
 def test_observations_far_from_zero_are_normalised_by_their_deviation():
     rollouts, job = setting("tests.environments:Clock-v0")
     first = replace(job, normalization=Normalizer(2).freeze())
     results = run(rollouts, first, Feed(range(job.items)))
     episodes = Episodes.of([results[item] for item in range(job.items)])
     normalizer = Normalizer(2)
-    normalizer.merge_episodes(episodes.lengths, episodes.moments)
+    normalizer.merge_episodes(episodes.seen, episodes.moments)
     np.testing.assert_allclose(1 / normalizer.freeze().inverse_std, 1.0, rtol=0.15)
 
 

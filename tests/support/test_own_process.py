@@ -5,7 +5,7 @@ import sys
 
 SCRIPT = """
 import atexit, sys, threading, time
-from escalade.support.own_process import leave
+from escalade.support.own_process import end_process
 
 class Costly:
     def __del__(self):
@@ -16,7 +16,7 @@ atexit.register(print, "exit function")
 if "thread" in sys.argv:
     threading.Thread(target=lambda: (time.sleep(0.2), print("thread done"))).start()
 sys.stdout.write("no newline, ")
-leave(7)
+end_process(7)
 """
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 
 from escalade.support.exact import one_thread
-from escalade.support.shared import Shared
+from escalade.support.shared import SharedContext
 
 
 def test_the_first_enters_and_the_last_leaves():
@@ -18,7 +18,7 @@ def test_the_first_enters_and_the_last_leaves():
         yield
         seen.append("left")
 
-    shared, inside, leave = Shared(change), threading.Event(), threading.Event()
+    shared, inside, leave = SharedContext(change), threading.Event(), threading.Event()
 
     def stay():
         with shared():

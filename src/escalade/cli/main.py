@@ -22,7 +22,7 @@ from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
 from escalade.support.output import OutputFailure, printing, wording
-from escalade.support.own_process import claim, leave
+from escalade.support.own_process import claim, end_process
 
 _COMMANDS = (
     add_train,
@@ -81,7 +81,7 @@ def run() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without a ± is no reason to end a run
-    leave(main())
+    end_process(main())
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.engines.base import EngineOptions, Factory, ignore_note
 from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
-from escalade.engines.results import Results
+from escalade.engines.results import Batch, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure
@@ -69,15 +69,15 @@ class ProcessEngine:
         return [worker.pid for worker in self._workers]
 
     def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
-        return self._run(job, range(items), Results(items))
+        return self._run(job, range(items)).in_order()
 
-    def run_some(self, job: Any, items: Sequence[int]) -> list[Any] | NDArray[Any]:
-        """Results of some of a job's items, in the order of ``items``."""
-        return self._run(job, items, Results(max(items) + 1, items))
+    def run_some(self, job: Any, items: Sequence[int]) -> list[Batch]:
+        """Results of some of a job's items, in any order."""
+        return self._run(job, items).in_batches()
 
-    def _run(self, job: Any, items: Sequence[int], results: Results) -> list[Any] | NDArray[Any]:
+    def _run(self, job: Any, items: Sequence[int]) -> Results:
         self._number += 1
-        self._job, self._results = job, results
+        self._job, self._results = job, Results(len(items))
         # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only.
         self._job_message = pickle.dumps(("job", self._number, job), pickle.HIGHEST_PROTOCOL)
         count = len(self._workers)
@@ -91,7 +91,7 @@ class ProcessEngine:
         while self._results.missing:
             self._listen()
             self._end_silence()
-        return self._results.in_order()
+        return self._results
 
     def close(self) -> None:
         self._end()

@@ -8,43 +8,71 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Batch = tuple[Any, Any]
+"""Items, and their results in the same order: rows of an array, or a list."""
+
 
 class Results:
-    """Collects the results of items 0 to ``items - 1``, or of those in ``only``; each is put exactly once.
+    """Collects the results of ``items`` items; each is put exactly once.
 
     Rows of arrays are kept as the arrays they came in, so that ten thousand results cost as many
     objects as there were messages.
     """
 
-    def __init__(self, items: int, only: Sequence[int] | None = None) -> None:
-        self.missing = items if only is None else len(only)
+    def __init__(self, items: int) -> None:
+        self.missing = items
         """How many results have not been put."""
         self._items = items
-        self._only = only
         self._single: dict[int, Any] = {}
-        self._batches: list[tuple[Any, NDArray[Any]]] = []
+        self._batches: list[Batch] = []
 
     def put(self, item: int, result: Any) -> None:
         """Keep one result."""
         self._single[item] = result
         self.missing -= 1
 
-    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
-        """Keep several results: row k is that of ``items[k]``."""
-        self._batches.append((items, rows))
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any] | Sequence[Any]) -> None:
+        """Keep several results: ``rows[k]`` is that of ``items[k]``."""
+        if isinstance(rows, list):
+            self._single.update(zip(map(int, items), rows, strict=True))
+        else:
+            self._batches.append((items, rows))
         self.missing -= len(items)
 
+    def in_batches(self) -> list[Batch]:
+        """The results in any order, in as few batches as their kinds allow."""
+        single = [(list(self._single), list(self._single.values()))] if self._single else []
+        return joined(self._batches) + single
+
     def in_order(self) -> list[Any] | NDArray[Any]:
-        """The results in the order of items: an array when all were rows of arrays, else a list."""
-        if self._batches and not self._single:
+        """The results of items 0, 1, 2, ...: an array when all were rows of arrays, else a list.
+
+        Rows may be of several lengths; in the array, the shorter ones end in zeros.
+        """
+        if self._batches and not self._single and all(rows.ndim == 2 for _, rows in self._batches):
             import numpy as np
 
-            first = self._batches[0][1]
-            if all(rows.shape[1:] == first.shape[1:] for _, rows in self._batches):
-                found = np.empty((self._items, *first.shape[1:]), first.dtype)
-                for items, rows in self._batches:
-                    found[items] = rows
-                return found if self._only is None else found[list(self._only)]
+            width = max(rows.shape[1] for _, rows in self._batches)
+            # Memory that nobody writes to costs nothing: where few rows are long, few pages are touched.
+            found = np.zeros((self._items, width), self._batches[0][1].dtype)
+            for items, rows in self._batches:
+                found[items, : rows.shape[1]] = rows
+            return found
         for items, rows in self._batches:
             self._single.update(zip(map(int, items), rows, strict=True))
-        return [self._single[item] for item in (range(self._items) if self._only is None else self._only)]
+        return [self._single[item] for item in range(self._items)]
+
+
+def joined(batches: list[Batch]) -> list[Batch]:
+    """One batch of all whose rows have one shape and type."""
+    kinds: dict[Any, list[Batch]] = {}
+    for items, rows in batches:
+        kinds.setdefault((rows.shape[1:], rows.dtype), []).append((items, rows))
+    return [_one(same) if len(same) > 1 else same[0] for same in kinds.values()]
+
+
+def _one(batches: list[Batch]) -> Batch:
+    import numpy as np
+
+    items = np.concatenate([np.asarray(items, np.int64) for items, _ in batches])
+    return items, np.concatenate([rows for _, rows in batches])

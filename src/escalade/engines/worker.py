@@ -20,6 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import Factory, Work
+from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class _PipeFeed:
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""
         if self._results or self._batches:
-            self.send(("results", self._number, self._results, _joined(self._batches)))
+            self.send(("results", self._number, self._results, joined(self._batches)))
             self._results, self._batches = [], []
         self._sent = time.monotonic()
 
@@ -210,13 +211,3 @@ class _PipeFeed:
             self._items.clear()
         elif kind == "items":
             self._items.extend(content)
-
-
-def _joined(batches: list[tuple[Any, NDArray[Any]]]) -> list[tuple[Any, NDArray[Any]]]:
-    """One batch instead of many, where their rows have one shape."""
-    if len({(rows.shape[1:], rows.dtype) for _, rows in batches}) != 1:
-        return batches
-    import numpy as np
-
-    items = np.concatenate([np.asarray(items, np.int64) for items, _ in batches])
-    return [(items, np.concatenate([rows for _, rows in batches]))]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from escalade.support.shared import Shared, without_warnings
+from escalade.support.shared import SharedContext, without_warnings
 
 
 @contextmanager
@@ -46,13 +46,13 @@ def _mujoco_quiet() -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-mujoco_quiet = Shared(_mujoco_quiet)
+mujoco_quiet = SharedContext(_mujoco_quiet)
 """Keeps MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``.
 
 With a handler of ours in place it writes neither; what is simulated later may warn again.
 """
 
-_silent_output = Shared(_quiet)
+_silent_output = SharedContext(_quiet)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -151,7 +152,7 @@ Weights = Sequence[float] | NDArray[np.floating]
 def weighted_noise_sum(
     noise: Vector, starts: NDArray[np.int64], weights: Weights, dimension: int, dtype: DTypeLike = np.float32
 ) -> Center:
-    """``sum_k weights[k] * noise[starts[k]:starts[k] + dimension]``, added in the order of k.
+    """``sum_k weights[k] * noise[starts[k]:starts[k] + dimension]``, added in an order fixed by ``starts``.
 
     Reads the noise table in place: beyond the result, no memory is taken. A weight of zero skips its
     perturbation.
@@ -163,13 +164,12 @@ def weighted_noise_sum(
         dimension: length of a perturbation.
         dtype: of the sum, float32 or float64.
     """
-    terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
     if dimension <= _SMALL:
-        return _gathered_sum(noise, terms, dimension).astype(dtype)
+        return _gathered_sum(noise, _terms(starts, weights), dimension).astype(dtype)
     # BLAS axpy through torch reads each perturbation once; numpy would need a temporary.
     import torch
 
-    values = _as_tensor(noise)
+    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
     total = np.zeros(dimension, dtype=dtype)
 
     def add(low: int, high: int) -> None:
@@ -179,6 +179,15 @@ def weighted_noise_sum(
 
     by_blocks(dimension, len(terms), _BLOCK, add)
     return total
+
+
+def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
+    return [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
+
+
+def _along_the_table(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
+    """Terms by where they start: neighbours overlap, so most of the table is read from the cache."""
+    return sorted(_terms(starts, weights), key=itemgetter(0))
 
 
 def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:
@@ -203,16 +212,16 @@ def weighted_square_sum(
     shift: Center | None = None,
     dtype: DTypeLike = np.float32,
 ) -> Center:
-    """``sum_k weights[k] * (noise[starts[k]:starts[k] + dimension] - shift)**2``, in the order of k.
+    """``sum_k weights[k] * (noise[starts[k]:starts[k] + dimension] - shift)**2``, in an order fixed by
+    ``starts``.
 
     ``shift`` has shape (dimension,) and the type of the sum; without it nothing is subtracted. The other
     arguments are those of :func:`weighted_noise_sum`.
     """
     import torch
 
-    values = _as_tensor(noise)
+    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
     total = np.zeros(dimension, dtype=dtype)
-    terms = [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
 
     def add(low: int, high: int) -> None:
         block, moved = torch.from_numpy(total[low:high]), torch.from_numpy(np.empty_like(total[low:high]))

@@ -85,19 +85,19 @@ class Normalizer:
         # its first movement into an explosion.
         return Normalization(self.mean.copy(), 1.0 / np.where(deviation > _SMALLEST_STD, deviation, 1.0))
 
-    def merge_episodes(self, lengths: NDArray[np.int64], moments: Array) -> None:
-        """Add episodes of ``lengths`` (n,) observations with ``moments`` (n, 2, size).
+    def merge_episodes(self, seen: NDArray[np.int64], moments: Array) -> None:
+        """Add episodes of ``seen`` (n,) observations with ``moments`` (n, 2, size).
 
         The moments are each episode's mean and its sum of squared deviations from that mean. Diverged
         episodes are left out.
         """
-        means, squares = moments[:, 0], moments[:, 1]
+        some = np.flatnonzero(seen > 0)
+        seen, means, squares = seen[some], moments[some, 0], moments[some, 1]
         with np.errstate(invalid="ignore"):
             finite = np.isfinite(squares).all(axis=1) & (np.abs(means) < _LARGEST_MEAN).all(axis=1)
-        usable = finite & (lengths > 0)
-        if not usable.any():
+        if not finite.any():
             return
-        counts, means, squares = lengths[usable, None].astype(np.float64), means[usable], squares[usable]
+        counts, means, squares = seen[finite, None].astype(np.float64), means[finite], squares[finite]
         count, first = float(counts.sum()), means[0]
         # About a mean that was seen, not about 0: with large offsets, sums about 0 lose the deviations.
         mean = first + (counts * (means - first)).sum(axis=0) / count

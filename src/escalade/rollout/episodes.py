@@ -12,6 +12,8 @@ from escalade.perturbation import Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 
 Vector = NDArray[np.float32]
+OBSERVED = 1024
+"""Episodes of a generation, at most, whose observations the normaliser learns from."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,14 @@ class EpisodeJob:
     def items(self) -> int:
         """How many episodes there are to run."""
         return self.training_items + self.evaluations
+
+    def observed(self, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which items report the moments of their observations: every n-th, of a large population.
+
+        A thousand episodes tell as much of the observations as ten thousand, at a tenth of what the
+        trainer takes in (Salimans et al. 2017 take one in a hundred).
+        """
+        return np.asarray(items % max(1, -(-self.training_items // OBSERVED)) == 0)
 
     def member(self, item: int) -> int | None:
         """Whose episode an item is; None for the unperturbed policy's."""
@@ -97,6 +107,8 @@ class Episodes:
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    """Observations that an episode's moments are of, shape (n,); 0 where it does not report them."""
     moments: NDArray[np.float64]
     """Each episode's mean observation, and the sum of squared deviations from it: shape (n, 2, size).
 
@@ -105,21 +117,28 @@ class Episodes:
 
     @classmethod
     def of(cls, results: Any) -> Episodes:
-        """Unpack what :class:`Rollouts` handed in: return, length and moments, a row an episode."""
+        """Unpack what :class:`Rollouts` handed in: return, length, observations seen and moments.
+
+        Args:
+            results: a row an episode, shape (n, 3 + 2 * size), or (n, 2) where none reports its moments.
+        """
         rows = np.asarray(results, np.float64)
-        size = (rows.shape[1] - 2) // 2  # 0 without a normaliser: its moments do not travel
-        return cls(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2:].reshape(len(rows), 2, size))
+        returns, lengths = rows[:, 0], rows[:, 1].astype(np.int64)
+        if rows.shape[1] == 2:
+            return cls(returns, lengths, np.zeros_like(lengths), np.zeros((len(rows), 2, 0)))
+        return cls(returns, lengths, rows[:, 2].astype(np.int64), rows[:, 3:].reshape(len(rows), 2, -1))
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
         return Episodes(
             np.concatenate([self.returns, more.returns]),
             np.concatenate([self.lengths, more.lengths]),
+            np.concatenate([self.seen, more.seen]),
             np.concatenate([self.moments, more.moments]),
         )
 
     def __getitem__(self, part: slice) -> Episodes:
-        return Episodes(self.returns[part], self.lengths[part], self.moments[part])
+        return Episodes(self.returns[part], self.lengths[part], self.seen[part], self.moments[part])
 
 
 def episode_steps(results: NDArray[np.float64]) -> int:

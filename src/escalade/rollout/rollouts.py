@@ -220,18 +220,25 @@ class Rollouts:
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
         self._alive[rows] = False
         self._running -= len(rows)
-        feed.put_many(self._item[rows], self._results(rows))
+        observed = np.zeros(len(rows), np.bool_)
+        if self.job.normalization is not None:
+            observed = self.job.observed(self._item[rows])
+        for part, of in ((rows[observed], self._with_moments), (rows[~observed], self._without)):
+            if len(part):
+                feed.put_many(self._item[part], of(part))
 
-    def _results(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _without(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return and length of ended episodes, shape (n, 2)."""
+        return np.stack([self._return[rows], self._length[rows]], axis=1)
+
+    def _with_moments(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """What :meth:`Episodes.of` unpacks, one row for each ended episode."""
         lengths = self._length[rows, None]
-        parts = [self._return[rows, None], lengths]
-        if self.job.normalization is not None:
-            total, squares = self._moments[:, rows]
-            with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
-                offset = total / lengths
-                parts += [self._first[rows] + offset, np.maximum(squares - total * offset, 0.0)]
-        return np.concatenate(parts, axis=1)
+        total, squares = self._moments[:, rows]
+        with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
+            offset = total / lengths
+            moments = [self._first[rows] + offset, np.maximum(squares - total * offset, 0.0)]
+        return np.concatenate([self._without(rows), lengths, *moments], axis=1)
 
     def _pack(self) -> None:
         """Move running rows to the front, so that ended ones cost nothing any more."""

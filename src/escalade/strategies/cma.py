@@ -131,12 +131,12 @@ class CMAES(Strategy):
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))  # eq. 44
 
         self.updates += 1
-        moving = heaviside(length, c, self.updates, n)
+        h_sigma = heaviside(length, c, self.updates, n)
         c = self.c_c
-        self.path_c = (1 - c) * self.path_c + moving * math.sqrt(c * (2 - c) * m) * step  # eq. 45
+        self.path_c = (1 - c) * self.path_c + h_sigma * math.sqrt(c * (2 - c) * m) * step  # eq. 45
         weights = positive + negative * (n / ((z**2).sum(axis=1) + 1e-8))  # eq. 46
-        lost = (1 - moving) * c * (2 - c)
-        keep = 1 + self.c_1 * lost - self.c_1 - self.c_mu * (positive + negative).sum()
+        delta_h = (1 - h_sigma) * c * (2 - c)
+        keep = 1 + self.c_1 * delta_h - self.c_1 - self.c_mu * (positive + negative).sum()
         covariance = keep * self.covariance + self.c_1 * np.outer(self.path_c, self.path_c)
         covariance += self.c_mu * (y.T * weights) @ y  # eq. 47
         self.covariance = (covariance + covariance.T) / 2

@@ -89,11 +89,11 @@ class SepCMAES(AdaptiveStrategy):
         self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * whitened
         length = float(self.path_sigma.norm())
         self.updates += 1
-        moving = heaviside(length, c, self.updates, n)
+        h_sigma = heaviside(length, c, self.updates, n)
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))
 
         c = self.c_c
-        self.path_c = (1 - c) * self.path_c + moving * math.sqrt(c * (2 - c) * m) * step
+        self.path_c = (1 - c) * self.path_c + h_sigma * math.sqrt(c * (2 - c) * m) * step
         learnt = self.path_c.square() / m + (1 - 1 / m) * self.variances * squares
         self.variances = (1 - self.c_cov) * self.variances + self.c_cov * learnt
         self.deviations = (self.step_size * self.variances.sqrt()).to(self.center.dtype)

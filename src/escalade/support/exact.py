@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import torch
 from threadpoolctl import threadpool_limits
 
-from escalade.support.shared import Shared
+from escalade.support.shared import SharedContext
 
-_blas = Shared(lambda: threadpool_limits(1, user_api="blas"))
+_blas = SharedContext(lambda: threadpool_limits(1, user_api="blas"))
 _lock = threading.Lock()
 _inside = 0
 _threads = 1  # that torch used before the first thread came in

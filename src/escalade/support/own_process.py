@@ -22,7 +22,7 @@ def is_own() -> bool:
     return _own
 
 
-def leave(code: int) -> NoReturn:
+def end_process(code: int) -> NoReturn:
     """End the process as the interpreter would, but for taking hundreds of modules apart first.
 
     Exit functions run and what was printed is written. A thread that is not a daemon is waited for

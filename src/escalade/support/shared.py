@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 
-class Shared:
+class SharedContext:
     """A context that the first thread enters, and the last thread leaves.
 
     For what is the process's own (where its output goes, its warnings): were each thread to save and
@@ -46,5 +46,5 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-without_warnings = Shared(_without_warnings)
+without_warnings = SharedContext(_without_warnings)
 """No warnings of Python's while inside."""

@@ -81,7 +81,7 @@ class FitnessObjective:
     def learn(self, outcome: Outcome) -> None:
         """There is nothing to learn but fitness."""
 
-    def remark(self) -> str | None:
+    def reproducibility_note(self) -> str | None:
         """Nothing."""
         return None
 

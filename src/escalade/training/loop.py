@@ -103,7 +103,7 @@ class Loop:
             if row is None:
                 return "interrupted"
             self.saver.save_if_due(self.progress, self.state)
-            if row.generation == 1 and not self.progress.solved and not self._remark():
+            if row.generation == 1 and not self.progress.solved and not self._tell_of_impurity():
                 return "interrupted"
             if self._call_back(row) and not self.progress.solved:
                 return "callback"
@@ -125,10 +125,10 @@ class Loop:
         self._count(outcome, confirmed, began)
         return self._record(outcome, scales, began)
 
-    def _remark(self) -> bool:
+    def _tell_of_impurity(self) -> bool:
         """Say what the objective has to say of itself; False when the user interrupted it."""
         try:
-            text = self.objective.remark()
+            text = self.objective.reproducibility_note()
         except KeyboardInterrupt:
             return False
         if text is not None:

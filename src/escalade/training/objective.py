@@ -100,7 +100,7 @@ class Objective(Protocol):
         """Learn what a generation showed besides fitness, after the strategy's ``tell``."""
         ...
 
-    def remark(self) -> str | None:
+    def reproducibility_note(self) -> str | None:
         """What the user should know of what is measured; asked for after the first generation."""
         ...
 

@@ -95,10 +95,10 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, and move the cap."""
         job, trained = outcome.details
         if job.normalization is not None:
-            self.normalizer.merge_episodes(trained.lengths, trained.moments)
+            self.normalizer.merge_episodes(trained.seen, trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
-    def remark(self) -> str | None:
+    def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
         with self.interrupts.allowed():
             return probe_purity(self.parts.environment).note(self.config.env)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Worker:
     """The actor. It is never restarted by Ray: its engine replaces it."""
 
-    def __init__(self, factory: bytes, processes: int) -> None:
+    def __init__(self, factory: bytes, processes: int, step_timeout: float | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._built: asyncio.Future[Any] = self._loop.create_future()
         self._feed = _ChunkFeed(self._loop)
-        thread = threading.Thread(target=self._serve, args=(factory, processes), daemon=True)
+        thread = threading.Thread(target=self._serve, args=(factory, processes, step_timeout), daemon=True)
         thread.start()
 
     async def ready(self) -> tuple[Any, ...]:
@@ -55,9 +55,9 @@ class Worker:
             return problem.args
         return "done", results, feed.busy_seconds
 
-    def _serve(self, factory: bytes, processes: int) -> None:
+    def _serve(self, factory: bytes, processes: int, step_timeout: float | None) -> None:
         try:
-            work, info = _build(factory, processes)
+            work, info = _build(factory, processes, step_timeout)
         except BaseException as problem:  # noqa: BLE001 - the engine raises it
             self._answer(problem_of(problem))
             return
@@ -82,7 +82,7 @@ def problem_of(problem: BaseException) -> tuple[Any, ...]:
     return "failed", kind, text, "".join(traceback.format_exception(problem)), missing
 
 
-def _build(factory: bytes, processes: int) -> tuple[Work, dict[str, Any]]:
+def _build(factory: bytes, processes: int, step_timeout: float | None) -> tuple[Work, dict[str, Any]]:
     import cloudpickle
 
     from escalade.support.exact import one_thread
@@ -90,10 +90,10 @@ def _build(factory: bytes, processes: int) -> tuple[Work, dict[str, Any]]:
     one_thread().__enter__()  # for good: the process has no other purpose
     # This reads what the engine, which started this actor, has just written.
     make: Factory = cloudpickle.loads(factory)
-    if processes > 1:
+    if processes > 1 or step_timeout is not None:  # a thread that hangs cannot be ended, a process can
         from escalade.engines.ray.crew import Crew
 
-        work: Work = Crew(make, processes)
+        work: Work = Crew(make, processes, step_timeout)
     else:
         work = make()
     return work, work.info()
@@ -102,7 +102,7 @@ def _build(factory: bytes, processes: int) -> tuple[Work, dict[str, Any]]:
 class _Chunk:
     def __init__(self, items: Sequence[int], done: asyncio.Future[Any]) -> None:
         self.items = items
-        self.results = Results(max(items) + 1, items)
+        self.results = Results(len(items))
         self.done = done
 
 
@@ -133,7 +133,7 @@ class _ChunkFeed:
             self._news.notify()
 
     def add(self, number: int, items: Sequence[int]) -> asyncio.Future[Any]:
-        """Line up a chunk; its results come in the order of ``items``."""
+        """Line up a chunk; its results come in batches."""
         chunk = _Chunk(items, self._loop.create_future())
         with self._news:
             if self._problem is not None:
@@ -204,7 +204,7 @@ class _ChunkFeed:
 
     def _finish(self, chunk: _Chunk) -> None:
         if not chunk.results.missing:
-            self._loop.call_soon_threadsafe(_settle, chunk.done, chunk.results.in_order())
+            self._loop.call_soon_threadsafe(_settle, chunk.done, chunk.results.in_batches())
 
 
 class Problem(Exception):

@@ -21,7 +21,7 @@ class RayCluster:
 
     Args:
         factory: makes the work of one worker.
-        options: ``address`` and ``worker_resources`` are read here.
+        options: ``address``, ``worker_resources`` and ``step_timeout`` are read here.
 
     Raises:
         InputError: Ray is missing, or the cluster cannot be joined.
@@ -49,7 +49,7 @@ class RayCluster:
             "max_task_retries": 0,
             "max_concurrency": 100,
         }
-        self._processes = max(1, int(cpus))
+        self._made_of = (self._factory, max(1, int(cpus)), options.step_timeout)
         self._refs: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
 
     def put(self, job: Any) -> Any:
@@ -59,7 +59,7 @@ class RayCluster:
     def start_worker(self, avoid: Sequence[str]) -> Handle:
         labels = {"ray.io/node-id": f"!in({','.join(avoid)})"} if avoid else None
         options = self._options | {"label_selector": labels}
-        worker = self._actor.options(**options).remote(self._factory, self._processes)
+        worker = self._actor.options(**options).remote(*self._made_of)
         self._refs[worker] = set()
         self._call(worker, worker.ready.remote(), lambda answer: _ready(worker, answer))
         self._call(worker, worker.watch.remote(), lambda answer: Lost(worker, "it ended"))

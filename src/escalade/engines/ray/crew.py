@@ -12,10 +12,13 @@ from escalade.engines.processes import ProcessEngine
 
 
 class Crew:
-    """Work that hands its items on to ``processes`` local worker processes."""
+    """Work that hands its items on to ``processes`` local worker processes.
 
-    def __init__(self, factory: Factory, processes: int) -> None:
-        self._engine = ProcessEngine(factory, processes)
+    One that gives no sign of life for ``step_timeout`` seconds is replaced.
+    """
+
+    def __init__(self, factory: Factory, processes: int, step_timeout: float | None) -> None:
+        self._engine = ProcessEngine(factory, processes, step_timeout)
         self._processes = processes
 
     def info(self) -> dict[str, Any]:
@@ -28,12 +31,12 @@ class Crew:
 
     def run(self, feed: Feed) -> None:
         while items := feed.take(self.info()["slots"], wait=True):
-            results = self._engine.run_some(self._job, items)
-            if isinstance(results, list):
-                for item, result in zip(items, results, strict=True):
-                    feed.put(item, result)
-            else:
-                feed.put_many(items, results)
+            for done, results in self._engine.run_some(self._job, items):
+                if isinstance(results, list):
+                    for item, result in zip(done, results, strict=True):
+                        feed.put(item, result)
+                else:
+                    feed.put_many(done, results)
 
     def close(self) -> None:
         self._engine.close()

@@ -187,10 +187,10 @@ class RayEngine:
         worker.busy_before = event.busy_seconds
         self._chunk_seconds[0] += 1
         self._chunk_seconds[1] += time.monotonic() - chunk.began
-        new = self._items.finish(event.chunk, event.results)
-        part.items += len(new)
-        if self._steps is not None and len(new):
-            part.env_steps += self._steps(new)
+        for items, rows in self._items.finish(event.chunk, event.results):
+            part.items += len(items)
+            if self._steps is not None and len(items):
+                part.env_steps += self._steps(rows)
         self._hand_out(event.worker)
 
     def _lose(self, handle: Handle, reason: str) -> None:

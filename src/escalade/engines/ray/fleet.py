@@ -96,9 +96,9 @@ class Fleet:
         self._names |= {key: node.name for key, node in self._nodes.items()}
         if not first:
             for key in before.keys() - self._nodes.keys():
-                say(f"node {self.name(key)} left the cluster: {len(self._nodes)} are there")
+                say(f"node {self.name(key)} left the cluster: {_counted(self._nodes)} there")
             for key in self._nodes.keys() - before.keys():
-                say(f"node {self.name(key)} joined the cluster: {len(self._nodes)} are there")
+                say(f"node {self.name(key)} joined the cluster: {_counted(self._nodes)} there")
         self.fill()
         return [
             worker for worker, node in self._where.items() if node is not None and node not in self._nodes
@@ -114,6 +114,10 @@ class Fleet:
             room = sum(node.room for node in self._nodes.values())
             why = "no node has room for a worker" if not room else "no worker has started yet"
             say(
-                f"waiting for the cluster: {why} ({len(self._nodes)} nodes are there); "
+                f"waiting for the cluster: {why} ({_counted(self._nodes)} there); "
                 "the run goes on by itself when one has, and Ctrl-C saves it"
             )
+
+
+def _counted(nodes: dict[str, Node]) -> str:
+    return "1 node is" if len(nodes) == 1 else f"{len(nodes)} nodes are"

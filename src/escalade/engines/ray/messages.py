@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
 
+from escalade.engines.results import Batch
+
 Handle = Any
 """What a cluster calls a worker by; it can be hashed."""
 
@@ -36,11 +38,11 @@ class Ready:
 
 @dataclass(frozen=True)
 class Reply:
-    """Results of a chunk, in the order of its items; None when its job was over before it was done."""
+    """Results of a chunk, in batches; None when its job was over before it was done."""
 
     worker: Handle
     chunk: int
-    results: Sequence[Any] | None
+    results: Sequence[Batch] | None
     busy_seconds: float
     """Seconds that the worker had something to do, since it began."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.engines.ray.messages import Handle
-from escalade.engines.results import Results
+from escalade.engines.results import Batch, Results
 
 
 @dataclass
@@ -77,19 +77,19 @@ class Items:
             self._again.append(left)
         return bool(left)
 
-    def finish(self, number: int, results: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
+    def finish(self, number: int, results: Sequence[Batch]) -> list[Batch]:
         """Take a chunk's results in; those that are new."""
-        items = np.array(self.chunks.pop(number).items, np.int64)
+        del self.chunks[number]
+        return [self._take_in(np.asarray(items, np.int64), rows) for items, rows in results]
+
+    def _take_in(self, items: NDArray[np.int64], rows: Any) -> Batch:
         new = ~self._done[items]
         self._done[items] = True
-        if isinstance(results, np.ndarray):
-            fresh = results if new.all() else results[new]
-            self.results.put_many(items[new], fresh)
-            return fresh
-        kept = [result for result, is_new in zip(results, new, strict=True) if is_new]
-        for item, result in zip(items[new].tolist(), kept, strict=True):
-            self.results.put(item, result)
-        return kept
+        if not new.all():
+            rows = rows[new] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(new)]
+            items = items[new]
+        self.results.put_many(items, rows)
+        return items, rows
 
     def late(self, seconds: float) -> Chunk | None:
         """The chunk that was handed out longest ago, when that is over ``seconds`` and nobody else has it."""
