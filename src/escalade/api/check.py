@@ -14,6 +14,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure
 
@@ -188,8 +189,8 @@ def _purity(environment: Environment) -> Finding:
     said = found.note(environment.id)
     if said is not None:
         return Finding("purity", "warning", said)
-    if environment.backend == "envpool":
-        return Finding("purity", "ok", "every episode runs in a new environment")
+    if BACKENDS[environment.backend].fresh:
+        return Finding("purity", "ok", "every episode begins in a new environment, or in the state of one")
     how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
     return Finding("purity", "ok", f"an episode is the same {how}")
 

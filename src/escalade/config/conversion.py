@@ -105,7 +105,7 @@ def _convert(annotation: Any, value: Any, text: bool) -> Any:
         return _convert_scalar(str, os.fspath(value), text)
     if origin is tuple:
         parts = ([part for part in value.split(",") if part] if isinstance(value, str) else value) or ()
-        return tuple(_convert(int, part, text) for part in parts)
+        return tuple(_convert(choices[0], part, text) for part in parts)
     if origin is dict:
         value = json.loads(value) if isinstance(value, str) else value
         if not isinstance(value, dict) or _depth(value) > _DEEPEST:

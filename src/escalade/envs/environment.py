@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import math
 import os
 import sys
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import gymnasium
@@ -16,8 +17,12 @@ from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
+from escalade.envs.atari import frame_limit
 from escalade.envs.backends import check_installed
-from escalade.envs.channels import channels_first
+from escalade.envs.bullet import Bullet, is_bullet
+from escalade.envs.course import Course
+from escalade.envs.frames import Frames
+from escalade.envs.providers import register
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space
 from escalade.errors import EnvironmentFailure, InputError, nearest
@@ -28,6 +33,8 @@ _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
     # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
     "gymnasium.envs.box2d.bipedal_walker",
+    # It puts the robot back into the world it has, whose contacts and solver remember what was before.
+    "pybullet_envs_gymnasium.gym_locomotion_envs",
 }
 
 
@@ -80,24 +87,44 @@ class Environment:
     threshold: float | None = field(default=None, compare=False)
     fresh: bool = False
     """Whether every episode is run in an environment object of its own."""
+    frames: Frames = Frames()
+    """What is done to images and frames."""
+    course: Course = Course()
+    """How episodes begin and end beside what the environment says."""
 
     @property
     def id(self) -> str:
         """The registered id."""
         return self.spec.id
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing stands between the environment and a policy."""
+        return self.frames.off and self.course == Course()
+
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """One plain Gymnasium environment; images have their channels first."""
+        """One Gymnasium environment with its wrappers; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             made = gymnasium.make(
                 self.spec,
-                max_episode_steps=self.max_episode_steps,
+                max_episode_steps=self.inner_limit,
                 disable_env_checker=True,
-                **copy.deepcopy(self.kwargs),  # which an environment may keep and change
+                **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
                 **extra,
             )
-            return channels_first(made)
+            made = Bullet(made) if is_bullet(self.spec) else made
+            return self.course.wrap(self.frames.wrap(made, self.spec))
+
+    @property
+    def inner_limit(self) -> int | None:
+        """The step limit of the environment inside of wrappers that skip."""
+        if self.max_episode_steps is None:
+            return None
+        registered, limit = self.spec.max_episode_steps, self.max_episode_steps
+        skip = self.frames.outer_skip(self.spec)
+        given = registered is None or limit != math.ceil(registered / skip)
+        return limit * skip if given else registered
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
@@ -114,6 +141,8 @@ def resolve(
     backend: str = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
+    frames: Frames | None = None,
+    course: Course | None = None,
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
@@ -124,6 +153,8 @@ def resolve(
         max_episode_steps: cut episodes after this many steps; the registered limit when not given.
         fresh_environments: build a new object for every episode, which is needed where an object
             carries something over from one episode to the next. Some ids need it and get it anyway.
+        frames: what is done to images and frames; nothing when not given.
+        course: how episodes begin and end beside what the environment says.
 
     Raises:
         InputError: unknown id, missing package, unsupported space, or arguments it does not take.
@@ -133,9 +164,21 @@ def resolve(
     spec = _find(env_id)
     check_installed(backend)
     headless()
-    bare = Environment(spec, kwargs, backend, max_episode_steps, gymnasium.Space(), gymnasium.Space())
+    frames, course = frames or Frames(), course or Course()
+    bare = Environment(
+        spec,
+        kwargs,
+        backend,
+        max_episode_steps,
+        gymnasium.Space(),
+        gymnasium.Space(),
+        frames=frames,
+        course=course,
+    )
     try:
         env = bare.make()
+    except InputError:
+        raise
     except error.DependencyNotInstalled as problem:
         raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
@@ -150,7 +193,7 @@ def resolve(
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
-    limit = max_episode_steps or (env.spec.max_episode_steps if env.spec else None)
+    limit = max_episode_steps or _own_limit(env, frames.outer_skip(spec))
     try:
         observation, action = env.observation_space, env.action_space
     except AttributeError as problem:
@@ -158,7 +201,22 @@ def resolve(
     env.close()
     check_observation_space(observation)
     fresh = fresh_environments or needs_fresh(spec)
-    return Environment(spec, kwargs, backend, limit, observation, action, spec.reward_threshold, fresh)
+    return replace(
+        bare,
+        max_episode_steps=limit,
+        observation_space=observation,
+        action_space=action,
+        threshold=spec.reward_threshold,
+        fresh=fresh,
+    )
+
+
+def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
+    """The registered limit, in steps of a policy whose every step is ``skip`` of the environment's."""
+    if env.spec is None:
+        return None
+    registered = env.spec.max_episode_steps or frame_limit(env.spec)
+    return None if registered is None else math.ceil(registered / skip)
 
 
 def needs_fresh(spec: EnvSpec) -> bool:
@@ -190,6 +248,7 @@ def _find(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if colon:
         import_named(module, f"environment {env_id}")
+    register(name)
     try:
         with without_warnings():  # "a newer version exists": the user chose this one
             return gymnasium.spec(name)
@@ -199,8 +258,10 @@ def _find(env_id: str) -> EnvSpec:
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
     """How to install the package that an environment misses."""
+    if "opencv" in str(problem):
+        return "pip install 'escalade[pixels]'"
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
-    for extra in ("mujoco", "box2d", "classic"):
+    for extra in ("mujoco", "box2d", "classic", "pybullet"):
         if f".{extra}" in entry:
             return f"pip install 'escalade[{extra}]'"
     return str(problem)

@@ -20,7 +20,7 @@ def supports(environment: Environment) -> bool:
 
     A user's class or arguments registered under a known id stay the user's.
     """
-    plain = not environment.kwargs and is_gymnasiums_own(environment.spec)
+    plain = not environment.kwargs and environment.plain and is_gymnasiums_own(environment.spec)
     # EnvPool ends every episode at a limit of its own where it is given none.
     if not plain or environment.max_episode_steps is None or not is_vector(environment.observation_space):
         return False

@@ -81,7 +81,7 @@ class PolicyFile:
     def _checked(cls, content: Stored) -> PolicyFile:
         facts = record(_Facts, content.state, "its state")
         space = restore(facts.observation_space)
-        actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)  # type: ignore[arg-type]
+        actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
         weights = with_prefix("network.", content.tensors)
         mean, inverse_std = (
             _vector(content.tensors, name, moments_size(space)) for name in ("observation_mean", INVERSE_STD)

@@ -12,6 +12,8 @@ from torch import nn
 from escalade.config.options import OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
+from escalade.envs.course import COURSE, Course
+from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import is_image, observation_shape
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
@@ -64,7 +66,13 @@ def find_environment(config: Config) -> Environment:
         InputError: it is unknown, misses a package, or has spaces that cannot be used.
     """
     return resolve(
-        config.env, config.env_kwargs, config.backend, config.max_episode_steps, config.fresh_environments
+        config.env,
+        config.env_kwargs,
+        config.backend,
+        config.max_episode_steps,
+        config.fresh_environments,
+        Frames(**{name: getattr(config, name) for name in FRAMES}),
+        Course(**{name: getattr(config, name) for name in COURSE}),
     )
 
 

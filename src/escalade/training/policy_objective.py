@@ -76,7 +76,7 @@ class PolicyObjective:
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
         return Outcome(
-            fitness=trained.returns.reshape(-1, job.episodes).mean(axis=1),
+            fitness=trained.returns.reshape(-1, job.episodes).mean(axis=1) - self._penalties(strategy),
             returns=trained.returns,
             evaluation=_evaluation(evaluated) if evaluate else None,
             env_steps=int(trained.lengths.sum()),
@@ -169,6 +169,18 @@ class PolicyObjective:
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
         return self.normalizer.frozen(self.config.normalize_observations)
+
+    def _penalties(self, strategy: Strategy) -> Array | float:
+        """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
+        if not self.config.weight_penalty:
+            return 0.0
+        population, table = strategy.sample(), self.parts.table.values
+        weights = np.empty(len(self.parts.start), np.float32)
+        squares = np.empty(population.size)
+        for member in range(population.size):
+            population.write(member, table, weights)
+            squares[member] = np.square(weights, dtype=np.float64).mean()
+        return self.config.weight_penalty * squares
 
     def _evaluate(self, strategy: Strategy, episodes: int) -> Evaluation:
         job = self._job(strategy, evaluations=episodes, evaluation_stream=Stream.CONFIRMATION)
