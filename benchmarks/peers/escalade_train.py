@@ -1,0 +1,58 @@
+"""Escalade's own command with its preset, told to the comparison as the other programs tell themselves.
+
+    python benchmarks/peers/escalade_train.py TASK [--seed 1] [--seconds 600]
+
+Evaluations are those that the run makes of itself: rows of progress.csv, stamped as they appear.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+from judge import arguments, task_named
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    """Rows of progress.csv that are whole."""
+    if not file.exists():
+        return []
+    text = file.read_text()
+    return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
+
+
+def main() -> None:
+    args = arguments()
+    task, born, told = task_named(args.task), psutil.Process().create_time(), 0
+
+    def write(**what: Any) -> None:
+        print(json.dumps({"seconds": round(time.time() - born, 2), **what}), flush=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        words = [sys.executable, "-m", "escalade", "train", task.env, "--seed", args.seed, "--workers", 2]
+        words += ["--seconds", args.seconds, "--target-return", task.target, "--run-dir", run]
+        if task.kwargs:
+            words += ["--env-kwargs", json.dumps(task.kwargs)]
+        process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL)
+        while process.poll() is None and not (run / "summary.json").exists():
+            for row in rows(run / "progress.csv")[told:]:
+                told += 1
+                if row["eval_return_mean"]:
+                    steps = int(row["env_steps"]) + int(row["eval_steps"])
+                    write(env_steps=steps, mean=float(row["eval_return_mean"]))
+            time.sleep(0.02)
+        process.wait()
+        found = json.loads((run / "summary.json").read_text())
+        write(solved=bool(found["solved"]))
+
+
+if __name__ == "__main__":
+    main()
