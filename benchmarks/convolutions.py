@@ -5,8 +5,8 @@
 Each way runs the whole network, for every member its own weights and its own image. `patches` is what
 Escalade does; the others use torch: `grouped` convolutions over all members, `unfold` with batched matrix
 products, `each` member on its own, the same with `channels last`, and `vmap`, torch.func over the module, in
-blocks of 32. Times are medians of rounds in which every way has its turn. `same bits` says whether a
-member's outputs alone are, to the last bit, those beside others.
+blocks of 32. Times are processor time of the one thread, medians of rounds in which every way has its
+turn. "Same bits" says whether a member's outputs alone are, to the last bit, those beside others.
 """
 
 from __future__ import annotations
@@ -152,10 +152,10 @@ def measure(policy: str, count: int, rounds: int) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in known}
     for turn in range(rounds + 1):
         for name, way in known.items():
-            began = time.perf_counter()
+            began = time.thread_time()
             way(seen)
             if turn:  # the first one warms up
-                seconds[name].append(time.perf_counter() - began)
+                seconds[name].append(time.thread_time() - began)
     found = {name: statistics.median(times) / count * 1e6 for name, times in seconds.items()}
     if count == 8:
         exact = [name for name in known if same_bits(name, policy, members, seen)]

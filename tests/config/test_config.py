@@ -199,13 +199,13 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
 def test_presets_are_complete(name):
     preset = presets.read(name)
     config = Config(**preset.options)
-    assert config.env == name
-    assert config.target_return is not None
+    assert config.env == name or "/" in name
+    assert config.target_return is not None or preset.result is None
     assert config.run_dir is None
     assert config.workers is None
     assert config.seed == 0
-    assert set(preset.result) >= {"solved", "seeds", "env_steps", "seconds"}
-    assert tomllib.loads(to_toml(config))["env"] == name
+    assert preset.result is None or set(preset.result) >= {"solved", "seeds", "env_steps", "seconds"}
+    assert tomllib.loads(to_toml(config))["env"] == config.env
 
 
 def test_paths_may_be_path_objects(tmp_path):

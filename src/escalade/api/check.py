@@ -15,8 +15,10 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
+from escalade.envs.course import COURSE, Course
+from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.errors import EnvironmentFailure
+from escalade.errors import EnvironmentFailure, InputError, nearest
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -69,6 +71,7 @@ def check(
     backend: str = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
+    **options: Any,
 ) -> CheckReport:
     """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
 
@@ -80,12 +83,17 @@ def check(
         backend: who steps it; see :func:`escalade.train`.
         max_episode_steps: cut episodes after this many steps.
         fresh_environments: build a new environment for every episode.
+        **options: fields of :class:`escalade.envs.frames.Frames` and :class:`escalade.envs.course.Course`.
 
     Raises:
         InputError: there is no such environment, or it does not take these arguments.
     """
+    if unknown := [name for name in options if name not in (*FRAMES, *COURSE)]:
+        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], (*FRAMES, *COURSE))}")
+    frames = Frames(**{name: value for name, value in options.items() if name in FRAMES})
+    course = Course(**{name: value for name, value in options.items() if name in COURSE})
     try:
-        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments)
+        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments, frames, course)
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)

@@ -2,7 +2,7 @@
 
 An episode has the same observations, rewards and end as Gymnasium's, bit for bit. What is spared: a
 picture of every skipped frame, and loading the game anew for each episode, which costs as much as two
-thousand frames and changes nothing but the draws of sticky actions (benchmarks/backends.md).
+hundred steps and changes nothing but the draws of sticky actions (benchmarks/pixels.md).
 """
 
 from __future__ import annotations
