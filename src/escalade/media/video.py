@@ -28,10 +28,6 @@ class Acts(Protocol):
         """The action for one observation."""
         ...
 
-    def reset(self, seed: int) -> None:
-        """Begin an episode, forgetting all of the last."""
-        ...
-
 
 def video_available() -> bool:
     """Whether what writes videos is installed."""
@@ -43,7 +39,7 @@ def record_episode(
 ) -> tuple[float, int]:
     """Film one episode from ``seed`` into ``output`` (mp4 or gif).
 
-    The frames are those of Gymnasium's ``rgb_array``, whatever backend the run trained on.
+    The policy goes on from the state it has: reset one that remembers. The frames are those of Gymnasium's ``rgb_array``, whatever backend the run trained on.
 
     Returns:
         The episode's return, and its length in steps.
@@ -117,7 +113,6 @@ def _frames(
     env: Any, policy: Acts, seed: int, most: int | None, played: _Played
 ) -> Iterator[NDArray[np.uint8]]:
     observation, _ = env.reset(seed=seed)
-    policy.reset(seed)
     yield env.render()
     ended = False
     while not ended and (most is None or played.steps < most):

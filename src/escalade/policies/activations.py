@@ -12,7 +12,17 @@ Array = NDArray[np.float32]
 
 
 def _elu(x: Array) -> None:
-    np.copyto(x, np.exp(np.minimum(x, 0.0)) - np.float32(1.0), where=x < 0)
+    _exponential(x, np.float32(1.0))
+
+
+def _exponential(x: Array, alpha: np.float32) -> None:
+    """``x`` where it is positive, and ``alpha * (exp(x) - 1)`` elsewhere: a sum, because masks are slow."""
+    below = np.minimum(x, np.float32(0.0))
+    np.exp(below, out=below)
+    below -= np.float32(1.0)
+    below *= alpha
+    np.maximum(x, np.float32(0.0), out=x)
+    x += below
 
 
 # Constants of Klambauer et al. 2017, "Self-Normalizing Neural Networks", section 2.
@@ -21,7 +31,7 @@ _SELU_SCALE: Final = np.float32(1.0507009873554805)
 
 
 def _selu(x: Array) -> None:
-    np.copyto(x, _SELU_ALPHA * (np.exp(np.minimum(x, 0.0)) - np.float32(1.0)), where=x < 0)
+    _exponential(x, _SELU_ALPHA)
     x *= _SELU_SCALE
 
 

@@ -15,6 +15,8 @@ from escalade.policies.layers import Operation, Shape, block
 
 Pair = tuple[int, int]
 
+_SHORT = 16  # numbers in a line of a patch: shorter runs are slow to copy one by one
+
 
 @dataclass(frozen=True)
 class Convolution:
@@ -46,30 +48,72 @@ class Convolution:
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""
-        return _ConvolutionOperation(self, rows)
+        short = self.kernel[1] * self.inputs[2] < _SHORT
+        return (_ChannelsFirst if short else _ChannelsLast)(self, rows)
 
 
 class _ConvolutionOperation(Operation):
+    """What both ways share: an image with zeros around it, and its patches as a matrix."""
+
+    _image: Array
+    """Where an image is copied to, (height, width, channels)."""
+    _windows: Array
+    _patches: Array
+
+    def __init__(self, layer: Convolution, rows: int, weight: Array, out: Array) -> None:
+        self._weight, self._out = weight, out
+        self._bias = block(rows, layer.filters) if layer.bias else None
+        super().__init__([weight] if self._bias is None else [weight, self._bias])
+        self._channels = layer.inputs[2]
+        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+
+    def __call__(self, x: Array) -> Array:
+        for row, image in enumerate(x):
+            self._convolve(row, image, self._out[row])
+        return self._images(self._out[: len(x)])
+
+    def each(self, row: int, batch: Array) -> Array:
+        out = block(len(batch), *self._out.shape[1:])
+        for image, made in zip(batch, out, strict=True):
+            self._convolve(row, image, made)
+        return self._images(out)
+
+    def _convolve(self, row: int, image: Array, out: Array) -> None:
+        if image.flags.c_contiguous:
+            np.copyto(self._image, image)
+        else:  # channels that lie apart: numpy copies them faster one by one
+            for channel in range(self._channels):
+                np.copyto(self._image[..., channel], image[..., channel])
+        np.copyto(self._patches, self._windows)
+        self._multiply(row, out)
+        if self._activate is not None:
+            self._activate(out)
+
+    def _multiply(self, row: int, out: Array) -> None:
+        raise NotImplementedError
+
+    def _images(self, out: Array) -> Array:
+        raise NotImplementedError
+
+
+class _ChannelsLast(_ConvolutionOperation):
+    """A patch is a row of the matrix: its lines are runs of width * channels numbers in the image."""
+
     def __init__(self, layer: Convolution, rows: int) -> None:
         height, width, channels = layer.inputs
         (tall, wide), (down, across), (top, left) = layer.kernel, layer.stride, layer.padding
-        high, long, filters = layer.outputs
-        self._weight = block(rows, tall * wide * channels, filters)
-        self._bias = block(rows, filters) if layer.bias else None
-        super().__init__([self._weight] if self._bias is None else [self._weight, self._bias])
+        high, long, filters = self._shape = layer.outputs
+        weight = block(rows, tall * wide * channels, filters)
+        super().__init__(layer, rows, weight, block(rows, high * long, filters))
         self._torch_shape = (filters, channels, tall, wide)
         padded = block(height + 2 * top, width + 2 * left, channels)
         self._image = padded[top : top + height, left : left + width]
-        step, line, item = padded.strides[0], padded.strides[1], padded.strides[2]
-        # The pixels of a patch's line lie beside each other: one run of wide * channels numbers.
+        line, item, number = padded.strides[0], padded.strides[1], padded.strides[2]
         self._windows = np.lib.stride_tricks.as_strided(
-            padded, (high, long, tall, wide * channels), (step * down, line * across, step, item)
+            padded, (high, long, tall, wide * channels), (line * down, item * across, line, number)
         )
         self._patches = block(high, long, tall, wide * channels)
         self._matrix = self._patches.reshape(high * long, -1)
-        self._out = block(rows, high, long, filters)
-        self._flat_out = self._out.reshape(rows, high * long, filters)
-        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
 
     def load(self, row: int, parameters: Array) -> None:
         weights = self._weight[row].size
@@ -78,25 +122,41 @@ class _ConvolutionOperation(Operation):
         if self._bias is not None:
             self._bias[row] = parameters[weights:]
 
-    def __call__(self, x: Array) -> Array:
-        for row, image in enumerate(x):
-            self._convolve(row, image, self._flat_out[row])
-        return self._out[: len(x)]
-
-    def each(self, row: int, batch: Array) -> Array:
-        out = block(len(batch), *self._out.shape[1:])
-        for image, made in zip(batch, out.reshape(len(batch), *self._flat_out.shape[1:]), strict=True):
-            self._convolve(row, image, made)
-        return out
-
-    def _convolve(self, row: int, image: Array, out: Array) -> None:
-        np.copyto(self._image, image)
-        np.copyto(self._patches, self._windows)
+    def _multiply(self, row: int, out: Array) -> None:
         np.matmul(self._matrix, self._weight[row], out=out)
         if self._bias is not None:
             out += self._bias[row]
-        if self._activate is not None:
-            self._activate(out)
+
+    def _images(self, out: Array) -> Array:
+        return out.reshape(len(out), *self._shape)
+
+
+class _ChannelsFirst(_ConvolutionOperation):
+    """A patch is a column of the matrix: a row of it holds one place of all patches, line after line."""
+
+    def __init__(self, layer: Convolution, rows: int) -> None:
+        height, width, channels = layer.inputs
+        (tall, wide), (down, across), (top, left) = layer.kernel, layer.stride, layer.padding
+        high, long, filters = self._shape = layer.outputs
+        weight = block(rows, filters, channels * tall * wide)
+        super().__init__(layer, rows, weight, block(rows, filters, high * long))
+        padded = block(channels, height + 2 * top, width + 2 * left)
+        self._image = padded[:, top : top + height, left : left + width].transpose(1, 2, 0)
+        plane, line, number = padded.strides
+        self._windows = np.lib.stride_tricks.as_strided(
+            padded, (channels, tall, wide, high, long), (plane, line, number, line * down, number * across)
+        )
+        self._patches = block(channels, tall, wide, high, long)
+        self._matrix = self._patches.reshape(-1, high * long)
+
+    def _multiply(self, row: int, out: Array) -> None:
+        np.matmul(self._weight[row], self._matrix, out=out)
+        if self._bias is not None:
+            out += self._bias[row][:, None]
+
+    def _images(self, out: Array) -> Array:
+        high, long, filters = self._shape
+        return out.reshape(len(out), filters, high, long).transpose(0, 2, 3, 1)
 
 
 @dataclass(frozen=True)
@@ -127,14 +187,23 @@ class MaxPool:
 class _MaxPoolOperation(Operation):
     def __init__(self, layer: MaxPool, rows: int) -> None:
         super().__init__([])
-        self._layer = layer
-        self._out = block(rows, *layer.outputs)
+        self._layer, self._rows = layer, rows
+        self._out: Array | None = None
 
     def __call__(self, x: Array) -> Array:
+        if self._out is None:
+            self._out = self._like(x, self._rows)
         return self._pool(x, self._out[: len(x)])
 
     def each(self, row: int, batch: Array) -> Array:
-        return self._pool(batch, block(len(batch), *self._layer.outputs))
+        return self._pool(batch, self._like(batch, len(batch)))
+
+    def _like(self, x: Array, count: int) -> Array:
+        """Room for ``count`` images that lie in memory as those of ``x`` do: channels first or last."""
+        high, long, channels = self._layer.outputs
+        if x.strides[-1] <= x.strides[-2]:
+            return block(count, high, long, channels)
+        return block(count, channels, high, long).transpose(0, 2, 3, 1)
 
     def _pool(self, x: Array, out: Array) -> Array:
         (tall, wide), (down, across) = self._layer.kernel, self._layer.stride

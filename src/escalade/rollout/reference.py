@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.envs import ActionMap, Environment, vectorize
+from escalade.envs import ActionMap, Environment, SlotError, vectorize
+from escalade.errors import EnvironmentFailure
 from escalade.perturbation import Stream, normals, seeds
 
 _APART = 8  # steps between two observations that are kept: neighbours are nearly the same picture
@@ -19,8 +20,18 @@ def reference_batch(environment: Environment, actions: ActionMap, seed: int, fra
     The same ``seed`` gives the same ones. Every eighth is kept, over as many episodes as it takes.
 
     Raises:
-        SlotError: the environment raised.
+        EnvironmentFailure: the environment raised.
     """
+    try:
+        return _play(environment, actions, seed, frames)
+    except SlotError as failed:
+        raise EnvironmentFailure(
+            f"environment {environment.id} raised {type(failed.problem).__name__}: {failed.problem} "
+            "(in random play, for the reference batch)"
+        ) from failed.problem
+
+
+def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) -> NDArray[Any]:
     act, slot = actions.compile(), np.zeros(1, np.int64)
     vector = vectorize(environment, 1)
     kept: list[NDArray[Any]] = []
