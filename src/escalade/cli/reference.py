@@ -75,9 +75,8 @@ def _presets(parsed: argparse.Namespace) -> int:
         Console().print(table)
     say("Steps of training and seconds: medians over the seeds that solved it;")
     say("see benchmarks/presets.md. Those with - have not been measured, or not been timed yet (see")
-    say(
-        "benchmarks/settings.md). Names such as openai/humanoid are settings of earlier systems: --preset NAME."
-    )
+    say("benchmarks/settings.md). Names such as openai/humanoid are settings of earlier systems:")
+    say("--preset NAME.")
     return 0
 
 
