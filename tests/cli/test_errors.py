@@ -170,6 +170,7 @@ BUILT = [
     ("train ENV --preset none --run-dir FILE", ["FILE", "cannot be written", "--run-dir"]),
     ("train ENV --preset none --run-dir /proc/run", ["/proc/run", "cannot be written", "--run-dir"]),
     ("plot NOTHING", ["NOTHING", "progress.csv"]),
+    ("aggregate NOTHING", ["NOTHING", "progress.csv"]),
     ("eval NOTHING", ["NOTHING", "no checkpoint"]),
     ("resume DAMAGED", ["DAMAGED", "no checkpoint to go on from", "damaged"]),
     ("resume RUN --sigma 0.3", ["--sigma cannot change", "--generations"]),
@@ -184,6 +185,8 @@ BUILT = [
     ("render RUN --seed -4", ["--seed -4", "at least 0"]),
     ("render RUN --max-steps 0", ["--max-steps '0'", "at least 1"]),
     ("plot RUN --output curve.txt", ["--output curve.txt", ".png"]),
+    ("aggregate RUN --output curve.txt", ["--output curve.txt", ".png"]),
+    ("aggregate RUN --over days", ["--over 'days'", "steps, seconds"]),
     ("plot RUN --output BELOW.png", ["BELOW", "there is no folder FILE"]),
     ("plot RUN --output no/such/folder/curve.png", ["no/such/folder"]),
 ]

@@ -209,7 +209,7 @@ class PolicyObjective:
             return Episodes.of(self.engine.run(job, job.items), scored=self.parts.reward is not None)
 
     def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
-        if self.config.reward_shift != 0:
+        if self.parts.reward is not None:  # the user knows of rewards, and has chosen
             return None
         if evaluation is not None:
             self._survival.evaluated(evaluation.mean, evaluation.env_steps / len(evaluation.returns))
