@@ -1,4 +1,4 @@
-"""Tables that follow from the code: ``{{ strategies }}`` and ``{{ networks }}`` stand for the lists of them."""
+"""Tables that follow from the code: ``{{ strategies }}`` and ``{{ networks }}`` stand for their lists."""
 
 from __future__ import annotations
 
