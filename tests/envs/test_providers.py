@@ -52,3 +52,16 @@ def test_a_walkers_reward_is_the_sum_of_what_info_says(capfd):
     assert "progress" in info
     env.close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_part_of_a_family_is_named_too():
+    from gymnasium.envs.registration import EnvSpec
+
+    from escalade.envs.environment import pip_line
+
+    ant = EnvSpec("AntBulletEnv-v0", entry_point="pybullet_envs_gymnasium.gym_locomotion_envs:AntBulletEnv")
+    assert pip_line(ant, ModuleNotFoundError("pybullet")) == "pip install 'escalade[pybullet]'"
+    car = EnvSpec("CarRacing-v3", entry_point="gymnasium.envs.box2d.car_racing:CarRacing")
+    wanted = "opencv (cv2) is not installed"
+    assert pip_line(car, ModuleNotFoundError(wanted)) == "pip install 'escalade[pixels]'"
+    assert pip_line(car, ModuleNotFoundError("Box2D")) == "pip install 'escalade[box2d]'"

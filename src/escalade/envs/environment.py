@@ -291,6 +291,6 @@ def pip_line(spec: EnvSpec, problem: Exception) -> str:
         return "pip install 'escalade[pixels]'"
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for extra in ("mujoco", "box2d", "classic", "pybullet"):
-        if f".{extra}" in entry:
+        if f".{extra}" in f".{entry}":
             return f"pip install 'escalade[{extra}]'"
     return str(problem)
