@@ -27,7 +27,8 @@ FOLDER = Path(presets.__file__).parent / "tuned"
 def solve(env: str, seed: int, seconds: float) -> tuple[float | None, dict[str, Any]]:
     """Seconds from process start until summary.json says solved (None if it never does), and the summary."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-m", "escalade", "train", env, "--seed", str(seed), "--workers", "2"]
+        words = [sys.executable, "-m", "escalade", "train", str(presets.read(env).options["env"])]
+        words += ["--preset", env, "--seed", str(seed), "--workers", "2"]
         began = time.monotonic()
         process = subprocess.Popen(
             [*words, "--seconds", str(seconds), "--run-dir", f"{folder}/run"], stdout=subprocess.DEVNULL
@@ -43,14 +44,18 @@ def solve(env: str, seed: int, seconds: float) -> tuple[float | None, dict[str, 
 
 def write_result(env: str, result: dict[str, Any]) -> None:
     path = FOLDER / f"{env}.toml"
-    kept = re.split(r"^\[result\]\n", path.read_text(), flags=re.MULTILINE)[0]
+    kept = re.split(r"^\[result\]\n", path.read_text(), flags=re.MULTILINE)[0].rstrip() + "\n"
     lines = [f"{key} = {json.dumps(value)}" for key, value in result.items()]
     path.write_text(kept + "[result]\n" + "\n".join(lines) + "\n")
 
 
+def _measured() -> list[str]:
+    return [name for name in presets.names() if presets.read(name).result is not None]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("environments", nargs="*", default=presets.names())
+    parser.add_argument("environments", nargs="*", default=_measured())
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3, 4, 5])
     parser.add_argument("--seconds", type=float, default=180.0, help="give up after this much training")
     parser.add_argument("--write", action="store_true")

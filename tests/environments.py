@@ -27,8 +27,13 @@ OBSERVATIONS = {
         inner=spaces.Dict(flags=spaces.MultiBinary(2)),
     ),
     "tuple": lambda: spaces.Tuple([spaces.Discrete(2), spaces.Box(0.0, 1.0, (1, 2), np.float64)]),
+    "pixels": lambda: spaces.Box(0, 255, (5, 6, 3), np.uint8),
+    "channels first": lambda: spaces.Box(0, 255, (3, 5, 6), np.uint8),
+    "float image": lambda: spaces.Box(0.0, 1.0, (4, 5, 1), np.float32),
+    "picture": lambda: spaces.Box(0, 255, (1, 20, 22), np.uint8),
     # Not supported:
-    "pixels": lambda: spaces.Box(0, 255, (8, 8, 3), np.uint8),
+    "film": lambda: spaces.Box(0, 255, (4, 8, 8, 3), np.uint8),
+    "with image": lambda: spaces.Dict(image=spaces.Box(0, 255, (8, 8, 3), np.uint8)),
     "text": lambda: spaces.Text(5),
     "sequence": lambda: spaces.Dict(many=spaces.Sequence(spaces.Discrete(2))),
 }
@@ -66,7 +71,7 @@ class Tiny(gymnasium.Env[Any, Any]):
         self.observation_space.seed(seed)
         self.steps = 0
         self.end = int(self.np_random.integers(1, self.length + 1))
-        self.weights = self.np_random.normal(size=100)
+        self.weights = self.np_random.normal(size=max(100, spaces.flatdim(self.observation_space)))
         self.seen = self.observation_space.sample()
         return self.seen, {}
 

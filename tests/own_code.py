@@ -31,6 +31,29 @@ class Negated(nn.Sequential):
         return -super().forward(x)
 
 
+class Leaky(nn.Module):
+    """A stateful module: a leaky sum of what it saw, one of the states of every kind of structure.
+
+    What it starts from is drawn from the seed and from a parameter, so it differs between members too.
+    """
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.start = nn.Parameter(torch.rand(inputs))
+        self.read = nn.Linear(2 * inputs + 1, outputs)
+        self.norm = nn.LayerNorm(inputs)
+
+    def initial_state(self, seed):
+        drawn = torch.rand(len(self.start), generator=torch.Generator().manual_seed(seed))
+        return {"sum": self.start + drawn, "count": (torch.zeros((), dtype=torch.int64), [torch.ones(1)])}
+
+    def forward(self, observations, state):
+        total = 0.9 * state["sum"] + self.norm(observations)
+        count, [decay] = state["count"]
+        seen = torch.cat([observations, torch.tanh(total), decay * count[:, None]], dim=1)
+        return self.read(seen), {"sum": total, "count": (count + 1, [0.7 * decay])}
+
+
 def negated(inputs, outputs):
     return Negated(nn.Linear(inputs, outputs))
 

@@ -12,7 +12,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["environment.md", "library.md", "migration.md"])
+@pytest.mark.parametrize("page", ["environment.md", "networks.md", "library.md", "migration.md"])
 def test_guide_runs(page, tmp_path):
     blocks = [
         re.sub(rf"^{indent}", "", code, flags=re.MULTILINE)

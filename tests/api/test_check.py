@@ -33,7 +33,7 @@ def test_good_environments_are_good(env):
 @pytest.mark.parametrize(
     ("env", "kwargs", "name", "said"),
     [
-        ("Tiny-v0", {"observation": "pixels"}, "spaces", "looks like pixels"),
+        ("Tiny-v0", {"observation": "film"}, "spaces", "has 4 dimensions"),
         ("Tiny-v0", {"action": "text"}, "spaces", "Text.*not supported"),
         ("Raises-v0", {"when": "init"}, "spaces", "not plugged in"),
         ("Raises-v0", {"when": "step", "every": 1}, "steps", "RuntimeError: the arm fell off"),
@@ -84,8 +84,8 @@ def test_the_command_prints_a_verdict_and_its_exit_code_says_it(capsys):
     assert lines[-1] == "tests.environments:Remembers-v0: good, 2 warnings"
     assert any(line.startswith("warning  purity") and "--fresh-environments" in line for line in lines)
     assert any("steps/s" in line for line in lines)
-    pixels = ["tests.environments:Tiny-v0", "--env-kwargs", '{"observation": "pixels"}']
-    assert main(["check", *pixels, "--json"]) == 1
+    film = ["tests.environments:Tiny-v0", "--env-kwargs", '{"observation": "film"}']
+    assert main(["check", *film, "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert (report["ok"], report["findings"][0]["status"]) == (False, "failed")
     assert main(["check", "CartPole-v1", "--max-episode-steps", "0"]) == 2

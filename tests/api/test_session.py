@@ -26,7 +26,8 @@ from escalade.strategies.registry import STRATEGIES
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
 TINY |= {"eval_episodes": 2, "verbose": False}
-SPACES = [(name, "discrete", {}) for name in OBSERVATIONS if name not in ("pixels", "text", "sequence")]
+NO_POLICY = ("film", "with image", "text", "sequence")
+SPACES = [(name, "discrete", {}) for name in OBSERVATIONS if name not in NO_POLICY]
 SPACES += [("box", name, {}) for name in ACTIONS if name not in ("text", "dict", "discrete")]
 SPACES += [("dict", "box", {"action_map": how}) for how in ("rescale", "tanh")]
 SPACES += [("tuple", "half", {"action_map": "rescale"}), ("box32", "unbounded", {"action_map": "tanh"})]

@@ -25,7 +25,7 @@ WRONG = [
     {"seconds": 0.0},
     {"target_return": float("inf")},
     {"hidden": [0]},
-    {"policy": "lstm"},
+    {"policy": "transformer"},
     {"policy": "no_such_module:make"},
     {"cutoff": "mean:0"},
     {"shaping": "ranks"},

@@ -11,7 +11,8 @@ from tests.environments import ACTIONS
 from escalade import InputError
 from escalade.envs import ActionMap
 
-MAPS = [(name, bounding, "plain") for name in ACTIONS for bounding in ("clip", "rescale", "tanh")]
+MAPS = [(name, bounding, "plain") for name in ACTIONS for bounding in ("clip", "rescale", "tanh", "sigmoid")]
+MAPS += [("box", "tanh,clip", "plain"), ("box32", "sigmoid,clip,rescale,tanh", "plain")]
 MAPS += [("box", "clip", "uniform:5"), ("box32", "clip", "uniform:2"), ("half", "clip", "custom:-1,0,1,2")]
 MAPS += [("unbounded", "clip", "custom:-0.3,0.3"), ("number", "clip", "uniform:3")]
 MAPS = [entry for entry in MAPS if entry[0] not in ("text", "dict")]
@@ -77,7 +78,16 @@ def test_boxes_are_clipped_rescaled_or_squashed():
     np.testing.assert_allclose(mapped(space, [[0, 0.5]], "tanh"), [[1, -2 + 2 * np.tanh(0.5)]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("bounding", ["clip", "rescale", "tanh"])
+def test_each_dimension_may_have_a_map_of_its_own():
+    space = spaces.Box(np.array([-1.0, 0.0, 0.0, -2.0], "f4"), np.array([1.0, 1.0, 3.0, 2.0], "f4"))
+    raw = [[0.4, 0.4, 0.4, 0.4], [-9.0, 2.0, -1.0, 5.0]]
+    sigmoid = 1 / (1 + np.exp(-np.array(raw)))
+    expected = np.stack([np.tanh(raw)[:, 0], sigmoid[:, 1], 3 * sigmoid[:, 2], [0.4, 2.0]], axis=1)
+    np.testing.assert_allclose(mapped(space, raw, "tanh,sigmoid,sigmoid,clip"), expected, rtol=1e-5)
+    np.testing.assert_allclose(mapped(space, raw, "sigmoid")[:, 1], sigmoid[:, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("bounding", ["clip", "rescale", "tanh", "sigmoid", "tanh,sigmoid"])
 def test_dimensions_without_bounds_are_left_alone(bounding):
     space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
     assert mapped(space, [[1e6, -3.5]], bounding).tolist() == [[1e6, -3.5]]
@@ -98,7 +108,8 @@ def test_bins():
     ("space", "how", "said"),
     [
         (spaces.Text(3), (), "Text.*not supported"),
-        (spaces.Box(-1, 1), ("squash",), "'squash' must be clip"),
+        (spaces.Box(-1, 1), ("squash",), "'squash' must be one of clip"),
+        (spaces.Box(-1, 1, (3,)), ("tanh,clip",), "names 2 dimensions, and there are 3"),
         (spaces.Discrete(2), ("clip", "uniform:3"), "Box action space"),
         (spaces.Box(-1, 1), ("clip", "uniform:1"), "N at least 2"),
         (spaces.Box(-1, 1), ("clip", "uniform:x"), "uniform:N"),

@@ -227,7 +227,7 @@ def test_a_failure_says_which_slot(when):
         ("CartPole-v1", {"size": 3}, InputError, "`env_kwargs` .*size"),
         ("CartPole-v1", {"max_episode_steps": 3}, InputError, "`env_kwargs` .*max_episode_steps"),
         ("tests.environments:Particular-v0", {"gravity": 2}, InputError, "gravity must be"),
-        ("tests.environments:Tiny-v0", {"observation": "pixels"}, InputError, "pixels"),
+        ("tests.environments:Tiny-v0", {"observation": "film"}, InputError, "4 dimensions"),
         ("tests.environments:Raises-v0", {"when": "init"}, EnvironmentFailure, "not plugged in"),
     ],
 )

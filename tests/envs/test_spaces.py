@@ -18,7 +18,7 @@ from escalade.envs.spaces import (
     same,
 )
 
-SUPPORTED = [name for name in OBSERVATIONS if name not in ("pixels", "text", "sequence")]
+SUPPORTED = [name for name in OBSERVATIONS if name not in ("film", "with image", "text", "sequence")]
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
@@ -47,7 +47,8 @@ def test_discrete_is_one_hot_from_its_start():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("pixels", "looks like pixels.*wrap"),
+        ("film", "has 4 dimensions.*wrap"),
+        ("with image", "image among its parts"),
         ("text", "Text.*not supported: use Box"),
         ("sequence", "Sequence"),
     ],

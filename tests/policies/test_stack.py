@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.networks import batched_network, build, from_vector, to_vector
-from escalade.policies.stack import ACTIVATIONS, Stack
+from escalade.policies.stack import Stack
 
 ROWS = 23
 SHAPES = [(1, 1, ()), (3, 2, (5,)), (17, 6, (64, 64)), (4, 1, (1, 33)), (348, 17, (32,))]

@@ -133,7 +133,7 @@ def test_a_population_leaves_the_users_module_alone(module):
 )
 def test_a_module_that_does_not_fit_is_refused(module, said):
     with pytest.raises(InputError, match=said):
-        TorchNetwork(module).check(4, 2)
+        TorchNetwork(module).check((4,), 2)
 
 
 def test_frozen_parameters_stay_as_they_are():

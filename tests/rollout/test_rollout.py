@@ -9,12 +9,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.own_code import Leaky
 from torch import nn
 
 from escalade.engines.feed import ListFeed
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
+from escalade.policies.modules import Chain
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.rollout import rollouts
@@ -65,7 +67,8 @@ class Batched(nn.Module):
 def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, slots=None, **kwargs):
     """Rollouts of a small population, and its job."""
     environment = resolve(env, kwargs, backend, 30)
-    inputs, actions = environment.observation_space.shape[0], ActionMap(environment.action_space)
+    shape, actions = environment.observation_space.shape, ActionMap(environment.action_space)
+    inputs = shape[0] if len(shape) == 1 else shape
     torch.manual_seed(0)
     module = (
         network(inputs, actions.outputs) if network else build("mlp", inputs, actions.outputs, hidden=[8])
@@ -74,7 +77,7 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
     population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
     moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
     job = EpisodeJob(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
-    setup = RolloutSetup(environment, batched_network(module), actions, TABLE, noise)
+    setup = RolloutSetup(environment, batched_network(module, shape), actions, TABLE, noise)
     with pytest.MonkeyPatch.context() as patch:
         if slots:
             few = {name: replace(entry, most_rows=slots) for name, entry in rollouts.BACKENDS.items()}
@@ -88,12 +91,33 @@ def run(rollouts, job, feed):
     return feed.results
 
 
+def named(policy):
+    """What makes a network of this name, a small one."""
+    return lambda inputs, outputs: build(policy, inputs, outputs, hidden=[8, 5], init="xavier")
+
+
+def seeing(shape, outputs):
+    """A convolution and a cell behind it."""
+    cell = nn.LSTMCell(2 * 3 * 4, 6)
+    return Chain(nn.Conv2d(shape[0], 2, 3), nn.SELU(), nn.Flatten(), cell, nn.Linear(6, outputs))
+
+
 CASES = {
     "walk": {"env": "tests.environments:Walk-v0"},
     "truncated": {"env": "tests.environments:Walk-v0", "end": "truncated"},
     "noise": {"env": "tests.environments:Walk-v0", "noise": 0.3},
     "plain": {"env": "tests.environments:Walk-v0", "normalized": False},
     "torch": {"env": "tests.environments:Walk-v0", "network": Batched},
+    "gru": {"env": "tests.environments:Walk-v0", "network": named("gru")},
+    "lstm": {"env": "tests.environments:Walk-v0", "network": named("lstm"), "noise": 0.1},
+    "hebbian": {"env": "tests.environments:Walk-v0", "network": named("hebbian")},
+    "state of one's own": {"env": "tests.environments:Walk-v0", "network": Leaky},
+    "images": {
+        "observation": "pixels",
+        "normalized": False,
+        "env": "tests.environments:Tiny-v0",
+        "network": seeing,
+    },
     "cartpole": {"env": "CartPole-v1"},
     "lander": {"env": "LunarLander-v3"},
     "cheetah": {"env": "HalfCheetah-v5"},

@@ -33,7 +33,7 @@ def as_stored(loaded):
 def same(first, second):
     assert first.keys() == second.keys()
     for name, value in first.items():
-        assert value.dtype == second[name].dtype
+        assert (value.dtype, value.shape) == (second[name].dtype, second[name].shape)
         np.testing.assert_array_equal(value, second[name])
 
 

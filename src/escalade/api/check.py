@@ -14,8 +14,11 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
+from escalade.envs.backends import BACKENDS
+from escalade.envs.course import COURSE, Course
+from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.errors import EnvironmentFailure
+from escalade.errors import EnvironmentFailure, InputError, nearest
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -69,6 +72,7 @@ def check(
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
     wrappers: Sequence[str] = (),
+    **options: Any,
 ) -> CheckReport:
     """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
 
@@ -81,12 +85,26 @@ def check(
         max_episode_steps: cut episodes after this many steps.
         fresh_environments: build a new environment for every episode.
         wrappers: what it is wrapped in; see :func:`escalade.train`.
+        **options: fields of :class:`escalade.envs.frames.Frames` and :class:`escalade.envs.course.Course`.
 
     Raises:
         InputError: there is no such environment, or it does not take these arguments.
     """
+    if unknown := [name for name in options if name not in (*FRAMES, *COURSE)]:
+        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], (*FRAMES, *COURSE))}")
+    frames = Frames(**{name: value for name, value in options.items() if name in FRAMES})
+    course = Course(**{name: value for name, value in options.items() if name in COURSE})
     try:
-        environment = resolve(env, env_kwargs, backend, max_episode_steps, fresh_environments, wrappers)
+        environment = resolve(
+            env,
+            env_kwargs,
+            backend,
+            max_episode_steps,
+            fresh_environments,
+            wrappers,
+            frames=frames,
+            course=course,
+        )
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)
@@ -190,8 +208,8 @@ def _purity(environment: Environment) -> Finding:
     said = found.note(environment.id)
     if said is not None:
         return Finding("purity", "warning", said)
-    if environment.backend == "envpool":
-        return Finding("purity", "ok", "every episode runs in a new environment")
+    if BACKENDS[environment.backend].fresh:
+        return Finding("purity", "ok", "every episode begins in a new environment, or in the state of one")
     how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
     return Finding("purity", "ok", f"an episode is the same {how}")
 

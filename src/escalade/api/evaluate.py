@@ -116,6 +116,7 @@ def render(
     policy = make_policy(saved.config, environment, network)
     load_frozen_state(policy.network, saved.frozen)
     policy.set(saved.center, saved.normalization)
+    policy.reset(seed)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
 

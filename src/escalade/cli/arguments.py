@@ -115,7 +115,7 @@ def add_options(parser: Parser, names: Iterable[str], default: str | None = None
         group = groups.get(title) or parser.add_argument_group(title)
         groups[title] = group
         how: dict[str, Any] = {"metavar": forms.form(name)}
-        if OPTIONS[name].type == "bool":
+        if OPTIONS[name].type in ("bool", "bool | None"):
             how = {"action": argparse.BooleanOptionalAction}
         if OPTIONS[name].metadata["flag"] is not None:
             how |= {"action": "append", "dest": name}

@@ -8,9 +8,23 @@ from typing import Any
 
 from escalade.cli.arguments import add_command, add_options, options_typed, with_flags
 from escalade.cli.output import say
-from escalade.config.options import Config
+from escalade.config.options import OPTIONS, Config
 
-_OPTIONS = ("env_kwargs", "backend", "max_episode_steps", "fresh_environments", "wrappers")
+_EPISODE = ("burn_in", "burn_in_action", "early_end", "early_end_from")
+_FRAMES = [
+    name
+    for name, option in OPTIONS.items()
+    if option.metadata["group"] == "frames" and name != "scale_pixels"
+]
+_OPTIONS = (
+    "env_kwargs",
+    "backend",
+    "max_episode_steps",
+    "fresh_environments",
+    "wrappers",
+    *_EPISODE,
+    *_FRAMES,
+)
 
 
 def add_check(commands: Any) -> None:

@@ -26,7 +26,14 @@ _BENCH = [
 
 def add_presets(commands: Any) -> None:
     """``escalade presets``."""
-    add_command(commands, "presets", "", "list the environments with tuned settings", _presets, examples=[""])
+    add_command(
+        commands,
+        "presets",
+        "",
+        "list the presets, tuned settings and those of earlier systems",
+        _presets,
+        examples=[""],
+    )
 
 
 def add_bench(commands: Any) -> None:
@@ -53,29 +60,32 @@ def add_bench(commands: Any) -> None:
 
 def _presets(parsed: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from escalade.config import presets
 
-    columns = ["environment", "strategy", "target", "solved", "steps", "all steps", "seconds"]
-    table = Table(*columns, box=None, pad_edge=False, collapse_padding=True)  # 80 columns hold it
+    titles = ("strategy", "target", "solved", "steps", "seconds")
+    table = Table(Column("preset", no_wrap=True), *titles, box=None)
     for name in presets.names():
         preset = presets.read(name)
-        result = preset.result
-        table.add_row(
-            name,
-            str(preset.options["strategy"]),
-            f"{preset.options['target_return']:g}",
-            f"{result['solved']} of {result['seeds']}",
-            f"{result['env_steps']:,}",
-            f"{result['all_steps']:,}",
-            f"{result['seconds']:.1f}" if "seconds" in result else "-",
-        )
+        target = preset.options.get("target_return")
+        shown = "-" if target is None else f"{target:g}"
+        table.add_row(name, str(preset.options["strategy"]), shown, *_result(preset.result))
     with printing():
         Console().print(table)
-    say("Steps of training, all steps (with evaluations) and seconds: medians over the seeds that solved it;")
-    say("see benchmarks/presets.md. A preset without seconds is not timed yet: see benchmarks/settings.md")
+    say("Steps of training and seconds: medians over the seeds that solved it;")
+    say("see benchmarks/presets.md. Those with - have not been measured, or not been timed yet (see")
+    say("benchmarks/settings.md). Names such as openai/humanoid are settings of earlier systems:")
+    say("--preset NAME.")
     return 0
+
+
+def _result(result: dict[str, Any] | None) -> list[str]:
+    if result is None:
+        return ["-"] * 3
+    solved = f"{result['solved']} of {result['seeds']}"
+    seconds = f"{result['seconds']:.1f}" if "seconds" in result else "-"
+    return [solved, f"{result['env_steps']:,}", seconds]
 
 
 def _bench(parsed: argparse.Namespace) -> int:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from escalade.engines.registry import ENGINES
 from escalade.envs import wrapping
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
+from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError, nearest
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
@@ -34,7 +36,17 @@ def check(config: Config) -> None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
     _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
-    _at_least(config, 0, "seed", "workers", "snapshot_every", "weight_decay", "action_noise", "momentum")
+    _at_least(
+        config,
+        0,
+        "seed",
+        "workers",
+        "snapshot_every",
+        "weight_decay",
+        "action_noise",
+        "momentum",
+        "weight_penalty",
+    )
     _at_least(config, 2, "population")
     if config.seed >= 2**63:
         raise InputError(f"`seed` {config.seed} must be below 2**63")
@@ -50,9 +62,11 @@ def check(config: Config) -> None:
         raise InputError(f"`observation_clip` {config.observation_clip} must be above 0, or none")
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
-    if config.policy not in ("linear", "mlp") and ":" not in config.policy:
-        raise InputError(f"`policy` {config.policy!r} must be linear, mlp or package.module:factory")
+    _check_policy(config)
+    for name in config.action_map.split(","):
+        _named("action_map", name, BOUNDINGS)
     _check_cluster(config)
+    _check_frames(config)
     _check_reward(config)
     for text in config.wrappers:
         wrapping.parse(text)
@@ -61,6 +75,49 @@ def check(config: Config) -> None:
         schedules.parse(config.lr, "`lr`")
     _check_strategy(config)
     cutoff.parse(config.cutoff)
+
+
+def _check_frames(config: Config) -> None:
+    _at_least(config, 1, "frame_skip", "frame_stack", "early_end")
+    _at_least(config, 0, "noop_max", "burn_in", "early_end_from")
+    if config.sticky_actions is not None and not 0 <= config.sticky_actions < 1:
+        raise InputError(f"`sticky_actions` {config.sticky_actions} must be at least 0 and below 1")
+    if config.max_pool and (config.frame_skip or 1) < 2:
+        raise InputError("`max_pool` needs a `frame_skip` of at least 2")
+    _lengths(config, "resize", (0, 1, 2))
+    _lengths(config, "crop", (0, 2, 4))
+    if any(size < 1 for size in config.resize):
+        raise InputError(f"`resize` {_listed(config.resize)}: sizes must be at least 1")
+    if any(not 0 <= first < last for first, last in zip(config.crop[::2], config.crop[1::2], strict=True)):
+        raise InputError(f"`crop` {_listed(config.crop)}: each end must be above its start")
+    for name, needed in (("burn_in_action", "burn_in"), ("early_end_from", "early_end")):
+        if getattr(config, name) and not getattr(config, needed):
+            raise InputError(f"`{name}` does nothing without `{needed}`")
+
+
+def _lengths(config: Config, name: str, lengths: tuple[int, ...]) -> None:
+    values = getattr(config, name)
+    if len(values) not in lengths:
+        allowed = " or ".join(str(length) for length in lengths if length)
+        raise InputError(f"`{name}` {_listed(values)} must be {allowed} whole numbers")
+
+
+def _listed(values: Collection[int]) -> str:
+    return ",".join(map(str, values))
+
+
+def _check_policy(config: Config) -> None:
+    if ":" in config.policy:
+        return
+    if config.policy not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        hint = nearest(config.policy, ARCHITECTURES) or f": use {known} or package.module:factory"
+        raise InputError(f"unknown `policy` {config.policy!r}{hint}")
+    entry = ARCHITECTURES[config.policy]
+    for name in ("hidden", "activation", "bias"):
+        unread = config.policy not in ("linear", "mlp") and name not in entry.options
+        if unread and getattr(config, name) != _default(config, name):
+            raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
 
 
 def _check_cluster(config: Config) -> None:

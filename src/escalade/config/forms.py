@@ -35,7 +35,7 @@ def default(name: str) -> str:
     if isinstance(option.default, bool):
         return "yes" if option.default else "no"
     if isinstance(option.default, tuple):
-        return ",".join(map(str, option.default)) or "none"
+        return ",".join(map(str, option.default)) or str(option.metadata["unset"])
     return str(option.default) if isinstance(option.default, str | int | float) else "{}"
 
 
@@ -43,6 +43,8 @@ def describe(annotation: Any) -> str:
     """What a value of this type is, for someone who gave another."""
     if get_origin(annotation) is Literal:
         return "one of " + ", ".join(get_args(annotation))
+    if annotation == tuple[float, ...]:
+        return "numbers with commas between, such as 0.5,-1"
     parts = _alternatives(annotation)
     if len(parts) > 1:
         return " or ".join(describe(part) for part in parts if part not in (type(None), os.PathLike[str]))

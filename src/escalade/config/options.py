@@ -13,6 +13,8 @@ from typing import Any, Literal
 from escalade.config.checks import check
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
+from escalade.envs.boundings import BOUNDINGS
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
@@ -58,6 +60,7 @@ def _option(
 
 
 _environment = partial(_option, "environment")
+_frames = partial(_option, "frames")
 _reward = partial(_option, "reward of training")
 _strategy = partial(_option, "strategy")
 _policy = partial(_option, "policy")
@@ -85,6 +88,14 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
+    burn_in: int = _environment(0, "steps before the policy's first, with one fixed action")
+    burn_in_action: tuple[float, ...] = _environment(
+        (), "the action of the burn-in: one number a dimension", form="X,X,...", unset="zeros"
+    )
+    early_end: int | None = _environment(
+        None, "end episodes after this many steps of negative reward in a row", unset="no early ends"
+    )
+    early_end_from: int = _environment(0, "steps of an episode before early_end counts")
     wrappers: tuple[str, ...] = _environment(
         (),
         "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
@@ -103,6 +114,28 @@ class Config:
     )
     reward_scale: float = _reward(1.0, "the reward, shifted and bounded, is multiplied by this")
     reward_sign: bool = _reward(False, "only the sign of a step's reward counts, shifted and bounded")
+
+    grayscale: bool = _frames(False, "images in grey")
+    crop: tuple[int, ...] = _frames(
+        (),
+        "the part of an image that is kept: its rows, or its rows and columns",
+        form="TOP,BOTTOM,LEFT,RIGHT",
+    )
+    resize: tuple[int, ...] = _frames(
+        (), "size of images, or one number for both: after the crop", form="HEIGHT,WIDTH"
+    )
+    frame_skip: int | None = _frames(
+        None, "steps for which an action is repeated", unset="as the environment has it"
+    )
+    max_pool: bool = _frames(False, "see the maximum of the last two skipped frames, as games flicker")
+    frame_stack: int = _frames(1, "the latest frames that make one observation")
+    noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none")
+    fire_on_reset: bool = _frames(False, "Atari: press FIRE to start, in games that wait for it")
+    terminal_on_life_loss: bool = _frames(False, "Atari: end the episode when a life is lost")
+    sticky_actions: float | None = _frames(
+        None, "probability that the last action is repeated", unset="as the environment has it"
+    )
+    scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
     strategy: str = _strategy("openai-es", "how the centre moves", choices=STRATEGIES)
     population: int = _strategy(64, "members in a generation")
@@ -124,6 +157,9 @@ class Config:
     )
     momentum: float = _strategy(0.9, "of sgd and clipup")
     weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient")
+    weight_penalty: float = _strategy(
+        0.0, "times the mean of a member's squared parameters: taken off its fitness"
+    )
     shaping: str | None = _strategy(
         None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
     )
@@ -132,20 +168,30 @@ class Config:
     )
 
     policy: str = _policy(
-        "mlp", "linear, mlp, or package.module:factory of an nn.Module", form="linear|mlp|FACTORY"
+        "mlp",
+        f"{', '.join(ARCHITECTURES)}, or package.module:factory of an nn.Module",
+        form="NAME|FACTORY",
     )
-    hidden: tuple[int, ...] = _policy((64, 64), "sizes of the mlp's hidden layers")
-    activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between the mlp's layers")
+    hidden: tuple[int, ...] = _policy(
+        (64, 64), "sizes of hidden layers, for mlp, hebbian, gru and lstm (whose last is the cell's)"
+    )
+    activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between these layers")
     init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")
     bias: bool = _policy(True, "whether layers have a bias")
     head: str = _policy(
         "plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins", form="HEAD"
     )
-    action_map: Literal["clip", "rescale", "tanh"] = _policy("clip", "how Box actions meet their bounds")
+    action_map: str = _policy(
+        "clip",
+        f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension",
+        form="MAP,...",
+    )
     action_noise: float = _policy(
         0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
     )
-    normalize_observations: bool = _policy(True, "by running mean and standard deviation")
+    normalize_observations: bool | None = _policy(
+        None, "by running mean and standard deviation", unset="yes, but not images"
+    )
     observation_clip: float | Literal["none"] = _policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none"
     )

@@ -1,4 +1,8 @@
-"""One TOML file per environment: what to train it with, and the result that reached."""
+"""One TOML file a preset: what to train an environment with, and the result that reached, once measured.
+
+A preset is called like its file below ``tuned/``. One that is called like an environment is that one's own;
+the others, such as ``openai/humanoid``, which are the settings of earlier systems, are asked for by name.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from escalade.errors import InputError, nearest
 from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
+_OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", "min_episodes", "min_env_steps", "max_population")
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
 """What a preset must say of its result; ``seconds`` too, once it has been timed."""
 
@@ -21,12 +26,15 @@ class Preset:
 
     name: str
     options: Values
-    result: dict[str, Any]
+    result: dict[str, Any] | None
+    """None where nobody has measured it."""
 
 
 def names() -> list[str]:
-    """Environments that have a preset."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    """What the presets are called."""
+    return sorted(
+        str(path.relative_to(_FOLDER).with_suffix("").as_posix()) for path in _FOLDER.rglob("*.toml")
+    )
 
 
 def read(name: str) -> Preset:
@@ -35,19 +43,20 @@ def read(name: str) -> Preset:
     Raises:
         InputError: there is none, or its file is not one of ours.
     """
-    path = _FOLDER / f"{name}.toml"
     if name not in names():
         raise InputError(
             f"there is no preset {name!r}{nearest(name, names())}: 'escalade presets' lists them"
         )
+    path = _FOLDER / f"{name}.toml"
     content = parse_toml(path)
     config, result = content.get("config"), content.get("result")
-    if not isinstance(config, dict) or not isinstance(result, dict):
-        raise InputError(f"preset {path} must have the tables [config] and [result]")
+    if not isinstance(config, dict) or not isinstance(result, dict | None):
+        raise InputError(f"preset {path} must have the table [config], and [result] if it was measured")
     found = Preset(name, from_values(config, str(path)), result)
-    if missing := [needed for needed in ("strategy", "target_return") if needed not in found.options]:
+    wanted = ("env", "strategy", "population") if result is None else ("env", "strategy", "target_return")
+    if missing := [needed for needed in wanted if needed not in found.options]:
         raise InputError(f"preset {path} must say its {missing[0]}")
-    if missing := [needed for needed in _RESULT if needed not in result]:
+    if missing := [needed for needed in _RESULT if result is not None and needed not in result]:
         raise InputError(f"preset {path} must say {missing[0]} in its [result]")
     return found
 
@@ -76,7 +85,10 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     if given.get("strategy") in (None, found["strategy"]):
         return found
-    return {name: value for name, value in found.items() if name not in (*STRATEGY_OPTIONS, "momentum")}
+    left = {name: value for name, value in found.items() if name not in _OF_STRATEGY}
+    if ":" in str(left.get("sigma")):  # a schedule, which not every strategy takes
+        del left["sigma"]
+    return left
 
 
 def _own(env: str, kwargs: Values) -> str | None:
@@ -85,6 +97,9 @@ def _own(env: str, kwargs: Values) -> str | None:
     for name in names():
         made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
         needed = made_for.get("env_kwargs", {})
+        # Settings of earlier systems, such as openai/humanoid, are asked for by name.
+        if name.rpartition("/")[0] != env.rpartition("/")[0]:
+            continue
         if made_for.get("env") == env and needed.items() <= kwargs.items():
             fitting[name] = len(needed)
     return max(fitting, key=lambda name: fitting[name], default=None)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.boundings import BOUNDINGS
 from escalade.envs.spaces import UnsupportedSpace
 from escalade.errors import InputError
 
-Bounding = Literal["clip", "rescale", "tanh"]
 Array = NDArray[Any]
 
 
@@ -22,12 +23,13 @@ class ActionMap:
 
     Discrete spaces take the largest output (of each group, in MultiDiscrete), MultiBinary the
     sign. Boxes are bounded by ``bounding``: ``clip`` to the bounds, ``rescale`` from [-1, 1] to
-    them after clipping, or ``tanh``, which squashes first; dimensions without bounds are left
-    alone. With bins (``head``), each dimension of a Box takes the bin of its largest output.
+    them after clipping, or ``tanh`` and ``sigmoid``, which squash to all of the range between them;
+    or one of these for each dimension, with commas between. Dimensions without bounds are left alone.
+    With bins (``head``), each dimension of a Box takes the bin of its largest output.
     """
 
     space: spaces.Space[Any]
-    bounding: Bounding = "clip"
+    bounding: str = "clip"
     head: str = "plain"
 
     def __post_init__(self) -> None:
@@ -36,8 +38,16 @@ class ActionMap:
             raise UnsupportedSpace(
                 f"action space {self.space} is not supported: use Box, Discrete, MultiDiscrete or MultiBinary"
             )
-        if self.bounding not in ("clip", "rescale", "tanh"):
-            raise InputError(f"action map {self.bounding!r} must be clip, rescale or tanh")
+        names = self.bounding.split(",")
+        if not set(names) <= set(BOUNDINGS):
+            raise InputError(f"action map {self.bounding!r} must be one of {', '.join(BOUNDINGS)}")
+        if isinstance(self.space, spaces.Box) and len(names) not in (
+            1,
+            size := int(np.prod(self.space.shape)),
+        ):
+            raise InputError(
+                f"`action_map` {self.bounding} names {len(names)} dimensions, and there are {size}"
+            )
         if self.head != "plain":
             if not isinstance(self.space, spaces.Box):
                 raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain`")
@@ -151,7 +161,7 @@ class _Bins(_Mapping):
 
 
 class _Bounded(_Mapping):
-    def __init__(self, space: spaces.Box, bounding: Bounding) -> None:
+    def __init__(self, space: spaces.Box, bounding: str) -> None:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
         # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
@@ -161,15 +171,35 @@ class _Bounded(_Mapping):
         with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
             self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
             self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)
-        self.bounding = bounding
+        names = bounding.split(",")
+        self.one = names[0] if len(set(names)) == 1 else None
+        each = np.array(names * (len(low) // len(names)))
+        self.groups = {name: np.flatnonzero(each == name) for name in set(names) - {"clip"}}
+        self.squashed = self.bounded & (each != "clip")
         self.unbounded = not np.isfinite(np.concatenate([low, high])).any()
 
     def __call__(self, raw: Array) -> Array:
         if self.unbounded:
             return raw.reshape(-1, *self.shape).astype(self.dtype)
-        if self.bounding != "clip":
-            squashed = np.tanh(raw) if self.bounding == "tanh" else np.clip(raw, -1, 1)
-            raw = np.where(self.bounded, self.middle + self.half * squashed, raw)
+        if self.groups:
+            raw = np.where(self.squashed, self.middle + self.half * self._squash(raw), raw)
         # minimum and maximum spare np.clip's overhead, which a small batch would feel
         raw = np.minimum(np.maximum(raw.astype(self.inner, copy=False), self.low), self.high)
         return raw.reshape(-1, *self.shape).astype(self.dtype, copy=False)
+
+    def _squash(self, raw: Array) -> Array:
+        """Numbers from -1 to 1, of each dimension by its own map; those that are clipped stay as they are."""
+        if self.one is not None:
+            return _SQUASHED[self.one](raw)
+        squashed = raw.copy()
+        for name, chosen in self.groups.items():
+            squashed[:, chosen] = _SQUASHED[name](raw[:, chosen])
+        return squashed
+
+
+# sigmoid(x) = (1 + tanh(x / 2)) / 2, of which the middle and the half make all of the range.
+_SQUASHED: dict[str, Callable[[Array], Array]] = {
+    "rescale": lambda raw: np.clip(raw, -1, 1),
+    "tanh": np.tanh,
+    "sigmoid": lambda raw: np.tanh(raw / 2),
+}

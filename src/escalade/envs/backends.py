@@ -26,11 +26,15 @@ class BackendEntry:
     title: str
     module: str
     package: str
-    """What must be installed; it is also the name of Escalade's extra."""
+    """What must be installed."""
     most_rows: int
     """Episodes that one process runs at once: where more no longer makes a step cheaper."""
     slower_for: tuple[str, ...] = ()
     """Beginnings of ids that ``auto`` leaves to a later backend."""
+    fresh: bool = False
+    """Whether every episode begins in a new environment, or in the state of one."""
+    extra: str | None = None
+    """Escalade's extra that installs the package, where it is not called like it."""
     python: bool = False
     """Whether it steps Gymnasium's own objects, which can be wrapped and give an info."""
 
@@ -50,9 +54,13 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         "escalade.envs.envpool_backend",
         "envpool",
         most_rows=1024,
+        fresh=True,
         # MuJoCo models take long to build, and each wave needs a fresh pool: where episodes are
         # short, it does not pay. Measured in benchmarks/backends.md.
         slower_for=("Hopper-", "Walker2d-", "Humanoid-"),
+    ),
+    "ale": BackendEntry(
+        "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
     ),
     "gymnasium": BackendEntry(
         "Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64, python=True
@@ -70,8 +78,10 @@ def check_installed(backend: str) -> None:
         InputError: names the command that installs it.
     """
     if backend != "auto" and not BACKENDS[backend].installed:
-        package = BACKENDS[backend].package
-        raise InputError(f"`backend` {backend} is not installed: pip install 'escalade[{package}]'")
+        entry = BACKENDS[backend]
+        raise InputError(
+            f"`backend` {backend} is not installed: pip install 'escalade[{entry.extra or entry.package}]'"
+        )
 
 
 def settle_backend(environment: Environment) -> Environment:

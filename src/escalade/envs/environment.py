@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,12 @@ from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
+from escalade.envs.atari import frame_limit
 from escalade.envs.backends import check_installed
+from escalade.envs.bullet import Bullet, is_bullet
+from escalade.envs.course import Course
+from escalade.envs.frames import Frames
+from escalade.envs.providers import register
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
@@ -29,6 +35,8 @@ _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
     # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
     "gymnasium.envs.box2d.bipedal_walker",
+    # It puts the robot back into the world it has, whose contacts and solver remember what was before.
+    "pybullet_envs_gymnasium.gym_locomotion_envs",
 }
 
 
@@ -51,13 +59,13 @@ class VectorEnvironment(Protocol):
     refills: bool
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        """Begin an episode in each slot; observations, shape (n, size)."""
+        """Begin an episode in each slot; observations, shape (n, size), of images (n, C, H, W)."""
         ...
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """One step in each slot: observations (n, size), rewards (n,), and whether the episode ended (n,).
+        """One step in each slot: observations as in reset, rewards (n,), and whether the episode ended (n,).
 
         An episode ends when Gymnasium says terminated or truncated. Where the environment has a
         ``reward_info``, rewards have the shape (n, 2): the reward, and that entry of the step's info.
@@ -82,6 +90,10 @@ class Environment:
     threshold: float | None = field(default=None, compare=False)
     fresh: bool = False
     """Whether every episode is run in an environment object of its own."""
+    frames: Frames = Frames()
+    """What is done to images and frames."""
+    course: Course = Course()
+    """How episodes begin and end beside what the environment says."""
     wrappers: tuple[Wrapper, ...] = ()
     """What the environment is wrapped in; the first is nearest to it."""
     reward_info: str | None = None
@@ -92,18 +104,34 @@ class Environment:
         """The registered id."""
         return self.spec.id
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing stands between the environment and a policy."""
+        return self.frames.off and self.course == Course()
+
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """One Gymnasium environment, in its wrappers."""
+        """One Gymnasium environment in its wrappers; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             env = gymnasium.make(
                 self.spec,
-                max_episode_steps=self.max_episode_steps,
+                max_episode_steps=self.inner_limit,
                 disable_env_checker=True,
-                **copy.deepcopy(self.kwargs),  # which an environment may keep and change
+                **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
                 **extra,
             )
-            return wrap(env, self.wrappers)
+            env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
+            return self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
+
+    @property
+    def inner_limit(self) -> int | None:
+        """The step limit of the environment inside of wrappers that skip."""
+        if self.max_episode_steps is None:
+            return None
+        registered, limit = self.spec.max_episode_steps, self.max_episode_steps
+        skip = self.frames.outer_skip(self.spec)
+        given = registered is None or limit != math.ceil(registered / skip)
+        return limit * skip if given else registered
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
@@ -122,6 +150,8 @@ def resolve(
     fresh_environments: bool = False,
     wrappers: Sequence[str] = (),
     reward_info: str | None = None,
+    frames: Frames | None = None,
+    course: Course | None = None,
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
@@ -134,6 +164,8 @@ def resolve(
             carries something over from one episode to the next. Some ids need it and get it anyway.
         wrappers: what it is wrapped in, as :func:`escalade.envs.wrapping.parse` reads it.
         reward_info: the entry of a step's info that training takes for the reward.
+        frames: what is done to images and frames; nothing when not given.
+        course: how episodes begin and end beside what the environment says.
 
     Raises:
         InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
@@ -152,6 +184,9 @@ def resolve(
         gymnasium.Space(),
         gymnasium.Space(),
         wrappers=find(wrappers),
+        reward_info=reward_info,
+        frames=frames or Frames(),
+        course=course or Course(),
     )
     try:
         env = bare.make()
@@ -171,7 +206,7 @@ def resolve(
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
-    limit = max_episode_steps or (env.spec.max_episode_steps if env.spec else None)
+    limit = max_episode_steps or _own_limit(env, bare.frames.outer_skip(spec))
     try:
         observation, action = env.observation_space, env.action_space
     except AttributeError as problem:
@@ -189,8 +224,15 @@ def resolve(
         action_space=action,
         threshold=spec.reward_threshold,
         fresh=fresh_environments or needs_fresh(spec),
-        reward_info=reward_info,
     )
+
+
+def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
+    """The registered limit, in steps of a policy whose every step is ``skip`` of the environment's."""
+    if env.spec is None:
+        return None
+    registered = env.spec.max_episode_steps or frame_limit(env.spec)
+    return None if registered is None else math.ceil(registered / skip)
 
 
 def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
@@ -240,6 +282,7 @@ def _find(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if colon:
         import_named(module, f"environment {env_id}")
+    register(name)
     try:
         with without_warnings():  # "a newer version exists": the user chose this one
             return gymnasium.spec(name)
@@ -249,8 +292,10 @@ def _find(env_id: str) -> EnvSpec:
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
     """How to install the package that an environment misses."""
+    if "opencv" in str(problem):
+        return "pip install 'escalade[pixels]'"
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
-    for extra in ("mujoco", "box2d", "classic"):
+    for extra in ("mujoco", "box2d", "classic", "pybullet"):
         if f".{extra}" in entry:
             return f"pip install 'escalade[{extra}]'"
     return str(problem)

@@ -20,7 +20,7 @@ def supports(environment: Environment) -> bool:
 
     A user's class or arguments registered under a known id stay the user's.
     """
-    own = own_id(environment.spec, environment.kwargs)
+    own = own_id(environment.spec, environment.kwargs) if environment.plain else None
     # EnvPool ends every episode at a limit of its own where it is given none.
     if own is None or environment.max_episode_steps is None or not is_vector(environment.observation_space):
         return False

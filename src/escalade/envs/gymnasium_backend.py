@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment, SlotError
-from escalade.envs.spaces import flatten, is_vector, observation_size
+from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.wrapping import info_number
 
 
@@ -39,15 +39,14 @@ class GymnasiumVector:
         self._environment = environment
         self._envs: list[gymnasium.Env[Any, Any]] = []
         self._space = environment.observation_space
-        self._plain = is_vector(self._space)
-        self._size = observation_size(self._space)
-        floating = isinstance(self._space, spaces.Box) and self._space.dtype == np.float64
-        self._dtype = np.float64 if floating else np.float32
+        self._plain = is_vector(self._space) or is_image(self._space)
+        self._shape = observation_shape(self._space)
+        self._dtype = observation_dtype(self._space)
         self._discrete = isinstance(environment.action_space, spaces.Discrete)
         self._single = environment.action_space.shape == () and not self._discrete
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        observations = np.empty((len(slots), self._size), self._dtype)
+        observations = np.empty((len(slots), *self._shape), self._dtype)
         row = 0
         try:
             fresh = len(self._envs)
@@ -67,7 +66,7 @@ class GymnasiumVector:
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         count = len(slots)
-        observations = np.empty((count, self._size), self._dtype)
+        observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, plain = self._envs, self._plain
         chosen = actions.tolist() if self._discrete else actions  # plain ints, as samples are

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.backends import BACKENDS
 from escalade.envs.environment import Environment
 from escalade.envs.spaces import flatten
 
@@ -63,10 +64,10 @@ class Purity:
 def probe_purity(environment: Environment, seed: int = 0) -> Purity:
     """Replay an episode in a new object and in a used one; at most about 200 steps of random actions.
 
-    Environments are built one after the other, never two at a time, and closed. EnvPool is not
-    probed: each of its episodes runs in a new environment.
+    Environments are built one after the other, never two at a time, and closed. Backends whose every
+    episode begins in a new environment, or in the state of one, are not probed.
     """
-    if environment.backend == "envpool":
+    if environment.backend != "auto" and BACKENDS[environment.backend].fresh:
         return Purity("pure")
     player = _Player(environment, seed)
     try:

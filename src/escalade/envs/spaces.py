@@ -13,7 +13,7 @@ from escalade.errors import InputError
 
 Description = dict[str, Any]
 
-_PIXELS = 3  # dimensions from which a Box is taken for an image
+_IMAGE = 3  # dimensions of a Box that is an image: channels, height, width
 
 
 class UnsupportedSpace(InputError):
@@ -21,19 +21,26 @@ class UnsupportedSpace(InputError):
 
 
 def check_observation_space(space: spaces.Space[Any]) -> None:
-    """Refuse spaces that do not flatten to a vector a policy can read.
+    """Refuse spaces that are neither an image nor flatten to a vector a policy can read.
 
     Raises:
         UnsupportedSpace: names the space and what to do about it.
     """
+    if is_image(space):
+        return
     if isinstance(space, spaces.Box):
-        if len(space.shape) >= _PIXELS:
+        if len(space.shape) >= _IMAGE:
             raise UnsupportedSpace(
-                f"observation space {_short(space)} looks like pixels, and policies here take vectors: "
-                "wrap the environment so that it returns a vector"
+                f"observation space {_short(space)} has {len(space.shape)} dimensions, and policies here "
+                "take vectors and images of 3: wrap the environment so that it returns one of these"
             )
     elif isinstance(space, spaces.Dict | spaces.Tuple):
         for part in space.values() if isinstance(space, spaces.Dict) else space:
+            if is_image(part):
+                raise UnsupportedSpace(
+                    f"observation space {_short(space)} has an image among its parts: wrap the environment "
+                    "so that it returns the image alone, or a vector"
+                )
             check_observation_space(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UnsupportedSpace(
@@ -45,6 +52,22 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
 def observation_size(space: spaces.Space[Any]) -> int:
     """Length of a flattened observation."""
     return int(spaces.flatdim(space))
+
+
+def is_image(space: spaces.Space[Any]) -> bool:
+    """Whether observations are images: a Box of 3 dimensions."""
+    return isinstance(space, spaces.Box) and len(space.shape) == _IMAGE
+
+
+def observation_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
+    """Shape of one observation as policies get it: (C, H, W) of an image, (size,) of everything else."""
+    return space.shape if isinstance(space, spaces.Box) and is_image(space) else (observation_size(space),)
+
+
+def observation_dtype(space: spaces.Space[Any]) -> type[np.generic]:
+    """Type that observations are kept in: uint8 for images of it, float64 for its own, else float32."""
+    kept = (np.float64, np.uint8) if is_image(space) else (np.float64,)
+    return next((kind for kind in kept if space.dtype == kind), np.float32)
 
 
 def flatten(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:

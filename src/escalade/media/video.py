@@ -39,7 +39,8 @@ def record_episode(
 ) -> tuple[float, int]:
     """Film one episode from ``seed`` into ``output`` (mp4 or gif).
 
-    The frames are those of Gymnasium's ``rgb_array``, whatever backend the run trained on.
+    The policy goes on from the state it has: reset one that remembers. The frames are those of
+    Gymnasium's ``rgb_array``, whatever backend the run trained on.
 
     Returns:
         The episode's return, and its length in steps.

@@ -27,6 +27,8 @@ class Stream(IntEnum):
     INITIALISATION = 6
     FRESH_EVALUATION = 7
     RESTART = 8
+    STATE = 9
+    REFERENCE = 10
 
 
 def hash64(*words: ArrayLike) -> NDArray[np.uint64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,21 @@ from torch import Tensor, nn
 
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
-from escalade.policies.initialisation import INITIALISATIONS
+from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.policies.architectures.shape import Request
+from escalade.policies.initialisation import INITIALISATIONS, initialise
 from escalade.policies.layout import Layout, Vector
-from escalade.policies.stack import Layer, Stack
+from escalade.policies.recognition import MODULES, plain_pieces, stack_of
+from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 from escalade.support.imports import import_named
 
 _IN_NUMPY = (torch.float16, torch.float32, torch.float64)
-_MODULES: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU, "selu": nn.SELU}
 
 
 def build(
     policy: str,
-    inputs: int,
+    inputs: int | Sequence[int],
     outputs: int,
     *,
     hidden: Sequence[int] = (64, 64),
@@ -34,44 +35,63 @@ def build(
     bias: bool = True,
     seed: int = 0,
 ) -> nn.Module:
-    """A network of ``inputs`` to ``outputs``: ``linear``, ``mlp``, or what ``package.module:factory`` makes.
+    """A network of ``inputs`` to ``outputs``: one of the registry, or what ``package.module:factory`` makes.
 
-    A factory is called with (inputs, outputs) and returns an nn.Module. What it draws from torch's
-    global generator follows from ``seed``.
+    ``inputs`` is the length of vectors, or the shape (C, H, W) of images. A factory is called with
+    (inputs, outputs) and returns an nn.Module. What it draws from torch's global generator follows
+    from ``seed``.
 
     Raises:
-        InputError: the factory cannot be found, fails, or does not return a module.
+        InputError: the factory cannot be found, fails, or does not return a module; or the network is
+            not for such inputs.
     """
     first = int(hash64(seed, int(Stream.INITIALISATION)) >> np.uint64(1))
+    shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
     if ":" in policy:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(first)
-            return _from_factory(policy, inputs, outputs)
-    sizes = [inputs, *(hidden if policy == "mlp" else ()), outputs]
-    generator = torch.Generator().manual_seed(first)
-    layers: list[nn.Module] = []
-    for number, (before, after) in enumerate(pairwise(sizes)):
-        last = number == len(sizes) - 2
-        linear = nn.Linear(before, after, bias=bias)
-        with torch.no_grad():
-            INITIALISATIONS[init](linear.weight, last, generator)
-            if bias:
-                linear.bias.zero_()
-        layers += [linear] if last else [linear, _MODULES[activation]()]
-    return nn.Sequential(*layers)
+            return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
+    network = _without_numbers(policy, Request(shape, outputs, tuple(hidden), MODULES[activation], bias))
+    network = network.to_empty(device="cpu")
+    initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
+    return network
 
 
-def batched_network(module: nn.Module) -> Stack | TorchNetwork:
-    """What runs a population of this module: a stack where it is plain layers, torch.func otherwise.
+def number_count(policy: str, inputs: Sequence[int], outputs: int, **options: Any) -> int:
+    """How many numbers the state dict of such a network holds; nothing of its size is made.
 
     Raises:
-        InputError: it has no parameters to evolve, or some that are not float32.
+        InputError: there is no such network.
+    """
+    chosen = Request(
+        tuple(inputs), outputs, tuple(options["hidden"]), MODULES[options["activation"]], options["bias"]
+    )
+    state = _without_numbers(policy, chosen).state_dict()
+    return sum(value.numel() for value in state.values())
+
+
+def _without_numbers(policy: str, request: Request) -> nn.Module:
+    """The named network on torch's meta device: shapes alone, whatever its size."""
+    entry = ARCHITECTURES[policy]
+    if entry.images and len(request.shape) != 3:
+        raise InputError(f"`policy` {policy} is for images, and the observations are vectors: use mlp or gru")
+    with torch.device("meta"):
+        return entry.load()(request)
+
+
+def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> Stack | TorchNetwork:
+    """What runs a population of this module: a stack where it is plain layers, torch.func otherwise.
+
+    ``shape`` is that of one observation, (size,) or (C, H, W); convolutions need it.
+
+    Raises:
+        InputError: it has no parameters to evolve, or some that are not float32; or a layer does not fit.
     """
     layout = layout_of(module)
     if any(part.dtype != torch.float32 for part in layout.parts):
         raise InputError(f"policy {type(module).__name__} must have float32 parameters: call .float() on it")
-    layers = _plain_layers(module)
-    return Stack(layers) if layers else TorchNetwork(module)
+    pieces = plain_pieces(module)
+    return stack_of(module, pieces, shape) if pieces else TorchNetwork(module)
 
 
 def layout_of(module: nn.Module) -> Layout:
@@ -80,7 +100,7 @@ def layout_of(module: nn.Module) -> Layout:
     Raises:
         InputError: it has no parameters to evolve, or one that cannot be.
     """
-    if not _plain_layers(module):
+    if not plain_pieces(module):
         return Layout(module)
     weights = [name for name, part in module.named_parameters() if part.ndim == 2]
     return Layout(module, transposed=weights)
@@ -143,42 +163,7 @@ def as_array(name: str, tensor: Any) -> NDArray[Any]:
         raise InputError(f"the network's {name!r} cannot be saved: {problem}") from problem
 
 
-def _plain_layers(module: nn.Module) -> tuple[Layer, ...]:
-    """The layers of a plain stack; empty when the module is anything else.
-
-    It must compute what its classes say (no hooks, no subclass, no parametrization), and every
-    parameter must be one weight or one bias of one layer.
-    """
-    parts = list(module) if type(module) is nn.Sequential else [module]
-    if any(_altered(part) for part in module.modules()):
-        return ()
-    layers: list[Layer] = []
-    own: list[Tensor] = []
-    names = {kind: name for name, kind in _MODULES.items()}
-    for part in parts:
-        if type(part) is nn.Linear:
-            layers.append(Layer(part.in_features, part.out_features, part.bias is not None, None))
-            own += [part.weight] if part.bias is None else [part.weight, part.bias]
-        elif type(part) in names and layers and layers[-1].activation is None and _standard(part):
-            before = layers[-1]
-            layers[-1] = Layer(before.inputs, before.outputs, before.bias, names[type(part)])
-        else:
-            return ()
-    # A tied or shared parameter is listed once here and twice above; others belong to no layer.
-    parameters = [id(parameter) for parameter in module.parameters() if parameter.requires_grad]
-    return tuple(layers) if parameters == [id(part) for part in own] else ()
-
-
-def _altered(module: nn.Module) -> bool:
-    """Whether calling the module does more than its class says."""
-    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
-
-
-def _standard(activation: nn.Module) -> bool:
-    return not isinstance(activation, nn.ELU) or activation.alpha == 1.0
-
-
-def _from_factory(policy: str, inputs: int, outputs: int) -> nn.Module:
+def _from_factory(policy: str, inputs: int | tuple[int, ...], outputs: int) -> nn.Module:
     module, _, name = policy.partition(":")
     factory = getattr(import_named(module, f"`policy` {policy}"), name, None)
     if not callable(factory):

@@ -78,6 +78,10 @@ class Normalizer:
             "normalizer.squares": self.squares,
         }
 
+    def frozen(self, wanted: bool | None, clip: float = CLIP) -> Normalization | None:
+        """What a generation sees where observations are normalised: vectors, unless ``wanted`` is False."""
+        return None if wanted is False or not len(self.mean) else self.freeze(clip)
+
     def freeze(self, clip: float = CLIP) -> Normalization:
         """What a generation sees. Before any observation, that is no change at all, but for ``clip``."""
         if self.count == 0:

@@ -13,12 +13,14 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import describe, flatten, observation_size
+from escalade.envs.spaces import describe, flatten, is_image, observation_shape, observation_size
 from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
+from escalade.policies.modules import State, is_stateful, map_state
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
-from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile
+from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
+from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.files import AnyPath
 from escalade.storage.tensors import write
@@ -29,10 +31,13 @@ _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 class Policy(nn.Module):
     """Observation to action: normalisation, network, action map.
 
-    ``network`` is an nn.Module from flattened observations (batch, inputs) to raw outputs
-    (batch, outputs). ``architecture`` is how :func:`escalade.policies.networks.build` makes it
-    again, or empty for a module of the user's. A network on another device than the CPU is left as it
-    is: the policy holds a copy of it on the CPU, where rollouts run.
+    ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
+    (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
+    255, unless ``scale_pixels`` is false. A network on another device than the CPU is left as it is:
+    the policy holds a copy of it on the CPU, where rollouts run.
+
+    ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
+    for a module of the user's.
     """
 
     def __init__(
@@ -43,6 +48,7 @@ class Policy(nn.Module):
         *,
         env_id: str = "",
         architecture: dict[str, Any] | None = None,
+        scale_pixels: bool = True,
     ) -> None:
         super().__init__()
         layout_of(network)  # refuses what cannot evolve, before anything is copied
@@ -52,7 +58,8 @@ class Policy(nn.Module):
         self.actions = actions
         self.env_id = env_id
         self.architecture = architecture or {}
-        size = observation_size(observation_space)
+        self.scale_pixels = scale_pixels
+        size = moments_size(observation_space)
         self.normalized = False
         self.observation_clip = CLIP
         self.observation_mean: Tensor
@@ -60,18 +67,31 @@ class Policy(nn.Module):
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
-        self.batched = batched_network(self.network)
-        if isinstance(self.batched, TorchNetwork):
-            self.batched.check(size, actions.outputs)
-        elif (self.batched.inputs, self.batched.outputs) != (size, actions.outputs):
+        self._state: State | None = None
+        self._check()
+
+    def _check(self) -> None:
+        batched, outputs = self.batched, self.actions.outputs
+        self._takes_vectors = isinstance(batched, Stack) and len(batched.layers[0].inputs) == 1
+        if isinstance(batched, TorchNetwork):
+            batched.check(observation_shape(self.observation_space), outputs)
+            return
+        size = observation_size(self.observation_space)
+        if (batched.inputs, batched.outputs) != (size, outputs):
             raise InputError(
-                f"policy takes {self.batched.inputs} and gives {self.batched.outputs} numbers, but "
-                f"the environment needs {size} and {actions.outputs}"
+                f"policy takes {batched.inputs} and gives {batched.outputs} numbers, but "
+                f"the environment needs {size} and {outputs}"
             )
+
+    @property
+    def batched(self) -> Stack | TorchNetwork:
+        """What runs a population of the network as it is now: its shape, and what does not evolve."""
+        return batched_network(self.network, observation_shape(self.observation_space))
 
     def set(self, vector: Any, normalization: Normalization | None) -> None:
         """Take over a centre, shape (dimension,), and the normalisation it was trained with."""
         from_vector(self.network, vector)
+        self._state = None
         self.normalized = normalization is not None
         if normalization is not None:
             self.observation_clip = normalization.clip
@@ -86,8 +106,18 @@ class Policy(nn.Module):
         mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()
         return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip)
 
-    def forward(self, observations: Tensor) -> Tensor:
-        """Raw outputs (batch, outputs) for flattened observations (batch, inputs)."""
+    @property
+    def stateful(self) -> bool:
+        """Whether the network keeps a state within an episode."""
+        return is_stateful(self.network)
+
+    def forward(self, observations: Tensor, state: State | None = None) -> Any:
+        """Raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W).
+
+        A stateful network also takes a state of the batch, and the result is outputs and next state.
+        """
+        if self.scale_pixels and observations.dtype == torch.uint8:
+            observations = observations.float() / 255
         if self.normalized:
             observations = normalize(
                 observations.double(),
@@ -95,15 +125,43 @@ class Policy(nn.Module):
                 self.observation_inverse_std,
                 self.observation_clip,
             )
-        outputs: Tensor = self.network(observations.float())
-        return outputs
+        if self._takes_vectors:
+            observations = observations.flatten(1)
+        seen = observations.float()
+        return self.network(seen, state) if self.stateful else self.network(seen)
+
+    def reset(self, seed: int = 0) -> None:
+        """Begin an episode: :meth:`act` goes on from the network's first state.
+
+        Nothing changes for a network without a state. A policy that was made, loaded or given other
+        parameters begins with the first state by itself.
+
+        Args:
+            seed: the episode's, which decides what is drawn in the first state, where anything is.
+        """
+        if self.stateful:
+            with torch.no_grad():
+                first = self.network.initial_state(seed)  # type: ignore[operator]
+            self._state = map_state(lambda part: part.detach()[None].clone(), first)
 
     def act(self, observation: Any) -> Any:
-        """The action for one observation, each as the environment gives and takes it."""
-        flat = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
+        """The action for one observation, each as the environment gives and takes it.
+
+        A stateful network goes on from where its last call left it: see :meth:`reset`.
+        """
+        if is_image(self.observation_space):
+            seen = np.array(observation).reshape(observation_shape(self.observation_space))
+        else:
+            seen = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
+        batch = torch.from_numpy(seen)[None]
+        if self.stateful and self._state is None:
+            self.reset()
         with torch.no_grad():
-            raw = self.forward(torch.from_numpy(flat)[None]).numpy()
-        action = self._map(raw)[0]
+            if self.stateful:
+                raw, self._state = self.forward(batch, self._state)
+            else:
+                raw = self.forward(batch)
+        action = self._map(raw.numpy())[0]
         return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
 
     def save(self, path: AnyPath) -> None:
@@ -124,6 +182,7 @@ class Policy(nn.Module):
             "action_map": self.actions.bounding,
             "head": self.actions.head,
             "normalized": self.normalized,
+            "scale_pixels": self.scale_pixels,
             "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
             "architecture": self.architecture,
         }
@@ -149,10 +208,15 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
             raise InputError(
                 f"{file} holds a module of your own: pass one like it as load(path, network=...)"
             )
-        inputs, outputs = observation_size(saved.observation_space), saved.actions.outputs
-        network = build(inputs=inputs, outputs=outputs, **architecture)
+        shape = observation_shape(saved.observation_space)
+        network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
     policy = Policy(
-        network, saved.observation_space, saved.actions, env_id=saved.env, architecture=architecture
+        network,
+        saved.observation_space,
+        saved.actions,
+        env_id=saved.env,
+        architecture=architecture,
+        scale_pixels=saved.scale_pixels,
     )
     weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:

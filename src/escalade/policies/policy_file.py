@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,16 @@ import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import observation_size, restore
+from escalade.envs.spaces import is_image, observation_shape, observation_size, restore
 from escalade.errors import InputError
+from escalade.policies.activations import ACTIVATIONS
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.storage.records import record
 from escalade.storage.tensors import Damaged, Stored, Tensors, read, with_prefix
 
 KIND = "escalade-policy-1"
 INVERSE_STD = "observation_scale"
 """The name in files of 1 / the observations' standard deviation."""
-
-_ACTIVATIONS = ("tanh", "relu", "elu", "selu")
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,7 @@ class _Facts:
     normalized: bool
     observation_clip: float | None
     architecture: dict[str, Any]
+    scale_pixels: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class PolicyFile:
     observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
     weights: Tensors
     """The network's state dict."""
+    scale_pixels: bool = True
 
     @classmethod
     def read(cls, path: Path) -> PolicyFile:
@@ -84,22 +85,25 @@ class PolicyFile:
     def _checked(cls, content: Stored) -> PolicyFile:
         facts = record(_Facts, content.state, "its state")
         space = restore(facts.observation_space)
-        actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)  # type: ignore[arg-type]
+        actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
         weights = with_prefix("network.", content.tensors)
-        size = observation_size(space)
         mean, inverse_std = (
-            _vector(content.tensors, name, size) for name in ("observation_mean", INVERSE_STD)
+            _vector(content.tensors, name, moments_size(space)) for name in ("observation_mean", INVERSE_STD)
         )
         architecture = None
         if facts.architecture:
             architecture = record(Architecture, facts.architecture, "its architecture")
-            _check_architecture(architecture, size, actions.outputs, weights)
+            _check_architecture(architecture, observation_shape(space), actions.outputs, weights)
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
         if not clip > 0:
             raise Damaged("its observations are clipped to nothing")
-        return cls(
-            facts.env, space, actions, architecture, facts.normalized, clip, mean, inverse_std, weights
-        )
+        about = (architecture, facts.normalized, clip, mean, inverse_std, weights, facts.scale_pixels)
+        return cls(facts.env, space, actions, *about)
+
+
+def moments_size(space: spaces.Space[Any]) -> int:
+    """How many means of observations a policy keeps: none of images, which are not normalised by them."""
+    return 0 if is_image(space) else observation_size(space)
 
 
 def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -109,14 +113,20 @@ def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[
     return found
 
 
-def _check_architecture(network: Architecture, inputs: int, outputs: int, weights: Tensors) -> None:
+def _check_architecture(
+    network: Architecture, shape: tuple[int, ...], outputs: int, weights: Tensors
+) -> None:
     """Compare with the weights: what is built must be no larger, and no code of the file's choice."""
-    if network.policy not in ("linear", "mlp") or network.activation not in _ACTIVATIONS:
+    from escalade.policies.networks import number_count
+
+    if network.policy not in ARCHITECTURES or network.activation not in ACTIVATIONS:
         raise Damaged("its architecture is none that Escalade saves")
-    sizes = [inputs, *(network.hidden if network.policy == "mlp" else ()), outputs]
-    if any(size < 1 for size in sizes):
+    if any(size < 1 for size in (*network.hidden, *shape, outputs)):
         raise Damaged("its layers have impossible sizes")
-    expected = sum(before * after + network.bias * after for before, after in pairwise(sizes))
+    try:
+        expected = number_count(inputs=shape, outputs=outputs, **asdict(network))
+    except (RuntimeError, OverflowError, TypeError):  # sizes that torch cannot multiply
+        raise Damaged("its architecture has impossible sizes") from None
     found = sum(value.size for value in weights.values())
     if expected != found:
-        raise Damaged(f"its architecture has {expected} parameters, and the file {found}")
+        raise Damaged(f"its architecture has {expected} numbers, and the file {found}")

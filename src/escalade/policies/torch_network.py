@@ -15,6 +15,8 @@ from torch.func import functional_call, vmap
 
 from escalade.errors import InputError
 from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.policies.member_state import MemberState, initial_state
+from escalade.policies.modules import State, is_stateful, map_state
 from escalade.support.exact import one_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
@@ -40,17 +42,20 @@ class TorchNetwork:
         """Room for ``rows`` members."""
         return TorchForward(self.module, self.layout, rows)
 
-    def check(self, inputs: int, outputs: int) -> None:
-        """Try one forward pass.
+    def check(self, shape: tuple[int, ...], outputs: int) -> None:
+        """Try one forward pass of one observation of ``shape``, and two of a module with state.
 
         Raises:
-            InputError: the module fails, or gives another number of outputs.
+            InputError: the module fails, or gives another number of outputs, or another kind of state.
         """
+        forward, seen = self.forward(1), np.zeros((1, *shape), dtype=np.float32)
         try:
             with one_thread():
-                given = self.forward(1)(np.zeros((1, inputs), dtype=np.float32)).shape
+                if is_stateful(self.module):
+                    forward.load(0, self.layout.to_vector(self.module))
+                given = forward(seen).shape
         except Exception as problem:
-            raise InputError(f"policy fails on a batch of {inputs} numbers: {problem}") from problem
+            raise InputError(f"policy fails on a batch of {_sizes(shape)} numbers: {problem}") from problem
         if given != (1, outputs):
             raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given[1:]}")
 
@@ -71,34 +76,72 @@ class TorchForward:
         self._buffers = dict(self._skeleton.named_buffers())
         flat = torch.from_numpy(self._parameters)
         self._members = [layout.views(part) for part in torch.split(flat, block)]
+        self._stateful = is_stateful(module)
+        self._state: MemberState | None = None
         buffers_axis = dict.fromkeys(self._buffers, None)
-        self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0))
+        axes = (0, buffers_axis or None, 0)
+        self._call = vmap(self._one, in_dims=axes)
+        self._call_with_state = vmap(self._one_with_state, in_dims=(*axes, 0))
 
     def __call__(self, observations: Vector) -> Vector:
-        """Outputs (k, outputs) of the first k members for observations (k, inputs)."""
+        """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W)."""
         count = len(observations)
         size = self._block
-        padded = np.zeros((-(-count // size) * size, observations.shape[1]), dtype=np.float32)
+        padded = np.zeros((-(-count // size) * size, *observations.shape[1:]), dtype=np.float32)
         padded[:count] = observations
         blocks = torch.split(torch.from_numpy(padded), size)
         with torch.no_grad(), _one_torch_thread():
             outputs = [
-                self._call(members, self._buffers, block)
-                for members, block in zip(self._members, blocks, strict=False)
+                self._outputs(number, members, block)
+                for number, (members, block) in enumerate(zip(self._members, blocks, strict=False))
             ]
             return np.asarray(torch.cat(outputs)[:count].numpy())
 
-    def load(self, row: int, parameters: Vector) -> None:
-        """Give the member in ``row`` its parameters, shape (dimension,)."""
+    def load(self, row: int, parameters: Vector, seed: int = 0) -> None:
+        """Begin an episode in ``row``: the member's parameters, shape (dimension,), and its first state."""
         self._parameters[row] = parameters
+        if self._stateful:
+            block, place = divmod(row, self._block)
+            member = {name: part[place] for name, part in self._members[block].items()}
+            with torch.no_grad(), _one_torch_thread():
+                first = initial_state(self._skeleton, member, seed)
+                if self._state is None:
+                    self._state = MemberState(first, len(self._parameters), self._block)
+                self._state.begin(row, first)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move the given members, in order, to the front."""
         self._parameters[: len(rows)] = self._parameters[rows]
+        if self._state is not None:
+            self._state.keep(rows)
+
+    def _outputs(self, number: int, members: dict[str, Tensor], observations: Tensor) -> Tensor:
+        if self._state is None:
+            outputs: Tensor = self._call(members, self._buffers, observations)
+            return outputs
+        outputs, state = self._call_with_state(
+            members, self._buffers, observations, self._state.block(number)
+        )
+        self._state.advance(number, state)
+        return outputs
 
     def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
         output: Tensor = functional_call(self._skeleton, (parameters, buffers), (observation[None],))
         return output[0]
+
+    def _one_with_state(
+        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        given = observation[None], map_state(lambda part: part[None], state)
+        result = functional_call(self._skeleton, (parameters, buffers), given)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
+        output, after = result
+        return output[0], map_state(lambda part: part[0], after)
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
-from escalade.envs.spaces import observation_size
+from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
 from escalade.rollout.episodes import EpisodeJob
@@ -31,9 +31,12 @@ _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
 
 
 class Forward(Protocol):
-    """Batched forward pass; see :class:`escalade.policies.stack.StackForward`."""
+    """Batched forward pass; see :class:`escalade.policies.stack.StackForward`.
 
-    def load(self, row: int, parameters: Vector) -> None: ...
+    Observations are (k, size), those of images (k, C, H, W); their memory is written again in the next step.
+    """
+
+    def load(self, row: int, parameters: Vector, seed: int = 0) -> None: ...
 
     def __call__(self, observations: Vector) -> Vector: ...
 
@@ -58,6 +61,8 @@ class RolloutSetup:
     actions: ActionMap
     table: NoiseTable
     action_noise: float = 0.0
+    scale_pixels: bool = True
+    """Whether pixels (observations of uint8 images) are divided by 255."""
     reward: RewardTransform | None = None
     """What fitness is made of; None where that is the reward itself."""
 
@@ -80,7 +85,9 @@ class Rollouts:
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
         self.reward = setup.reward
         self.slots = rows
-        size = observation_size(self.environment.observation_space)
+        space = self.environment.observation_space
+        shape, images = observation_shape(space), is_image(space)
+        size = 0 if images else shape[0]  # of moments: images are not normalised by them
         self._slot = np.arange(rows)
         self._item = np.zeros(rows, np.int64)
         self._seed = np.zeros(rows, np.int64)
@@ -89,7 +96,10 @@ class Rollouts:
         self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
         self._length = np.zeros(rows, np.int64)
         self._moments = np.zeros((2, rows, size))
-        self._observations = np.zeros((rows, size))
+        # Vectors are kept in double precision for their moments, images as they come.
+        self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
+        self._pixels = np.zeros((rows, *shape), np.float32) if images else None
+        self._scale = setup.scale_pixels and self._observations.dtype == np.uint8
         self._first = np.zeros((rows, size))  # observations of each episode, about which moments are summed
         self._count = 0  # rows in use; those behind it are free
         self._running = 0  # rows in use whose episode has not ended
@@ -143,15 +153,17 @@ class Rollouts:
         numbers = np.array(items, np.int64)
         self._item[rows] = numbers
         self._seed[rows] = self.job.episode_seeds(numbers)
-        for row, item in zip(rows.tolist(), items, strict=True):
+        seeds = self._seed[rows].tolist()
+        for row, item, seed in zip(rows.tolist(), items, seeds, strict=True):
             self.job.parameters(item, self.table, self._parameters)
-            self.forward.load(row, self._parameters)
+            self.forward.load(row, self._parameters, seed)
         self._return[rows] = self._score[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
         self._observations[rows] = seen
-        self._first[rows] = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
+        if self._pixels is None:
+            self._first[rows] = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
         self._alive[rows] = True
         self._running += len(items)
         self._wasted = 0
@@ -182,6 +194,8 @@ class Rollouts:
     def _inputs(self, count: int) -> Vector:
         """What the policies see; the moments of what they see are summed on the way."""
         observations = self._observations[:count]
+        if self._pixels is not None:
+            return self._as_floats(observations, self._pixels[:count])
         if self.job.normalization is None:
             return observations.astype(np.float32)
         deviations = observations - self._first[:count]
@@ -189,6 +203,13 @@ class Rollouts:
         deviations *= deviations
         self._moments[1, :count] += deviations
         return self.job.normalization.apply(observations)
+
+    def _as_floats(self, images: NDArray[Any], out: Vector) -> Vector:
+        if self._scale:
+            np.divide(images, np.float32(255), out=out)
+            return out
+        np.copyto(out, images, casting="same_kind")
+        return out
 
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]

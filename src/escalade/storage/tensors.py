@@ -43,7 +43,7 @@ def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None
     Raises:
         StorageFailure: the disk is full or the folder cannot be written.
     """
-    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}  # 0-d stays 0-d
     text = json.dumps(state, sort_keys=True)
     data = to_safetensors(arrays, metadata={"state": text, "sha256": digest(arrays, text)})
     write_bytes(path, data)

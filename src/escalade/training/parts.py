@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
-from escalade.envs.spaces import observation_size
+from escalade.envs.course import COURSE, Course
+from escalade.envs.frames import FRAMES, Frames
+from escalade.envs.spaces import is_image, observation_shape
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
+from escalade.policies.modules import Chain
 from escalade.policies.networks import build, to_vector
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.episodes import episode_steps
+from escalade.rollout.reference import reference_batch
 from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
@@ -43,6 +48,7 @@ class Parts:
             self.policy.actions,
             self.table,
             config.action_noise,
+            config.scale_pixels,
             self.reward,
         )
         return start_engine(
@@ -71,6 +77,8 @@ def find_environment(config: Config) -> Environment:
         config.fresh_environments,
         config.wrappers,
         config.reward_info,
+        frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
+        course=Course(**{name: getattr(config, name) for name in COURSE}),
     )
 
 
@@ -93,19 +101,39 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
+    if is_image(environment.observation_space) and config.normalize_observations:
+        raise InputError(
+            "`normalize_observations` is not for images: leave it out, `scale_pixels` scales them"
+        )
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
     if network is None:
-        inputs = observation_size(environment.observation_space)
+        inputs = observation_shape(environment.observation_space)
         network = build(
             inputs=inputs, outputs=actions.outputs, init=config.init, seed=config.seed, **architecture
         )
         if ":" in config.policy:
             architecture = {}  # naming code is not the file's business: whoever loads it brings the module
+    _set_reference(config, environment, actions, network)
     return Policy(
-        network, environment.observation_space, actions, env_id=config.env, architecture=architecture
+        network,
+        environment.observation_space,
+        actions,
+        env_id=config.env,
+        architecture=architecture,
+        scale_pixels=config.scale_pixels,
     )
+
+
+def _set_reference(config: Config, environment: Environment, actions: ActionMap, network: nn.Module) -> None:
+    """Play at random for the reference batch of a network that normalises by one."""
+    if not isinstance(network, Chain) or network.reference is None:
+        return
+    frames = len(network.reference)
+    batch = torch.from_numpy(reference_batch(environment, actions, config.seed, frames))
+    divisor = 255.0 if config.scale_pixels and batch.dtype == torch.uint8 else 1.0
+    network.set_reference(batch, divisor)
 
 
 def make_parts(config: Config, network: nn.Module | None = None) -> Parts:

@@ -79,7 +79,7 @@ class PolicyObjective:
             trained = trained + self._run(more)
         evaluation = _evaluation(evaluated) if evaluate else None
         return Outcome(
-            fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1),
+            fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1) - self._penalties(strategy),
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
@@ -173,9 +173,20 @@ class PolicyObjective:
     @property
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
-        if not self.config.normalize_observations:
-            return None
-        return self.normalizer.freeze(self.config.largest_observation)
+        config = self.config
+        return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
+
+    def _penalties(self, strategy: Strategy) -> Array | float:
+        """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
+        if not self.config.weight_penalty:
+            return 0.0
+        population, table = strategy.sample(), self.parts.table.values
+        weights = np.empty(len(self.parts.start), np.float32)
+        squares = np.empty(population.size)
+        for member in range(population.size):
+            population.write(member, table, weights)
+            squares[member] = np.square(weights, dtype=np.float64).mean()
+        return self.config.weight_penalty * squares
 
     def _evaluate(self, strategy: Strategy, episodes: int) -> Evaluation:
         job = self._job(strategy, evaluations=episodes, evaluation_stream=Stream.CONFIRMATION)

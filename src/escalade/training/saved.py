@@ -65,8 +65,7 @@ class SavedPolicy:
         if not np.isfinite(center).all():
             raise Damaged("its centre is not finite")
         normalizer = _normalizer(content.tensors)
-        frozen = normalizer.freeze(config.largest_observation)
-        normalization = frozen if config.normalize_observations else None
+        normalization = normalizer.frozen(config.normalize_observations, config.largest_observation)
         return cls(config, center, normalization, with_prefix(FROZEN, content.tensors))
 
     def fit(self, parts: Parts) -> None:

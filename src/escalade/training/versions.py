@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import metadata
 
-_PACKAGES = ("numpy", "torch", "gymnasium", "envpool", "mujoco", "Box2D")
+_PACKAGES = ("numpy", "torch", "gymnasium", "envpool", "mujoco", "Box2D", "ale-py", "pybullet")
 
 
 def versions() -> dict[str, str]:

@@ -1,0 +1,76 @@
+"""What Atari games need beside Gymnasium's preprocessing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+_ENTRY_POINT = "ale_py.env:AtariEnv"
+_FIRE = 1  # the number of FIRE in every action set that has it; 0 is NOOP
+
+Step = tuple[Any, float, bool, bool, dict[str, Any]]
+
+
+def is_atari(spec: EnvSpec) -> bool:
+    """Whether the environment is a game of the Arcade Learning Environment."""
+    return spec.entry_point == _ENTRY_POINT
+
+
+def frame_limit(spec: EnvSpec) -> int | None:
+    """The steps after which the emulator itself truncates a game, which counts its frames."""
+    frames, skip = (spec.kwargs.get(name) for name in ("max_num_frames_per_episode", "frameskip"))
+    if not is_atari(spec) or frames is None or skip is None:
+        return None
+    least: int = skip if isinstance(skip, int) else min(skip)
+    return math.ceil(int(frames) / least)
+
+
+class FireOnReset(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Presses FIRE once after a reset, in games that have it and wait for it."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        game: Any = env.unwrapped
+        self._fires = "FIRE" in game.get_action_meanings()[_FIRE : _FIRE + 1]
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        if self._fires:
+            observation, _, terminated, truncated, info = self.env.step(_FIRE)
+            if terminated or truncated:
+                return self.env.reset(seed=seed, options=options)
+        return observation, info
+
+
+class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Starts an episode with 1 to ``most`` no-ops, as Gymnasium's AtariPreprocessing does for images."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], most: int) -> None:
+        super().__init__(env)
+        self._most = most
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        for _ in range(int(self.env.unwrapped.np_random.integers(1, self._most + 1))):
+            observation, _, terminated, truncated, info = self.env.step(0)
+            if terminated or truncated:
+                observation, info = self.env.reset(seed=seed, options=options)
+        return observation, info
+
+
+class LifeLossEnds(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Ends an episode when a life is lost, as Gymnasium's AtariPreprocessing does for images."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._lives = int(info["lives"])
+        return observation, info
+
+    def step(self, action: Any) -> Step:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        lives = int(info["lives"])
+        lost, self._lives = lives < self._lives, lives
+        return observation, float(reward), terminated or lost, truncated, info

@@ -1,0 +1,8 @@
+"""The names of the ways in which numbers meet the bounds of a Box action."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BOUNDINGS: Final = ("clip", "rescale", "tanh", "sigmoid")
+"""What :class:`escalade.envs.actions.ActionMap` takes."""

@@ -1,0 +1,192 @@
+"""What is done to frames and actions between an environment and a policy, made of Gymnasium's wrappers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces, wrappers
+from gymnasium.envs.registration import EnvSpec
+
+from escalade.envs.atari import FireOnReset, LifeLossEnds, NoopStart, is_atari
+from escalade.envs.channels import channels_first
+from escalade.errors import InputError
+
+Env = gymnasium.Env[Any, Any]
+
+
+_OF_IMAGES = ("max_pool", "grayscale", "crop", "resize")
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The options of images and frames; with the defaults, an environment is left as it is.
+
+    In this order: sticky actions, no-op starts, life loss as an end, skipped frames, greyscale, fire on
+    reset, crop, resize, stack.
+    """
+
+    grayscale: bool = False
+    crop: tuple[int, ...] = ()
+    """Rows TOP to BOTTOM, or also columns LEFT to RIGHT: what is kept of an image."""
+    resize: tuple[int, ...] = ()
+    """Height and width, or one number for both; by the mean of the area (OpenCV's INTER_AREA)."""
+    frame_skip: int | None = None
+    """Steps for which an action is repeated; None is as the environment has it."""
+    max_pool: bool = False
+    """Whether an observation is the maximum of the last two skipped frames (Mnih et al. 2015)."""
+    frame_stack: int = 1
+    noop_max: int = 0
+    """An episode of an Atari game starts with 1 to this many no-ops."""
+    fire_on_reset: bool = False
+    terminal_on_life_loss: bool = False
+    sticky_actions: float | None = None
+    """Probability that the last action is repeated (Machado et al. 2018); None is as it is there."""
+
+    @property
+    def off(self) -> bool:
+        """Whether everything is left as the environment has it."""
+        return self == Frames()
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Height and width that images are resized to."""
+        return (self.resize[0], self.resize[-1]) if self.resize else None
+
+    @property
+    def pooled_skip(self) -> int:
+        """How many steps one observation is pooled from."""
+        return (self.frame_skip or 1) if self.max_pool else 1
+
+    def outer_skip(self, spec: EnvSpec) -> int:
+        """How many steps of the environment inside are one here; Atari's emulator skips by itself."""
+        return self.pooled_skip if is_atari(spec) else self.frame_skip or 1
+
+    def kwargs(self, spec: EnvSpec) -> dict[str, Any]:
+        """Arguments that make the environment leave to the wrappers what they do, and do the rest itself."""
+        if not is_atari(spec):
+            return {}
+        given: dict[str, Any] = {}
+        if self.frame_skip is not None:
+            given["frameskip"] = 1 if self.max_pool else self.frame_skip
+        if self.sticky_actions is not None:
+            given["repeat_action_probability"] = self.sticky_actions
+        return given
+
+    def wrap(self, env: Env, spec: EnvSpec) -> Env:
+        """The environment with everything that is asked for; images have their channels first.
+
+        Raises:
+            InputError: the environment lacks what an option is about.
+        """
+        if is_atari(spec):
+            env = self._wrap_atari(env)
+        elif not self.off:
+            env = self._wrap_plain(env, spec)
+        env = channels_first(env)
+        if self.frame_stack == 1:
+            return env
+        env, shape = wrappers.FrameStackObservation(env, self.frame_stack), env.observation_space.shape
+        if shape is None or len(shape) != 3:
+            return env
+        return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
+
+    def _wrap_atari(self, env: Env) -> Env:
+        space = env.observation_space
+        if not isinstance(space, spaces.Box) or len(space.shape) < 2:
+            return self._wrap_ram(env)
+        if self.off:
+            return as_image(env)
+        height, width = space.shape[:2] if self.crop or self.size is None else self.size
+        env = wrappers.AtariPreprocessing(
+            env,
+            noop_max=self.noop_max,
+            frame_skip=self.pooled_skip,
+            screen_size=(width, height),
+            terminal_on_life_loss=self.terminal_on_life_loss,
+            grayscale_obs=self.grayscale or len(space.shape) == 2,
+        )
+        if self.fire_on_reset:
+            env = FireOnReset(env)
+        if self.crop:
+            env = self._cropped(env)
+            env = wrappers.ResizeObservation(env, self.size) if self.size else env
+        return as_image(env)
+
+    def _wrap_ram(self, env: Env) -> Env:
+        """An Atari game seen through its memory: what is not about images."""
+        self._refuse(_OF_IMAGES, "needs images, and memory is none")
+        if self.noop_max:
+            env = NoopStart(env, self.noop_max)
+        if self.terminal_on_life_loss:
+            env = LifeLossEnds(env)
+        return FireOnReset(env) if self.fire_on_reset else env
+
+    def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
+        games = ("noop_max", "fire_on_reset", "terminal_on_life_loss")
+        self._refuse(games, f"is for Atari games, and {spec.id} is none")
+        if len(env.observation_space.shape or ()) < 2:
+            self._refuse(_OF_IMAGES, f"needs images, and {spec.id} gives none")
+        if self.sticky_actions is not None:
+            env = wrappers.StickyAction(env, self.sticky_actions)
+        if self.frame_skip is not None and self.frame_skip > 1:
+            skipping = wrappers.MaxAndSkipObservation if self.max_pool else FrameSkip
+            env = skipping(env, self.frame_skip)
+        if not (self.crop or self.grayscale or self.size):
+            return env
+        env = self._cropped(env) if self.crop else env
+        env = wrappers.GrayscaleObservation(env) if self.grayscale else env
+        return as_image(wrappers.ResizeObservation(env, self.size) if self.size else env)
+
+    def _cropped(self, env: Env) -> Env:
+        """The part of the image that is kept."""
+        space = env.observation_space
+        assert space.shape is not None
+        height, width, *channels = space.shape
+        top, bottom, left, right = (*self.crop, 0, width)[:4]
+        if bottom > height or right > width:
+            shown = ",".join(map(str, self.crop))
+            raise InputError(f"`crop` {shown} reaches out of the image of {height} x {width}")
+        inner = spaces.Box(0, 255, (bottom - top, right - left, *channels), np.uint8)
+        return wrappers.TransformObservation(
+            env, lambda image: np.ascontiguousarray(image[top:bottom, left:right]), inner
+        )
+
+    def _refuse(self, names: tuple[str, ...], why: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise InputError(f"`{name}` {why}: leave it out")
+
+
+FRAMES = tuple(option.name for option in fields(Frames))
+"""The names of the options."""
+
+
+class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
+
+    Gymnasium's MaxAndSkipObservation without its maximum, which only images can bear.
+    """
+
+    def __init__(self, env: Env, skip: int) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        for _ in range(self._skip):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return observation, total, terminated, truncated, info
+
+
+def as_image(env: Env) -> Env:
+    """Grey images of (H, W), which have no channel yet, as (1, H, W)."""
+    shape = env.observation_space.shape
+    if shape is None or len(shape) != 2:
+        return env
+    return wrappers.ReshapeObservation(env, (1, *shape))

@@ -1,0 +1,47 @@
+"""Packages that register environments only when they are imported: which ids make which import needed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from dataclasses import dataclass
+
+import gymnasium
+
+from escalade.errors import InputError
+from escalade.support.shared import without_warnings
+
+
+@dataclass(frozen=True)
+class _Provider:
+    package: str
+    extra: str
+    """Escalade's extra that installs it."""
+    ids: re.Pattern[str]
+    """Ids that nothing else has."""
+
+
+_PROVIDERS = (
+    _Provider("ale_py", "atari", re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")),
+    _Provider("pybullet_envs_gymnasium", "pybullet", re.compile(r".*Bullet(Deriv)?Env-v\d+$")),
+)
+
+
+def register(env_id: str) -> None:
+    """Import the package that registers ``env_id``, if that is what it needs.
+
+    Raises:
+        InputError: the package is missing; the message says how to install it.
+    """
+    if env_id in gymnasium.registry:
+        return
+    for provider in _PROVIDERS:
+        sure = provider.ids.match(env_id) is not None
+        if importlib.util.find_spec(provider.package) is None:
+            if sure:
+                line = f"pip install 'escalade[{provider.extra}]'"
+                raise InputError(f"environment {env_id} needs a package: {line}")
+        elif sure or provider.package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
+            with without_warnings():
+                importlib.import_module(provider.package)

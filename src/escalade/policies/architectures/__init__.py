@@ -1,0 +1,1 @@
+"""The named networks: one file each, and one entry in the registry."""

@@ -1,0 +1,187 @@
+"""What a population's network is made of: layers, and the operation that runs one for many members.
+
+Nothing here needs torch, so that a worker starts without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.policies.activations import ACTIVATIONS, Array
+
+Shape = tuple[int, ...]
+"""Of what one member's layer takes or gives: (numbers,), or (height, width, channels) of an image."""
+
+
+class Layer(Protocol):
+    """One layer's shapes, without numbers."""
+
+    @property
+    def inputs(self) -> Shape: ...
+
+    @property
+    def outputs(self) -> Shape: ...
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        ...
+
+    def operation(self, rows: int) -> Operation:
+        """Room for ``rows`` members."""
+        ...
+
+
+class Operation:
+    """One layer of up to ``rows`` members, each with parameters, and maybe a state, of its own.
+
+    What a member's row gives must not depend on the other rows, nor on how many there are, to the
+    last bit. ``parameters`` are blocks of shape (rows, ...) in the order of the flat vector; what
+    else an episode changes is in ``state``.
+    """
+
+    def __init__(self, parameters: list[Array], state: list[Array] | None = None) -> None:
+        self.parameters = parameters
+        self.state = state or []
+
+    def load(self, row: int, parameters: Array) -> None:
+        """Give the member in ``row`` its parameters, shape (size,)."""
+        start = 0
+        for part in self.parameters:
+            end = start + part[row].size
+            part[row] = parameters[start:end].reshape(part[row].shape)
+            start = end
+
+    def begin(self, row: int, seed: int) -> None:
+        """Begin an episode in ``row``: the state that an episode with this seed starts from."""
+        for part in self.state:
+            part[row] = 0.0
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Move the given members, in order, to the front."""
+        for part in (*self.parameters, *self.state):
+            part[: len(rows)] = part[rows]
+
+    def __call__(self, x: Array) -> Array:
+        """What the first k members give for ``x``, shape (k, *inputs). The next call overwrites it."""
+        raise NotImplementedError
+
+    def each(self, row: int, batch: Array) -> Array:
+        """What the member in ``row`` gives for each of a batch, shape (batch, *inputs), in new memory.
+
+        Only layers that may stand before virtual batch normalisation have it.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Linear:
+    """One linear layer and what follows it.
+
+    The flat vector holds the weight as (features, units), torch's weight transposed: a row times a
+    matrix is several times faster here than a matrix times a column.
+    """
+
+    features: int
+    units: int
+    bias: bool
+    activation: str | None = None
+
+    @property
+    def inputs(self) -> Shape:
+        """One number a feature."""
+        return (self.features,)
+
+    @property
+    def outputs(self) -> Shape:
+        """One number a unit."""
+        return (self.units,)
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.features * self.units + self.bias * self.units
+
+    def operation(self, rows: int) -> Operation:
+        """Room for ``rows`` members."""
+        return _LinearOperation(self, rows)
+
+
+class _LinearOperation(Operation):
+    """Every member is its own vector-matrix product in BLAS, of a shape that depends on no other."""
+
+    def __init__(self, layer: Linear, rows: int) -> None:
+        # A block per layer, not a row per member: products stream through memory a fifth faster.
+        self._weight = block(rows, layer.features, layer.units)
+        self._bias = block(rows, layer.units) if layer.bias else None
+        super().__init__([self._weight] if self._bias is None else [self._weight, self._bias])
+        self._out = block(rows, 1, layer.units)
+        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        self._count = -1
+
+    def __call__(self, x: Array) -> Array:
+        count = len(x)
+        if count != self._count:
+            self._count = count
+            self._used = self._weight[:count], self._out[:count], self._out[:count, 0, :]
+            self._used_bias = None if self._bias is None else self._bias[:count]
+        weight, out, hidden = self._used
+        np.matmul(x[:, None, :], weight, out=out)
+        if self._used_bias is not None:
+            hidden += self._used_bias
+        if self._activate is not None:
+            self._activate(hidden)
+        return hidden
+
+    def each(self, row: int, batch: Array) -> Array:
+        out: Array = batch @ self._weight[row]
+        if self._bias is not None:
+            out += self._bias[row]
+        if self._activate is not None:
+            self._activate(out)
+        return out
+
+
+@dataclass(frozen=True)
+class Flatten:
+    """An image as the vector that torch's Flatten makes of it: channel by channel, row by row."""
+
+    inputs: Shape
+
+    @property
+    def outputs(self) -> Shape:
+        """As many numbers as the image has."""
+        return (int(np.prod(self.inputs)),)
+
+    @property
+    def size(self) -> int:
+        """It has no parameters."""
+        return 0
+
+    def operation(self, rows: int) -> Operation:
+        """Room for ``rows`` members."""
+        return _FlattenOperation(self.inputs, rows)
+
+
+class _FlattenOperation(Operation):
+    def __init__(self, inputs: Shape, rows: int) -> None:
+        super().__init__([])
+        height, width, channels = inputs
+        self._out = block(rows, channels, height, width)
+
+    def __call__(self, x: Array) -> Array:
+        out = self._out[: len(x)]
+        np.copyto(out, x.transpose(0, 3, 1, 2))
+        return out.reshape(len(x), -1)
+
+    def each(self, row: int, batch: Array) -> Array:
+        return np.ascontiguousarray(batch.transpose(0, 3, 1, 2)).reshape(len(batch), -1)
+
+
+def block(*shape: int) -> NDArray[Any]:
+    """Zeros of float32."""
+    return np.zeros(shape, dtype=np.float32)

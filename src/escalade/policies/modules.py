@@ -1,0 +1,193 @@
+"""Modules with state: what a policy remembers within an episode.
+
+A stateful module has two methods. ``initial_state(seed)`` gives what an episode with that seed begins
+with: a tensor, or tuples, lists and dicts of tensors, of one episode, without a batch dimension.
+``forward(observations, state)`` gives outputs and the next state, for a batch: every tensor of the state
+has the batch as its first dimension there. Neither may keep anything in the module itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from escalade.errors import InputError
+from escalade.policies.plastic import COEFFICIENTS, first_weights
+from escalade.policies.virtual_batch import EPSILON, REFERENCE_FRAMES
+
+State = Any
+"""A tensor, or tuples, lists and dicts of tensors."""
+
+
+def is_stateful(module: nn.Module) -> bool:
+    """Whether the module keeps a state within an episode."""
+    return callable(getattr(module, "initial_state", None))
+
+
+def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
+    """The same structure with ``function`` of each tensor."""
+    if isinstance(state, dict):
+        return {name: map_state(function, state[name]) for name in sorted(state)}
+    if isinstance(state, list | tuple):
+        parts = [map_state(function, part) for part in state]
+        return parts if isinstance(state, list) else tuple(parts)
+    if not isinstance(state, Tensor):
+        raise InputError(
+            "a policy's state must be tensors, or tuples, lists and dicts of them, "
+            f"not {type(state).__name__}"
+        )
+    return function(state)
+
+
+class VirtualBatchNorm(nn.Module):
+    """Batch normalisation by a fixed batch; see :class:`escalade.policies.virtual_batch.VirtualBatchNorm`.
+
+    Its state, mean and 1 / standard deviation of each channel, stays the same through an episode.
+
+    Args:
+        channels: of images (batch, channels, H, W), or the length of vectors (batch, channels).
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(channels))
+
+    def measure(self, seen: Tensor) -> tuple[Tensor, Tensor]:
+        """The state that a reference batch gives, shape (channels,) each."""
+        variance, mean = torch.var_mean(seen, [0, *range(2, seen.ndim)], correction=0)
+        return mean, torch.rsqrt(variance + EPSILON)
+
+    def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, State]:
+        """Normalised ``x``, and the same state."""
+        shape = (-1, len(self.bias), *([1] * (x.ndim - 2)))
+        mean, inverse_std, bias = (part.reshape(shape) for part in (*state, self.bias))
+        return (x - mean) * inverse_std + bias, state
+
+
+class PlasticLinear(nn.Module):
+    """A layer whose weights are its state; see :class:`escalade.policies.plastic.PlasticLinear`.
+
+    Args:
+        features: numbers it takes.
+        units: numbers it gives.
+        number: its place among the plastic layers of its network.
+        activation: what follows the product, before the weights change.
+    """
+
+    def __init__(self, features: int, units: int, number: int, activation: nn.Module | None = None) -> None:
+        super().__init__()
+        self.rule = nn.Parameter(torch.zeros(COEFFICIENTS, features, units))
+        self.number = number
+        self.activation = activation or nn.Identity()
+
+    def begin(self, seed: int) -> Tensor:
+        """The weights of a new episode, shape (features, units)."""
+        return torch.from_numpy(first_weights(seed, self.number, tuple(self.rule.shape[1:])))
+
+    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs (batch, units), and the weights as the rule has changed them."""
+        y = self.activation((x[:, None, :] @ weight)[:, 0])
+        before, after = x[:, :, None], y[:, None, :]
+        a, b, c, d, rate = self.rule
+        weight = weight + rate * (a * before * after + b * before + c * after + d)
+        largest = weight.abs().amax(dim=(1, 2), keepdim=True)
+        return y, weight / torch.where(largest > 0, largest, 1.0)
+
+
+_CELLS: Final = (nn.GRUCell, nn.LSTMCell)
+_STATEFUL: Final = (*_CELLS, PlasticLinear, VirtualBatchNorm)
+
+
+class Chain(nn.Sequential):
+    """Layers one after the other, some of them with state: a stateful module.
+
+    Those with state may be ``nn.GRUCell``, ``nn.LSTMCell``, :class:`PlasticLinear` and
+    :class:`VirtualBatchNorm`. The state is a tuple with an entry for each of them, in order.
+
+    Args:
+        layers: the modules.
+        reference_shape: shape of one observation, where there is virtual batch normalisation: the buffer
+            ``reference`` then holds the reference batch, as the environment gives it, and the network
+            sees it divided by the buffer ``reference_divisor``.
+
+    Raises:
+        InputError: virtual batch normalisation has no reference shape, or stands behind another state.
+    """
+
+    def __init__(self, *layers: nn.Module, reference_shape: tuple[int, ...] | None = None) -> None:
+        super().__init__(*layers)
+        stateful = [isinstance(layer, VirtualBatchNorm) for layer in layers if isinstance(layer, _STATEFUL)]
+        self.reference: Tensor | None
+        self.reference_divisor: Tensor
+        if not any(stateful):
+            self.reference = None
+            return
+        if reference_shape is None:
+            raise InputError("VirtualBatchNorm needs `reference_shape`, the shape of an observation")
+        if stateful != sorted(stateful, reverse=True):
+            raise InputError("VirtualBatchNorm must stand before layers with another state")
+        self.register_buffer(
+            "reference", torch.zeros((REFERENCE_FRAMES, *reference_shape), dtype=torch.uint8)
+        )
+        self.register_buffer("reference_divisor", torch.ones(()))
+
+    def set_reference(self, observations: Tensor, divisor: float) -> None:
+        """Take over a reference batch, as the environment gives observations: (frames, *shape)."""
+        self.reference = observations.clone()
+        self.reference_divisor.fill_(divisor)
+
+    @property
+    def reference_seen(self) -> Tensor | None:
+        """The reference batch as the network sees it, (frames, *shape); None where there is none."""
+        return None if self.reference is None else self.reference.float() / self.reference_divisor
+
+    def initial_state(self, seed: int) -> tuple[State, ...]:
+        """What an episode with this seed begins with."""
+        seen, states = self.reference_seen, []
+        for layer in self:
+            state = self._first(layer, seed, seen)
+            if isinstance(layer, _STATEFUL):
+                states.append(state)
+            if seen is not None:
+                if isinstance(layer, (*_CELLS, PlasticLinear)):
+                    seen = None  # no virtual batch normalisation stands behind these
+                else:
+                    seen = layer(seen, state)[0] if isinstance(layer, VirtualBatchNorm) else layer(seen)
+        return tuple(states)
+
+    def forward(self, observations: Tensor, state: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:  # type: ignore[override]
+        """Outputs (batch, outputs) and the next state."""
+        x, before, after = observations, iter(state), []
+        for layer in self:
+            if not isinstance(layer, _STATEFUL):
+                x = layer(x)
+                continue
+            if isinstance(layer, _CELLS):
+                kept = layer(x, next(before))
+                x = kept[0] if isinstance(layer, nn.LSTMCell) else kept
+            else:
+                x, kept = layer(x, next(before))
+            after.append(kept)
+        return x, tuple(after)
+
+    def _first(self, layer: nn.Module, seed: int, seen: Tensor | None) -> State:
+        match layer:
+            case nn.GRUCell():
+                return torch.zeros(layer.hidden_size)
+            case nn.LSTMCell():
+                return torch.zeros(layer.hidden_size), torch.zeros(layer.hidden_size)
+            case PlasticLinear():
+                return layer.begin(seed)
+            case VirtualBatchNorm():
+                assert seen is not None
+                return layer.measure(seen)
+        return None
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        saved = state_dict.get(prefix + "reference")
+        if self.reference is not None and isinstance(saved, Tensor) and saved.shape == self.reference.shape:
+            self.reference = torch.empty_like(saved)  # of the type that the environment's observations have
+        super()._load_from_state_dict(state_dict, prefix, *rest)

@@ -1,0 +1,94 @@
+"""Virtual batch normalisation: by the statistics of a fixed batch under the member's own parameters.
+
+Salimans et al. 2016, "Improved Techniques for Training GANs", section 3.4; Salimans et al. 2017 found
+that it makes evolution strategies work on Atari, because perturbed networks then act differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.policies.activations import ACTIVATIONS, Array
+from escalade.policies.layers import Operation, Shape, block
+
+EPSILON: Final = 1e-3
+"""Added to the variances, as in the published code."""
+
+REFERENCE_FRAMES: Final = 128
+"""Observations in a reference batch."""
+
+
+@dataclass(frozen=True)
+class VirtualBatchNorm:
+    """Each channel (or number) less its mean, over its standard deviation, plus a bias.
+
+    Mean and deviation are those of the reference batch, over images and their pixels. The only
+    parameters are the biases: a scale would do what the next layer's weights do.
+    """
+
+    inputs: Shape
+    activation: str | None = None
+
+    @property
+    def outputs(self) -> Shape:
+        """Those of the inputs."""
+        return self.inputs
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.inputs[-1]
+
+    def operation(self, rows: int) -> VirtualBatchNormOperation:
+        """Room for ``rows`` members."""
+        return VirtualBatchNormOperation(self, rows)
+
+
+class VirtualBatchNormOperation(Operation):
+    """Keeps every member's statistics beside its biases."""
+
+    def __init__(self, layer: VirtualBatchNorm, rows: int) -> None:
+        self._bias, self._mean, self._inverse_std = (block(rows, layer.inputs[-1]) for _ in range(3))
+        super().__init__([self._bias], [self._mean, self._inverse_std])
+        self._out = block(rows, *layer.inputs)
+        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        # Statistics of a row, and where they stand beside the rows' images or vectors.
+        self._broadcast = (slice(None), *([None] * (len(layer.inputs) - 1)))
+
+    def begin(self, row: int, seed: int) -> None:
+        """The statistics follow from the parameters; :meth:`measure` sets them."""
+
+    def measure(self, row: int, seen: Array) -> None:
+        """Take over what the member in ``row`` makes of the reference batch, shape (batch, *inputs)."""
+        self._mean[row], self._inverse_std[row] = statistics(seen)
+
+    def each(self, row: int, batch: Array) -> Array:
+        out: Array = (batch - self._mean[row]) * self._inverse_std[row] + self._bias[row]
+        if self._activate is not None:
+            self._activate(out)
+        return out
+
+    def __call__(self, x: Array) -> Array:
+        count = len(x)
+        out = self._out[:count]
+        mean, inverse_std, bias = (
+            part[:count][self._broadcast] for part in (self._mean, self._inverse_std, self._bias)
+        )
+        np.subtract(x, mean, out=out)
+        out *= inverse_std
+        out += bias
+        if self._activate is not None:
+            self._activate(out)
+        return out
+
+
+def statistics(seen: NDArray[np.float32]) -> tuple[Array, Array]:
+    """Mean and 1 / deviation of each channel, shape (channels,), of a batch (batch, ..., channels)."""
+    rows = seen.reshape(-1, seen.shape[-1])
+    mean = rows.mean(axis=0, dtype=np.float64)
+    variance = np.square(rows - mean).mean(axis=0)
+    return mean.astype(np.float32), (1.0 / np.sqrt(variance + EPSILON)).astype(np.float32)

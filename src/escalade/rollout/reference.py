@@ -1,0 +1,56 @@
+"""Observations of random play: what virtual batch normalisation takes its statistics of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.envs import ActionMap, Environment, SlotError, vectorize
+from escalade.errors import EnvironmentFailure
+from escalade.perturbation import Stream, normals, seeds
+
+_APART = 8  # steps between two observations that are kept: neighbours are nearly the same picture
+
+
+def reference_batch(environment: Environment, actions: ActionMap, seed: int, frames: int) -> NDArray[Any]:
+    """Observations, shape (frames, ...) as the environment gives them, of play with random outputs.
+
+    The same ``seed`` gives the same ones. Every eighth is kept, over as many episodes as it takes.
+
+    Raises:
+        EnvironmentFailure: the environment raised.
+    """
+    try:
+        return _play(environment, actions, seed, frames)
+    except SlotError as failed:
+        raise EnvironmentFailure(
+            f"environment {environment.id} raised {type(failed.problem).__name__}: {failed.problem} "
+            "(in random play, for the reference batch)"
+        ) from failed.problem
+
+
+def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) -> NDArray[Any]:
+    act, slot = actions.compile(), np.zeros(1, np.int64)
+    vector = vectorize(environment, 1)
+    kept: list[NDArray[Any]] = []
+    try:
+        episode, ended, step = 0, True, 0
+        while len(kept) < frames:
+            if ended:
+                if episode and not vector.refills:
+                    vector.close()
+                    vector = vectorize(environment, 1)
+                start = seeds(seed, Stream.REFERENCE, np.array([episode]))
+                seen = vector.reset(slot, start)
+                episode += 1
+            if step % _APART == 0:
+                kept.append(np.array(seen[0]))
+            outputs = normals(seed, Stream.REFERENCE, step, np.arange(actions.outputs))
+            seen, _, over = vector.step(slot, act(outputs[None].astype(np.float32)))
+            ended = bool(over[0])
+            step += 1
+    finally:
+        vector.close()
+    return np.stack(kept)

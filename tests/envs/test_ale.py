@@ -1,0 +1,76 @@
+"""Atari games on the ALE backend and on Gymnasium's: the same episodes, bit for bit."""
+
+import numpy as np
+import pytest
+
+from escalade import InputError
+from escalade.envs import resolve, settle_backend, vectorize
+from escalade.envs.course import Course
+from escalade.envs.frames import Frames
+
+pytest.importorskip("ale_py")
+pytest.importorskip("cv2")
+
+PIXELS = Frames(
+    grayscale=True,
+    resize=(20, 16),
+    frame_skip=4,
+    max_pool=True,
+    frame_stack=3,
+    noop_max=9,
+    sticky_actions=0.0,
+)
+CASES = {
+    "pixels": ("ALE/Pong-v5", {}, PIXELS, 12),
+    "sticky": ("ALE/Breakout-v5", {}, Frames(crop=(34, 194), resize=(20,), grayscale=True), None),
+    "colours": (
+        "ALE/Breakout-v5",
+        {"repeat_action_probability": 0.0},
+        Frames(crop=(30, 200, 8, 152), fire_on_reset=True, terminal_on_life_loss=True, frame_skip=16),
+        None,
+    ),
+    "memory": (
+        "ALE/SpaceInvaders-v5",
+        {"obs_type": "ram", "difficulty": 1},
+        Frames(frame_skip=3, frame_stack=2, noop_max=5, sticky_actions=0.0, fire_on_reset=True),
+        9,
+    ),
+    "as it is": ("ALE/Pong-v5", {"repeat_action_probability": 0.0, "obs_type": "grayscale"}, Frames(), None),
+    "carries over": ("ALE/Assault-v5", {}, Frames(resize=(20,), sticky_actions=0.0), None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_episodes_are_gymnasiums(case):
+    env, kwargs, frames, limit = CASES[case]
+    ours = resolve(env, kwargs, "ale", limit, frames=frames)
+    theirs = resolve(env, kwargs, "gymnasium", limit, frames=frames)
+    assert settle_backend(ours) == ours
+    one, two = vectorize(ours, 2), vectorize(theirs, 1)
+    chance = np.random.default_rng(1)
+    slot, alone = np.array([1]), np.array([0])
+    for seed in (5, 6):  # the second one after the first, in the same emulator
+        first, second = one.reset(slot, np.array([seed])), two.reset(alone, np.array([seed]))
+        for _ in range(14):
+            np.testing.assert_array_equal(first, second)
+            assert first.dtype == second.dtype
+            action = chance.integers(ours.action_space.n, size=1)
+            first, reward, ended = one.step(slot, action)
+            second, expected, over = two.step(alone, action)
+            assert (reward.tolist(), ended.tolist()) == (expected.tolist(), over.tolist())
+            if ended[0]:
+                break
+        assert bool(ended[0]) == (limit is not None) or case == "colours"
+    one.close()
+    two.close()
+
+
+def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
+    game = resolve("ALE/Pong-v5", frames=PIXELS)
+    assert settle_backend(game).backend == "ale"
+    assert game.observation_space.shape == (3, 20, 16)
+    assert game.max_episode_steps == 27000
+    course = resolve("ALE/Pong-v5", frames=PIXELS, course=Course(early_end=5))
+    assert settle_backend(course).backend == "gymnasium"
+    with pytest.raises(InputError, match="ALE has no CartPole-v1"):
+        settle_backend(resolve("CartPole-v1", backend="ale"))

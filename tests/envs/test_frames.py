@@ -1,0 +1,216 @@
+"""Every option of frames against Gymnasium's own wrappers on recorded frames, with its errors."""
+
+import itertools
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces, wrappers
+from gymnasium.envs.registration import EnvSpec
+
+from escalade import InputError
+from escalade.envs.frames import Frames
+
+pytest.importorskip("cv2")
+
+HEIGHT, WIDTH, LENGTH = 10, 8, 40
+RECORDED = np.random.default_rng(4).integers(0, 256, (LENGTH, HEIGHT, WIDTH, 3), np.uint8)
+GREY = RECORDED.mean(axis=3).astype(np.uint8)
+ATARI = EnvSpec("Recorded-v0", entry_point="ale_py.env:AtariEnv")
+PLAIN = EnvSpec("Recorded-v0", entry_point="somewhere:Else")
+CROP = (2, 9, 1, 7)
+
+
+class Recorded(gymnasium.Env[Any, Any]):
+    """Plays recorded frames, whatever the actions; it loses a life every seventh. Also its own emulator."""
+
+    observation_space = spaces.Box(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
+    action_space = spaces.Discrete(3)
+    _frameskip = 1
+
+    def __init__(self, shape: str = "rgb") -> None:
+        self.ale = self
+        self.given: list[int] = []
+        if shape == "grey":
+            self.observation_space = spaces.Box(0, 255, (HEIGHT, WIDTH), np.uint8)
+        elif shape == "ram":
+            self.observation_space = spaces.Box(0, 255, (HEIGHT,), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at = 0
+        return self.frame(), {"lives": self.lives()}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.given.append(int(action))
+        self.at += 1
+        return self.frame(), float(self.at), self.at >= LENGTH - 1, False, {"lives": self.lives()}
+
+    def frame(self) -> np.ndarray:
+        kinds = {3: RECORDED, 2: GREY, 1: RECORDED[:, :, 0, 0]}
+        return kinds[len(self.observation_space.shape)][self.at].copy()
+
+    def lives(self) -> int:
+        return 9 - self.at // 7
+
+    def get_action_meanings(self) -> list[str]:
+        return ["NOOP", "FIRE", "RIGHT"]
+
+    def getScreenGrayscale(self, out: np.ndarray) -> None:  # noqa: N802 - the emulator's name
+        out[:] = GREY[self.at]
+
+    def getScreenRGB(self, out: np.ndarray) -> None:  # noqa: N802
+        out[:] = RECORDED[self.at]
+
+
+def played(env, seed=3, steps=4):
+    """Observations but the last of an ended episode, rewards and ends."""
+    seen, rewards, ended = [np.array(env.reset(seed=seed)[0])], [], False
+    for step in range(steps):
+        observation, reward, terminated, truncated, _ = env.step(step % 3)
+        rewards.append(float(reward))
+        ended = terminated or truncated
+        if ended:
+            break
+        seen.append(np.array(observation))
+    return seen, rewards, ended
+
+
+def crop(env, part):
+    top, bottom, left, right = part
+    space = spaces.Box(0, 255, (bottom - top, right - left, *env.observation_space.shape[2:]), np.uint8)
+    return wrappers.TransformObservation(env, lambda image: image[top:bottom, left:right], space)
+
+
+def channels(observation, *, stacked, grey):
+    """(K, H, W, C), (K, H, W), (H, W, C) or (H, W) as (channels, H, W)."""
+    frames = observation if stacked else observation[None]
+    frames = frames[..., None] if grey else frames
+    return np.concatenate([np.moveaxis(frame, -1, 0) for frame in frames])
+
+
+def equal(ours, theirs, *, stacked, grey):
+    assert ours[1:] == theirs[1:]
+    assert len(ours[0]) == len(theirs[0])
+    for one, two in zip(ours[0], theirs[0], strict=True):
+        np.testing.assert_array_equal(one, channels(two, stacked=stacked, grey=grey))
+        assert one.dtype == np.uint8
+
+
+ON_OFF = (False, True)
+
+
+@pytest.mark.parametrize("grey", ON_OFF)
+@pytest.mark.parametrize("skip", [None, 4])
+def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
+    for cut, size, stack, noops, lives, fire in itertools.product(
+        ((), CROP), ((), (5, 6)), (1, 3), (0, 4), ON_OFF, ON_OFF
+    ):
+        pooled = (skip or 1) > 1
+        frames = Frames(grey, cut, size, skip, pooled, stack, noops, fire, lives)
+        height, width = size if size and not cut else (HEIGHT, WIDTH)
+        theirs = wrappers.AtariPreprocessing(
+            Recorded(), noops, skip or 1, (width, height), lives, grayscale_obs=grey
+        )
+        theirs = Fired(theirs) if fire else theirs
+        theirs = crop(theirs, cut) if cut else theirs
+        theirs = wrappers.ResizeObservation(theirs, size) if size and cut else theirs
+        theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
+        ours = frames.wrap(Recorded(), ATARI)
+        colours = 1 if grey else 3
+        expected = size or (7, 6) if cut else size or (HEIGHT, WIDTH)
+        assert ours.observation_space.shape == ((stack * colours), *expected)
+        equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
+
+
+class Fired(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One FIRE after a reset: Gymnasium has no wrapper for it."""
+
+    def reset(self, **given: Any) -> Any:
+        self.env.reset(**given)
+        observation, _, terminated, truncated, info = self.env.step(1)
+        return self.env.reset(**given) if terminated or truncated else (observation, info)
+
+
+@pytest.mark.parametrize("grey", ON_OFF)
+@pytest.mark.parametrize("skip", [1, 2])
+def test_images_of_others_are_those_of_gymnasiums_wrappers(grey, skip):
+    for cut, size, stack, pooled, sticky in itertools.product(
+        ((), CROP), ((), (5, 6)), (1, 3), ON_OFF, (None, 0.5)
+    ):
+        if pooled and (skip or 1) < 2:
+            continue
+        frames = Frames(grey, cut, size, skip, pooled, stack, sticky_actions=sticky)
+        theirs = wrappers.StickyAction(Recorded(), sticky) if sticky else Recorded()
+        if pooled:
+            theirs = wrappers.MaxAndSkipObservation(theirs, skip)
+        elif (skip or 1) > 1:
+            theirs = Repeated(theirs, skip)
+        theirs = crop(theirs, cut) if cut else theirs
+        theirs = wrappers.GrayscaleObservation(theirs) if grey else theirs
+        theirs = wrappers.ResizeObservation(theirs, size) if size else theirs
+        theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
+        ours = frames.wrap(Recorded(), PLAIN)
+        equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
+        assert ours.unwrapped.given == theirs.unwrapped.given
+
+
+class Repeated(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Each action so many times: Gymnasium's skip takes a maximum, too."""
+
+    def __init__(self, env: Any, times: int) -> None:
+        super().__init__(env)
+        self.times = times
+
+    def step(self, action: Any) -> Any:
+        steps = [self.env.step(action) for _ in range(self.times)]
+        observation, _, terminated, truncated, info = steps[-1]
+        return observation, sum(step[1] for step in steps), terminated, truncated, info
+
+
+def test_grey_emulators_give_grey_images():
+    ours = Frames(resize=(5,)).wrap(Recorded("grey"), ATARI)
+    theirs = wrappers.AtariPreprocessing(Recorded("grey"), 0, 1, 5)
+    equal(played(ours), played(theirs), stacked=False, grey=True)
+    plain = Frames().wrap(Recorded("grey"), ATARI)
+    np.testing.assert_array_equal(plain.reset()[0], GREY[:1])
+
+
+def test_memory_starts_and_ends_like_images():
+    frames = Frames(noop_max=5, terminal_on_life_loss=True, fire_on_reset=True, frame_stack=2)
+    ours = frames.wrap(Recorded("ram"), ATARI)
+    theirs = Fired(wrappers.AtariPreprocessing(Recorded(), 5, 1, 4, terminal_on_life_loss=True))
+    _, rewards, ended = played(ours, steps=9)
+    assert (rewards, ended) == played(theirs, steps=9)[1:]
+    assert ended
+    assert ours.unwrapped.at == theirs.unwrapped.at
+    first = ours.reset(seed=3)[0]
+    assert first.shape == (2, HEIGHT)
+
+
+def test_atari_skips_and_sticks_in_the_emulator():
+    assert Frames(frame_skip=4, sticky_actions=0.25).kwargs(ATARI) == {
+        "frameskip": 4,
+        "repeat_action_probability": 0.25,
+    }
+    assert Frames(frame_skip=4, max_pool=True).kwargs(ATARI) == {"frameskip": 1}
+    assert Frames().kwargs(ATARI) == Frames(frame_skip=4, sticky_actions=0.5).kwargs(PLAIN) == {}
+
+
+REFUSED = [
+    (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for Atari games, and Recorded-v0 is none"),
+    (Frames(fire_on_reset=True), "rgb", PLAIN, "`fire_on_reset` is for Atari"),
+    (Frames(terminal_on_life_loss=True), "rgb", PLAIN, "`terminal_on_life_loss` is for Atari"),
+    (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
+    (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`max_pool` needs images"),
+    (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, and memory is none"),
+    (Frames(crop=(0, 11)), "rgb", PLAIN, "`crop` 0,11 reaches out of the image of 10 x 8"),
+    (Frames(crop=(0, 9, 0, 9)), "rgb", ATARI, "`crop` 0,9,0,9 reaches out"),
+]
+
+
+@pytest.mark.parametrize(("frames", "shape", "spec", "said"), REFUSED)
+def test_what_does_not_fit_is_refused(frames, shape, spec, said):
+    with pytest.raises(InputError, match=said):
+        frames.wrap(Recorded(shape), spec)

@@ -1,0 +1,127 @@
+"""Images as observations: their layout, their type on the way to a policy, and who scales them."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from tests.rollout.test_rollout import MEMBERS, TABLE, Feed, run
+from torch import nn
+
+from escalade import InputError
+from escalade.config.options import Config
+from escalade.envs import ActionMap, resolve, vectorize
+from escalade.envs.spaces import observation_shape
+from escalade.perturbation import GaussianPopulation
+from escalade.policies.networks import batched_network, build, to_vector
+from escalade.policies.policy import Policy, load
+from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.rollouts import RolloutSetup
+from escalade.training.parts import find_environment, make_policy
+
+TINY = "tests.environments:Tiny-v0"
+LAYOUTS = {"pixels": (3, 5, 6), "channels first": (3, 5, 6), "float image": (1, 4, 5)}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_channels_come_first(layout):
+    environment = resolve(TINY, {"observation": layout})
+    space = environment.observation_space
+    assert observation_shape(space) == space.shape == LAYOUTS[layout]
+    vector = vectorize(environment, 2)
+    seen = vector.reset(np.arange(2), np.array([5, 6]))
+    assert seen.shape == (2, *space.shape)
+    assert seen.dtype == space.dtype
+    env = environment.make()
+    own, _ = env.reset(seed=6)
+    np.testing.assert_array_equal(seen[1], own)
+    raw, _ = env.unwrapped.reset(seed=6)
+    np.testing.assert_array_equal(own, raw if raw.shape == own.shape else np.moveaxis(raw, -1, 0))
+    assert own.flags.c_contiguous
+    assert space.contains(own)
+
+
+class Recording(nn.Module):
+    """A small CNN that keeps what it was given."""
+
+    def __init__(self, channels, outputs):
+        super().__init__()
+        self.convolution = nn.Conv2d(channels, 2, 3, stride=2)
+        self.last = nn.LazyLinear(outputs)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.convolution(x)).flatten(1))
+
+
+def network(space, outputs):
+    torch.manual_seed(1)
+    module = Recording(space.shape[0], outputs)
+    module(torch.zeros(1, *space.shape))
+    return module
+
+
+def rollouts(layout, module, slots_of=None, **setup):
+    environment = resolve(TINY, {"observation": layout})
+    actions = ActionMap(environment.action_space)
+    center = to_vector(module)
+    population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
+    job = EpisodeJob(3, 4, population, 2, center, 2)
+    return RolloutSetup(environment, batched_network(module), actions, TABLE, **setup)(), job
+
+
+@pytest.mark.parametrize("layout", ["pixels", "float image"])
+def test_an_episode_of_images_is_the_same_in_any_company(layout):
+    space = resolve(TINY, {"observation": layout}).observation_space
+    runner, job = rollouts(layout, network(space, 3))
+    together = run(runner, job, Feed(range(job.items)))
+    assert len({float(result[0]) for result in together.values()}) > 10
+    alone = run(runner, job, Feed([7]))
+    np.testing.assert_array_equal(alone[7], together[7])
+    for item, result in run(runner, job, Feed(reversed(range(job.items)), 5)).items():
+        np.testing.assert_array_equal(result, together[item])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_rollouts_and_policies_scale_alike(scaled):
+    environment = resolve(TINY, {"observation": "pixels"})
+    module = build("mlp", 90, 3, hidden=[4])
+    runner, job = rollouts("pixels", module, scale_pixels=scaled)
+    seen = []
+    forward = runner.forward
+    runner.forward = type(
+        "Spy",
+        (),
+        {
+            "__call__": lambda self, x: (seen.append(x.copy()), forward(x))[1],
+            "load": forward.load,
+            "keep": forward.keep,
+        },
+    )()
+    run(runner, job, Feed([0]))
+    assert seen[0].dtype == np.float32
+    assert seen[0].shape == (1, 3, 5, 6)
+    env = environment.make()
+    first, _ = env.reset(seed=int(job.episode_seeds(np.array([0]))[0]))
+    np.testing.assert_array_equal(seen[0][0], first.astype(np.float32) / (255 if scaled else 1))
+    policy = Policy(
+        module, environment.observation_space, ActionMap(environment.action_space), scale_pixels=scaled
+    )
+    raw = policy(torch.from_numpy(first[None]))
+    torch.testing.assert_close(raw, module(torch.from_numpy(seen[0]).flatten(1)))
+
+
+def test_a_policy_of_images_is_saved_and_loaded(tmp_path):
+    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, hidden=(4,), scale_pixels=False)
+    environment = find_environment(config)
+    policy = make_policy(config, environment)
+    policy.save(tmp_path / "p.safetensors")
+    again = load(tmp_path / "p.safetensors")
+    assert again.scale_pixels is False
+    assert again.observation_space == environment.observation_space == spaces.Box(0, 255, (3, 5, 6), np.uint8)
+    image = environment.observation_space.sample()
+    assert again.act(image) == policy.act(image)
+
+
+def test_images_are_not_normalised_by_running_moments():
+    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, normalize_observations=True)
+    with pytest.raises(InputError, match="`normalize_observations` is not for images"):
+        make_policy(config, find_environment(config))

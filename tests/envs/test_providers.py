@@ -1,0 +1,54 @@
+"""Ids of packages that register them when they are imported, and packages that are missing."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from escalade import InputError
+from escalade.envs import resolve, vectorize
+
+FAMILIES = {"ALE/Pong-v5": "atari", "PongNoFrameskip-v4": "atari", "AntBulletEnv-v0": "pybullet"}
+
+
+@pytest.mark.parametrize("env", FAMILIES)
+def test_a_missing_package_is_named(env, monkeypatch):
+    import gymnasium
+
+    known = {name: spec for name, spec in gymnasium.registry.items() if name not in FAMILIES}
+    monkeypatch.setattr(gymnasium, "registry", known)
+    real = importlib.util.find_spec
+    missing = ("ale_py", "pybullet_envs_gymnasium")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else real(name))
+    with pytest.raises(InputError, match=rf"needs a package: pip install 'escalade\[{FAMILIES[env]}\]'"):
+        resolve(env)
+
+
+@pytest.mark.parametrize("env", ["AntBulletEnv-v0", "InvertedPendulumBulletEnv-v0"])
+def test_pybullet_environments_work_by_name(env):
+    pytest.importorskip("pybullet_envs_gymnasium")
+    environment = resolve(env)
+    assert environment.max_episode_steps == 1000
+    assert environment.fresh == env.startswith("Ant")
+    vector = vectorize(environment, 2)
+    slots, size = np.arange(2), environment.action_space.shape[0]
+    first = vector.reset(slots, np.array([3, 4]))
+    seen, rewards, _ = vector.step(slots, np.zeros((2, size), np.float32))
+    alone = vectorize(environment, 1)
+    np.testing.assert_array_equal(alone.reset(slots[:1], np.array([4]))[0], first[1])
+    again, reward, _ = alone.step(slots[:1], np.zeros((1, size), np.float32))
+    np.testing.assert_array_equal(again[0], seen[1])
+    assert reward[0] == rewards[1]
+    for used in (vector, alone):
+        used.close()
+
+
+def test_a_walkers_reward_is_the_sum_of_what_info_says(capfd):
+    pytest.importorskip("pybullet_envs_gymnasium")
+    env = resolve("AntBulletEnv-v0").make()
+    env.reset(seed=1)
+    _, reward, _, _, info = env.step(np.full(8, 0.5, np.float32))
+    assert reward == pytest.approx(sum(info.values()))
+    assert "progress" in info
+    env.close()
+    assert capfd.readouterr() == ("", "")

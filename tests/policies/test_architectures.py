@@ -1,0 +1,217 @@
+"""The named networks: torch's numbers, the same bits in any batch and any row, states that move with it."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from escalade import InputError
+from escalade.config.options import Config
+from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.policies.modules import Chain, VirtualBatchNorm, is_stateful, map_state
+from escalade.policies.networks import batched_network, build, from_vector, number_count, to_vector
+from escalade.policies.stack import Stack
+from escalade.policies.torch_network import TorchNetwork
+
+SHAPES = {
+    "linear": (5,),
+    "mlp": (5,),
+    "gru": (5,),
+    "lstm": (5,),
+    "hebbian": (5,),
+    "nature": (2, 37, 41),
+    "openai-atari": (1, 20, 22),
+    "conv-lstm": (1, 13, 9),
+    "small-cnn": (3, 24, 21),
+}
+ROWS, STEPS = 9, 3
+
+
+def made(name, init="xavier", activation="tanh", bias=True):
+    options = {"hidden": (7, 6), "activation": activation, "bias": bias, "init": init}
+    network = build(name, SHAPES[name], 3, seed=2, **options)
+    if name == "openai-atari":
+        frames = torch.randint(256, network.reference.shape, generator=torch.Generator().manual_seed(3))
+        network.set_reference(frames.to(torch.uint8), 255.0)
+    return network
+
+
+def population(network, rows=ROWS):
+    """Members' parameters, and what they see at each step."""
+    chance, center = np.random.default_rng(2), to_vector(network)
+    members = center + 0.1 * chance.normal(size=(rows, len(center))).astype(np.float32)
+    return members
+
+
+def sights(name, rows=ROWS):
+    return np.random.default_rng(5).random((STEPS, rows, *SHAPES[name]), dtype=np.float32)
+
+
+def played(forward, members, seen, seeds):
+    """Outputs of a few steps, shape (steps, members, outputs)."""
+    for row, member in enumerate(members):
+        forward.load(row, member, int(seeds[row]))
+    return np.stack([forward(step).copy() for step in seen])
+
+
+def by_the_module(network, member, seen, seed):
+    from_vector(network, member)
+    state = map_state(lambda part: part[None], network.initial_state(seed)) if is_stateful(network) else None
+    outputs = []
+    with torch.no_grad():
+        for step in torch.from_numpy(seen):
+            given = step[None]
+            output, state = network(given, state) if is_stateful(network) else (network(given), None)
+            outputs.append(output[0].numpy())
+    return np.stack(outputs)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_member_acts_as_the_module_does_and_the_same_in_any_company(name):
+    network = made(name)
+    stack = batched_network(network, SHAPES[name])
+    assert isinstance(stack, Stack)
+    assert stack.dimension == len(to_vector(network))
+    members, seen, seeds = population(network), sights(name), np.arange(ROWS) + 40
+    forward = stack.forward(ROWS)
+    together = played(forward, members, seen, seeds)
+    assert np.unique(together.round(5)).size > ROWS
+    for row in (0, 4):
+        expected = by_the_module(network, members[row], seen[:, row], 40 + row)
+        np.testing.assert_allclose(together[:, row], expected, rtol=1e-3, atol=1e-4)
+    rows = np.array([7, 2, 5])
+    few = played(forward, members[rows], seen[:, rows], seeds[rows])  # the same rows, used before
+    np.testing.assert_array_equal(few, together[:, rows])
+    alone = played(stack.forward(1), members[4:5], seen[:, 4:5], seeds[4:5])
+    np.testing.assert_array_equal(alone[:, 0], together[:, 4])
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_an_episode_goes_on_in_another_row_and_leaves_nothing_to_the_next(name):
+    network = made(name)
+    members, seen = population(network), sights(name)
+    stack = batched_network(network, SHAPES[name])
+    together = played(stack.forward(ROWS), members, seen, np.arange(ROWS))
+    forward = stack.forward(ROWS)
+    played(forward, members, seen[:2], np.arange(ROWS))
+    kept = np.array([2, 3, 8])
+    forward.keep(kept)
+    forward.load(1, members[6], 6)  # row 1, which held member 3, begins another episode
+    third = forward(np.stack([seen[2, 2], seen[0, 6], seen[2, 8]]))
+    np.testing.assert_array_equal(third[[0, 2]], together[2, [2, 8]])
+    np.testing.assert_array_equal(third[1], together[0, 6])
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm", "hebbian", "conv-lstm", "openai-atari"])
+def test_what_a_stateful_policy_does_depends_on_its_past(name):
+    network = made(name)
+    forward = batched_network(network, SHAPES[name]).forward(2)
+    member, seen = population(network)[0], sights(name)[:, :1]
+    twice = played(forward, [member], np.stack([seen[0], seen[1], seen[0]]), [1])
+    same = np.array_equal(twice[0], twice[2])
+    assert same == (name == "openai-atari")  # whose state is only its statistics
+    other = played(forward, [member], seen, [2])
+    assert np.array_equal(other[0], twice[0]) == (name != "hebbian")  # which draws its first weights
+
+
+@pytest.mark.parametrize("activation", ["relu", "elu", "selu"])
+@pytest.mark.parametrize("name", ["gru", "hebbian"])
+def test_activations_are_the_modules_own(name, activation):
+    network = made(name, activation=activation, bias=False)
+    members, seen = population(network, 2), sights(name, 2)
+    outputs = played(batched_network(network, SHAPES[name]).forward(2), members, seen, [1, 2])
+    expected = by_the_module(network, members[1], seen[:, 1], 2)
+    np.testing.assert_allclose(outputs[:, 1], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_are_those_of_the_papers():
+    counts = {
+        ("nature", (4, 84, 84), 4): 1_686_180,
+        ("conv-lstm", (1, 42, 42), 6): 588_710,
+        ("small-cnn", (3, 84, 84), 3): 92_690,  # 1,362 in the convolutions, as its code says
+    }
+    options = {"hidden": (64, 64), "activation": "tanh", "bias": True}
+    for (name, shape, outputs), expected in counts.items():
+        assert number_count(name, shape, outputs, **options) == expected
+
+
+def test_a_users_sequence_of_convolutions_is_run_as_a_stack_too():
+    torch.manual_seed(1)
+    body = [nn.Conv2d(2, 3, (2, 3), stride=(2, 1), padding=(1, 0)), nn.SELU(), nn.MaxPool2d((2, 1), 2)]
+    network = nn.Sequential(*body, nn.Flatten(), nn.Linear(3 * 2 * 2, 2))
+    stack = batched_network(network, (2, 7, 6))
+    assert isinstance(stack, Stack)
+    members, seen = population(network, 4), np.random.default_rng(1).random((1, 4, 2, 7, 6), np.float32)
+    outputs = played(stack.forward(4), members, seen, range(4))
+    for row in range(4):
+        expected = by_the_module(network, members[row], seen[:, row], 0)
+        np.testing.assert_allclose(outputs[:, row], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(2, 2, 3, groups=2),
+        nn.Conv2d(2, 2, 3, dilation=2),
+        nn.Conv2d(2, 2, 3, padding=1, padding_mode="circular"),
+        nn.Conv2d(2, 2, 3, padding="same"),
+        nn.Sequential(nn.Conv2d(2, 2, 3), nn.MaxPool2d(2, padding=1)),
+        nn.Sequential(nn.Conv2d(2, 2, 3), nn.MaxPool2d(2, ceil_mode=True)),
+        nn.Sequential(nn.Conv2d(2, 2, 3), nn.Flatten(2)),
+    ],
+    ids=str,
+)
+def test_other_convolutions_go_through_torch(layer):
+    layers = list(layer) if isinstance(layer, nn.Sequential) else [layer]
+    assert isinstance(batched_network(nn.Sequential(*layers, nn.Flatten()), (2, 8, 8)), TorchNetwork)
+
+
+def test_a_cell_outside_of_a_chain_has_no_memory():
+    network = nn.Sequential(nn.GRUCell(3, 2))
+    assert isinstance(batched_network(network, (3,)), TorchNetwork)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"policy": "natur"}, "unknown `policy` 'natur'.*did you mean nature"),
+        ({"policy": "qqq"}, "unknown `policy` 'qqq': use linear, mlp, .*small-cnn or package.module:factory"),
+        ({"policy": "nature", "hidden": [8]}, "`hidden` does nothing with `policy` nature: leave it out"),
+        ({"policy": "hebbian", "bias": False}, "`bias` does nothing with `policy` hebbian"),
+    ],
+)
+def test_a_config_that_cannot_be_is_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        Config(env="CartPole-v1", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "said"),
+    [
+        ("nature", (4,), "nature is for images, and the observations are vectors: use mlp or gru"),
+        ("nature", (4, 30, 90), "images of 4 x 30 x 90 are too small"),
+        ("conv-lstm", (7,), "conv-lstm is for images"),
+    ],
+)
+def test_observations_that_a_network_cannot_take_are_refused(name, shape, said):
+    with pytest.raises(InputError, match=said):
+        build(name, shape, 2)
+
+
+def test_a_recurrent_policy_needs_a_cell():
+    with pytest.raises(InputError, match="`hidden` is empty"):
+        build("gru", 4, 2, hidden=())
+
+
+def test_a_stack_that_does_not_fit_together_is_refused():
+    with pytest.raises(InputError, match="takes 5 numbers, but is given 4 numbers"):
+        batched_network(nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 2)))
+    with pytest.raises(InputError, match="takes images of its channels, but is given images of 3 x 8 x 8"):
+        batched_network(nn.Sequential(nn.Conv2d(2, 2, 3)), (3, 8, 8))
+
+
+def test_virtual_batch_normalisation_stands_first_and_has_a_reference():
+    with pytest.raises(InputError, match="needs `reference_shape`"):
+        Chain(nn.Linear(3, 4), VirtualBatchNorm(4))
+    with pytest.raises(InputError, match="must stand before"):
+        Chain(nn.GRUCell(3, 4), VirtualBatchNorm(4), reference_shape=(3,))

@@ -1,0 +1,144 @@
+"""Stateful policies from end to end: a user's own module and named ones, trained, looked at and loaded."""
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from tests.own_code import Leaky
+from torch import nn
+
+import escalade
+from escalade import InputError
+from escalade.api.evaluate import render
+from escalade.media import video
+from escalade.perturbation import Stream, seeds
+from escalade.policies.modules import map_state
+from escalade.policies.networks import to_vector
+
+ENV = "tests.environments:Walk-v0"
+OPTIONS = {"population": 6, "generations": 2, "seed": 3, "eval_every": 2, "eval_episodes": 4}
+OPTIONS |= {"preset": None, "verbose": False, "hidden": [5, 4], "episodes_per_member": 2, "sigma": 0.3}
+
+
+def leaky():
+    torch.manual_seed(0)
+    return Leaky(2, 1)
+
+
+def trained(policy, folder, **options):
+    own = {"network": leaky()} if policy == "own" else {"policy": policy}
+    if policy == "hebbian":
+        options = options | {"init": "xavier"}
+    return escalade.train(ENV, run_dir=folder, **own, **(OPTIONS | options))
+
+
+def network_of(policy):
+    return {"network": leaky()} if policy == "own" else {}
+
+
+@pytest.mark.parametrize("policy", ["own", "gru", "hebbian"])
+def test_training_loading_and_resuming_give_the_same_bits(policy, tmp_path):
+    first = trained(policy, tmp_path / "a", workers=0)
+    again = trained(policy, tmp_path / "b", workers=1)
+    digest = first.summary["params_sha256"]
+    assert again.summary["params_sha256"] == digest
+    trained(policy, tmp_path / "c", workers=0, generations=1)
+    resumed = escalade.resume(tmp_path / "c", generations=2, verbose=False, **network_of(policy))
+    assert resumed.summary["params_sha256"] == digest
+
+
+@pytest.fixture(scope="module", params=["own", "lstm", "hebbian"])
+def run(request, tmp_path_factory):
+    """A run, and the network that its policy is loaded with."""
+    policy = request.param
+    folder = tmp_path_factory.mktemp("run") / "r"
+    return trained(policy, folder, workers=0, action_map="tanh"), network_of(policy)
+
+
+def by_hand(policy, seed):
+    env = gymnasium.make("Walk-v0", max_episode_steps=None)
+    observation, _ = env.reset(seed=seed)
+    policy.reset(seed)
+    total, ended = 0.0, False
+    while not ended:
+        observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
+        total, ended = total + reward, terminated or truncated
+    return total
+
+
+def test_an_evaluation_is_what_the_loaded_policy_does(run):
+    done, own = run
+    found = escalade.evaluate(done, episodes=5, workers=0, **own)
+    policy = escalade.load(done, **own)
+    starts = seeds(OPTIONS["seed"], Stream.FRESH_EVALUATION, 0, np.arange(5))
+    expected = [by_hand(policy, int(seed)) for seed in starts]
+    np.testing.assert_allclose(found.returns, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_loaded_policy_keeps_its_state_until_it_is_reset(run):
+    done, own = run
+    policy = escalade.load(done, **own)
+    seen = [np.array([0.3, -0.2]), np.array([1.0, 0.4]), np.array([0.3, -0.2])]
+    first = [policy.act(part).item() for part in seen]
+    assert first[0] != first[2]
+    policy.reset()
+    assert [policy.act(part).item() for part in seen] == first
+    other = escalade.load(done, **own)
+    assert [other.act(part).item() for part in seen] == first
+    policy.set(to_vector(policy.network) + 0.1, None)
+    moved = policy.act(seen[0])
+    policy.reset()
+    assert policy.act(seen[0]) == moved  # other parameters begin another episode
+
+
+def test_a_batch_of_observations_goes_through_with_its_states(run):
+    done, own = run
+    policy = escalade.load(done, **own)
+    assert policy.stateful
+    policy.reset(1)
+    single = policy.act(np.array([0.3, -0.2]))
+    states = map_state(lambda part: part[None].repeat_interleave(3, 0), policy.network.initial_state(1))
+    outputs, after = policy(torch.tensor([[0.3, -0.2]] * 3, dtype=torch.float64), states)
+    assert outputs.shape == (3, 1)
+    np.testing.assert_allclose(np.tanh(outputs[2].detach().numpy()), single, rtol=1e-5, atol=1e-6)
+    map_state(lambda part: pytest.fail("not a batch") if len(part) != 3 else part, after)
+
+
+def test_a_film_begins_a_new_episode(tmp_path, monkeypatch):
+    done = escalade.train("CartPole-v1", policy="hebbian", run_dir=tmp_path / "r", workers=0, **OPTIONS)
+    policy = escalade.load(done)
+    monkeypatch.setattr(video, "_gif", lambda frames, fps: bytes(len(list(frames)) % 256))
+    seeds = (4, 5)
+    films = [render(done, tmp_path / "b.gif", checkpoint="latest", seed=seed) for seed in seeds]
+    for seed, film in zip(seeds, films, strict=True):
+        policy.reset(seed)
+        environment = escalade.envs.resolve("CartPole-v1")
+        assert video.record_episode(environment, policy, tmp_path / "a.gif", seed=seed) == film
+
+
+class Growing(nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        self.layer, self.change = nn.Linear(2, 1), change
+
+    def initial_state(self, seed):
+        return torch.zeros(3) if self.change != "text" else "nothing"
+
+    def forward(self, x, state):
+        changed = {"shape": lambda: state[:, :2], "type": state.double, "text": state.clone}
+        output = self.layer(x)
+        return output if self.change == "one" else (output, changed[self.change]())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("shape", r"began as \(3,\) of torch.float32, and became \(2,\) of torch.float32"),
+        ("type", r"began as \(3,\) of torch.float32, and became \(3,\) of torch.float64"),
+        ("text", "a policy's state must be tensors, or tuples, lists and dicts of them, not str"),
+        ("one", "must give outputs and the next state"),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(change, said):
+    with pytest.raises(InputError, match=said):
+        escalade.train(ENV, network=Growing(change), preset=None, generations=1, workers=0, verbose=False)

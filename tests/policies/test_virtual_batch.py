@@ -1,0 +1,105 @@
+"""Virtual batch normalisation: batch normalisation's own numbers, its reference, and what it is for."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import escalade
+from escalade.policies.modules import Chain, VirtualBatchNorm
+from escalade.policies.networks import batched_network, build, to_vector
+
+SHAPE = (2, 37, 40)
+
+
+def scenes(count, seed):
+    """Pictures like a simple game's: two bright boxes that move on a dark ground, (count, 2, 37, 40)."""
+    chance = np.random.default_rng(seed)
+    made = np.full((count, *SHAPE), 40, np.uint8)
+    for picture in made:
+        for _ in range(2):
+            top, left = chance.integers(0, 31, 2)
+            high, wide = chance.integers(2, 6, 2)
+            for step, frame in enumerate(picture):
+                frame[top + step : top + high + step, left : left + wide] = 200
+    return made
+
+
+def normalised():
+    network = build("openai-atari", SHAPE, 6, seed=1)
+    network.set_reference(torch.from_numpy(scenes(128, 1)), 255.0)
+    return network
+
+
+def plain():
+    """The same layers and first weights, with biases where the normalisation was."""
+    layers = []
+    for layer in normalised():
+        if isinstance(layer, VirtualBatchNorm):
+            layers[-1].bias = nn.Parameter(torch.zeros(len(layer.bias)))
+        else:
+            layers.append(layer)
+    return nn.Sequential(*layers)
+
+
+def test_the_reference_batch_is_normalised_as_batch_normalisation_does():
+    torch.manual_seed(0)
+    network = Chain(nn.Conv2d(2, 3, 4, stride=2), VirtualBatchNorm(3), nn.ReLU(), reference_shape=SHAPE)
+    network.set_reference(torch.from_numpy(scenes(128, 1)), 255.0)
+    seen = network.reference_seen
+    with torch.no_grad():
+        network[1].bias += torch.tensor([0.1, -0.2, 0.3])
+        batch = nn.BatchNorm2d(3, eps=1e-3).train()
+        batch.bias.copy_(network[1].bias)
+        expected = torch.relu(batch(network[0](seen)))
+        (mean, inverse_std) = network.initial_state(0)[0]
+        state = ((mean.expand(128, 3), inverse_std.expand(128, 3)),)
+        torch.testing.assert_close(network(seen, state)[0], expected, rtol=1e-4, atol=1e-5)
+    forward = batched_network(network, SHAPE).forward(2)
+    forward.load(1, to_vector(network))
+    forward.load(0, to_vector(network))
+    found = forward(seen[:2].numpy())
+    np.testing.assert_allclose(found, expected[:2].permute(0, 2, 3, 1), rtol=1e-4, atol=1e-5)
+
+
+def test_perturbed_networks_act_differently_more_often_with_it():
+    """The paper's reason: without it, a perturbed network often takes one action, whatever it sees."""
+    frames = scenes(48, 2).astype(np.float32) / 255
+    varied = {}
+    for name, network in (("with", normalised()), ("without", plain())):
+        center, forward = to_vector(network), batched_network(network, SHAPE).forward(1)
+        noise = 0.02 * np.random.default_rng(0).standard_normal((12, len(center)), np.float32)
+        shares = []
+        for row in noise:
+            forward.load(0, center + row)
+            actions = [int(forward(frame[None])[0].argmax()) for frame in frames]
+            shares.append(1 - np.bincount(actions).max() / len(actions))  # not the most frequent action
+        varied[name] = np.mean(shares)
+    assert varied["with"] > 0.4
+    assert varied["with"] > 2 * varied["without"], varied
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    place = tmp_path_factory.mktemp("reference")
+    options = {"env_kwargs": {"observation": "picture"}, "policy": "openai-atari", "population": 2}
+    options |= {"generations": 1, "preset": None, "verbose": False, "workers": 0, "eval_episodes": 2}
+    return [
+        escalade.train("tests.environments:Tiny-v0", run_dir=place / f"{number}", seed=seed, **options)
+        for number, seed in enumerate((1, 1, 2))
+    ]
+
+
+def test_the_reference_is_play_from_the_runs_seed_and_saved_with_the_policy(runs):
+    first, again, other = (run.policy.network.reference for run in runs)
+    assert first.dtype == torch.uint8
+    assert first.shape == (128, 1, 20, 22)
+    assert len(torch.unique(first, dim=0)) > 100
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    loaded = escalade.load(runs[0])
+    assert torch.equal(loaded.network.reference, first)
+    assert float(loaded.network.reference_divisor) == 255.0
+    seen = np.random.default_rng(1).integers(0, 256, (1, 20, 22), np.uint8)
+    np.testing.assert_array_equal(loaded.act(seen), runs[0].policy.act(seen))
+    escalade.evaluate(runs[0], episodes=2, workers=0)
