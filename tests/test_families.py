@@ -70,6 +70,7 @@ def test_a_family_gives_the_same_bits_on_any_workers_and_resumed(family, tmp_pat
     assert config.backend == FAMILIES[family]["backend"]
     assert config.frame_stack == FAMILIES[family].get("frame_stack", 1)
     assert whole.summary["env_steps"] <= 4 * FAMILIES[family]["max_episode_steps"]
+    assert family == "car" or whole.summary["env_steps"] == 4 * FAMILIES[family]["max_episode_steps"]
     again = escalade.evaluate(tmp_path / "parts", episodes=1, workers=0)
     assert again.lengths[0] <= FAMILIES[family]["max_episode_steps"]
     film = tmp_path / "film.gif"

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from escalade import InputError
 from escalade.envs import resolve, settle_backend
 from escalade.envs.course import BurnIn, Course, EarlyEnd
+from escalade.envs.frames import Frames
 
 
 class Scripted(gymnasium.Env[Any, Any]):
@@ -89,6 +90,19 @@ def test_both_hold_in_whatever_is_made_of_the_environment():
     np.testing.assert_array_equal(start, [plain.step(0)[0] for _ in range(4)][-1])
     ends = [env.step(0)[3] for _ in range(5)]
     assert ends == [False] * 4 + [True]
+
+
+def test_the_step_limit_counts_the_policys_steps():
+    course, frames = Course(burn_in=30), Frames(frame_skip=3)
+    env = resolve("MountainCar-v0", max_episode_steps=7, course=course, frames=frames).make()
+    for _ in range(2):
+        env.reset(seed=3)
+        assert [env.step(0)[3] for _ in range(7)] == [False] * 6 + [True]
+    registered = resolve("MountainCar-v0", course=course, frames=frames)
+    assert registered.max_episode_steps == 67  # 200 of the environment, of which the burn-in takes 90
+    env = registered.make()
+    env.reset(seed=3)
+    assert [env.step(0)[3] for _ in range(37)] == [False] * 36 + [True]
 
 
 @pytest.mark.parametrize(

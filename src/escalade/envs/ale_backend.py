@@ -28,6 +28,7 @@ def supports(environment: Environment) -> bool:
     given = environment.spec.kwargs | environment.kwargs
     return (
         is_atari(environment.spec)
+        and environment.spec.max_episode_steps is None
         and environment.course == Course()
         and isinstance(given.get("frameskip", 4), int)
         and not any(given.get(name) for name in _OTHERS)
@@ -99,7 +100,7 @@ class _Game:
         self._fires = self._frames.fire_on_reset and "FIRE" in meanings[_FIRE : _FIRE + 1]
         self._view = _view(self._atari, self._frames)
         self.stack = np.zeros((self._frames.frame_stack, *self._view.shape), np.uint8)
-        self._limit = environment.inner_limit
+        self._limit = environment.max_episode_steps
         # Pooled frames are skipped one by one; others as Gymnasium's environment skips them.
         self._skip = self._frames.pooled_skip
         self._inner = int(self._atari._frameskip)
@@ -117,6 +118,7 @@ class _Game:
             self._advance(_FIRE)
             if self._ended:
                 self._start(seed)
+        self._steps = 0
         self.stack[:] = self._view.image()
         return self.stack
 
@@ -139,7 +141,8 @@ class _Game:
         if len(self.stack) > 1:
             self.stack[:-1] = self.stack[1:]
         self.stack[-1] = self._view.image()
-        return reward, self._ended
+        self._steps += 1
+        return reward, self._ended or (self._limit is not None and self._steps >= self._limit)
 
     def _load(self, seed: int) -> None:
         """Put the game at its start, as Gymnasium's environment does by loading it anew."""
@@ -149,7 +152,6 @@ class _Game:
             self._atari.seed_game(seed)
             self._atari.load_game()
         self._ale.reset_game()
-        self._taken = 0
 
     def _advance(self, action: int) -> float:
         """Skipped frames included; leaves in ``_ended`` whether the episode did."""
@@ -174,12 +176,10 @@ class _Game:
         chosen, reward = self._actions[action], 0.0
         for _ in range(self._inner):
             reward += self._ale.act(chosen, 1.0)
-        self._taken += 1
         return reward
 
     def _over(self) -> bool:
-        ended = self._ale.game_over(with_truncation=False) or self._ale.game_truncated()
-        return bool(ended or (self._limit is not None and self._taken >= self._limit))
+        return bool(self._ale.game_over(with_truncation=False) or self._ale.game_truncated())
 
 
 class _Memory:

@@ -16,6 +16,7 @@ import gymnasium
 import numpy as np
 from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from escalade.envs.atari import frame_limit
@@ -115,23 +116,17 @@ class Environment:
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             env = gymnasium.make(
                 self.spec,
-                max_episode_steps=self.inner_limit,
+                max_episode_steps=self.max_episode_steps if self.plain else None,  # None: as registered
                 disable_env_checker=True,
                 **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
                 **extra,
             )
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
-            return self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
-
-    @property
-    def inner_limit(self) -> int | None:
-        """The step limit of the environment inside of wrappers that skip."""
-        if self.max_episode_steps is None:
-            return None
-        registered, limit = self.spec.max_episode_steps, self.max_episode_steps
-        skip = self.frames.outer_skip(self.spec)
-        given = registered is None or limit != math.ceil(registered / skip)
-        return limit * skip if given else registered
+            env = self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
+        if self.plain or self.max_episode_steps is None:
+            return env
+        # Of the policy's steps: not of skipped ones, no-ops or a burn-in.
+        return TimeLimit(env, self.max_episode_steps)
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
