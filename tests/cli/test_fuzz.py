@@ -71,7 +71,7 @@ def _quick():
         patch.setattr(in_folder, "plotting_available", lambda: False)
         patch.setattr(evaluating, "record_episode", act_once)
         patch.setattr(os, "fsync", lambda descriptor: None)
-        patch.setattr(parts, "table_size", lambda dimension: 4096)
+        patch.setattr(parts, "table_size", lambda dimension: 4096 + dimension)
         patch.setattr(cli, "make_parser", cache(cli.make_parser))
         yield
 
