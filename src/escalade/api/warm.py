@@ -27,7 +27,9 @@ def warm_up_for(config: Config, network: nn.Module | None = None) -> None:
     if config.worker_count == 0 or config.engine != "local":
         return
     modules, variables = list(_ROLLOUTS), {}
-    if config.backend != "gymnasium" and ":" not in config.env:
+    if config.backend in ("auto", "ale") and config.env.startswith("ALE/"):
+        modules.append("escalade.envs.ale_backend")
+    elif config.backend in ("auto", "envpool") and ":" not in config.env:
         modules += ["escalade.envs.envpool_backend", _ENVPOOL]
         variables[_ENVPOOL_READS] = config.env
     if network is not None or ":" in config.policy:
