@@ -66,6 +66,8 @@ class SimulatedCluster:
         self._chance = random.Random(1)
         self._rows = np.random.default_rng(1).standard_normal((8192, 3 + 2 * OBSERVATIONS))
         self._rows[:, 1:3] = STEPS
+        self._narrow = self._rows[:, :2].copy()
+        self._observed: set[int] = set()
 
     def now(self) -> float:
         return time.monotonic() + self.skipped
@@ -89,6 +91,7 @@ class SimulatedCluster:
         size = 4 * len(job.population.center) if job.population is not None else 0
         nodes = -(-self.actors * self.processes // NODE_CORES)
         self._arrives = self._transfer(size * nodes)
+        self._observed = set(np.flatnonzero(job.observed(np.arange(job.items))).tolist())
         return job
 
     def start_worker(self, avoid: Sequence[str]) -> int:
@@ -105,14 +108,17 @@ class SimulatedCluster:
         took = rounds * STEPS * STEP_SECONDS * self._chance.uniform(1 - JITTER, 1 + JITTER)
         self._busy[worker] = begins + took
         self._worked[worker] += took
-        results = self._results(job, np.array(items, np.int64))
+        results = self._results(items)
         self._later(begins + took + LATENCY, Reply(worker, chunk, results, self._worked[worker]))
 
-    def _results(self, job: Any, items: Any) -> list[tuple[Any, Any]]:
-        """As from rollouts: some episodes report the moments of their observations."""
+    def _results(self, items: Sequence[int]) -> list[tuple[Any, Any]]:
+        """As from rollouts: some episodes report the moments of their observations. Cheap to make up."""
         first = self._chance.randrange(len(self._rows) - len(items) + 1)
-        rows, observed = self._rows[first : first + len(items)], job.observed(items)
-        return [(items[observed], rows[observed]), (items[~observed], rows[~observed, :2])]
+        told = [item for item in items if item in self._observed]
+        rest = [item for item in items if item not in self._observed]
+        middle, last = first + len(told), first + len(items)
+        batches = [(told, self._rows[first:middle]), (rest, self._narrow[middle:last])]
+        return [batch for batch in batches if batch[0]]
 
     def end_worker(self, worker: int) -> None:
         raise AssertionError("nothing is lost here")

@@ -1,5 +1,6 @@
 """Real processes that want the same run folder: one has it, the others are told who."""
 
+import shutil
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -47,8 +48,8 @@ def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
 
 def test_of_two_resumes_one_goes_on(tmp_path):
     run, alone = tmp_path / "run", tmp_path / "alone"
-    for folder in (run, alone):
-        assert command("train", *SHORT, "--run-dir", folder, cwd=tmp_path).returncode == 0
+    assert command("train", *SHORT, "--run-dir", run, cwd=tmp_path).returncode == 0
+    shutil.copytree(run, alone)
     assert command("resume", alone, "--generations", "300", cwd=tmp_path).returncode == 0
     with running("resume", run, "--generations", "300", cwd=tmp_path) as process:
         lock = run / ".lock"  # there while somebody holds it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -145,6 +145,7 @@ def write_all(population: Population, noise: Vector) -> Center:
 
 _SMALL = 2**11  # parameters up to which one call for many perturbations beats one for each
 _GATHERED = 2**17  # numbers that are gathered at once
+_AT_ONCE = 64  # perturbations that are added in one call
 _BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
 Weights = Sequence[float] | NDArray[np.floating]
 
@@ -166,16 +167,18 @@ def weighted_noise_sum(
     """
     if dimension <= _SMALL:
         return _gathered_sum(noise, _terms(starts, weights), dimension).astype(dtype)
-    # BLAS axpy through torch reads each perturbation once; numpy would need a temporary.
     import torch
 
     values, terms = _as_tensor(noise), _along_the_table(starts, weights)
     total = np.zeros(dimension, dtype=dtype)
 
     def add(low: int, high: int) -> None:
-        block = torch.from_numpy(total[low:high])
-        for start, weight in terms:
-            block.add_(values[start + low : start + high], alpha=weight)
+        block, ones = torch.from_numpy(total[low:high]), torch.ones(1).expand(high - low)
+        for some in _batches(terms):
+            windows = [values[start + low : start + high] for start, _ in some]
+            # One after the other, in one call: a call for each would have the threads wait for Python's lock.
+            into, same = [block] * len(some), [ones] * len(some)
+            torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
 
     by_blocks(dimension, len(terms), _BLOCK, add)
     return total
@@ -188,6 +191,10 @@ def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float
 def _along_the_table(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
     """Terms by where they start: neighbours overlap, so most of the table is read from the cache."""
     return sorted(_terms(starts, weights), key=itemgetter(0))
+
+
+def _batches(terms: list[tuple[int, float]]) -> Iterator[list[tuple[int, float]]]:
+    return (terms[low : low + _AT_ONCE] for low in range(0, len(terms), _AT_ONCE))
 
 
 def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:

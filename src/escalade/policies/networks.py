@@ -51,8 +51,10 @@ def build(
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(first)
             return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
-    network = _without_numbers(policy, Request(shape, outputs, tuple(hidden), MODULES[activation], bias))
-    network = network.to_empty(device="cpu")
+    # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
+    # meta device would import sympy, half a second.)
+    with torch.random.fork_rng(devices=[]):
+        network = _made(policy, Request(shape, outputs, tuple(hidden), MODULES[activation], bias))
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
     return network
 
@@ -66,17 +68,16 @@ def number_count(policy: str, inputs: Sequence[int], outputs: int, **options: An
     chosen = Request(
         tuple(inputs), outputs, tuple(options["hidden"]), MODULES[options["activation"]], options["bias"]
     )
-    state = _without_numbers(policy, chosen).state_dict()
+    with torch.device("meta"):
+        state = _made(policy, chosen).state_dict()
     return sum(value.numel() for value in state.values())
 
 
-def _without_numbers(policy: str, request: Request) -> nn.Module:
-    """The named network on torch's meta device: shapes alone, whatever its size."""
+def _made(policy: str, request: Request) -> nn.Module:
     entry = ARCHITECTURES[policy]
     if entry.images and len(request.shape) != 3:
         raise InputError(f"`policy` {policy} is for images, and the observations are vectors: use mlp or gru")
-    with torch.device("meta"):
-        return entry.load()(request)
+    return entry.load()(request)
 
 
 def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> Stack | TorchNetwork:
