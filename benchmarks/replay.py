@@ -75,7 +75,7 @@ def measure(env: str, generations: int) -> None:
         episodes = Episodes.of(engine.run(job, job.items))
         strategy.tell(episodes.returns)
         if frozen is not None:
-            normalizer.merge_episodes(episodes.seen, episodes.moments)
+            normalizer.merge_episodes(episodes.seen[episodes.seen > 0], episodes.moments)
         middle = time.perf_counter()
         for call, *arguments in recording.calls:
             call(*arguments)

@@ -11,6 +11,8 @@ from escalade.engines.feed import ListFeed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from escalade.engines.results import Ordered
+
 
 class Feed(Protocol):
     """A worker's view of the engine: items to run come in, results go out."""
@@ -76,7 +78,7 @@ class Engine(Protocol):
         """:meth:`Work.info` of one of the workers."""
         ...
 
-    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+    def run(self, job: Any, items: int) -> Ordered:
         """Results of items 0 to ``items - 1``: an array where they were handed in as rows of arrays.
 
         Raises:
@@ -127,7 +129,7 @@ class InProcessEngine:
     def info(self) -> dict[str, Any]:
         return self._work.info()
 
-    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+    def run(self, job: Any, items: int) -> Ordered:
         feed = ListFeed(items)
         self._work.begin(job)
         self._work.run(feed)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from escalade.engines.base import EngineOptions, Factory, ignore_note
 from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
-from escalade.engines.results import Batch, Results
+from escalade.engines.results import Batch, Ordered, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 _LISTEN_SECONDS = 0.2
 _MOST_DEATHS = 20  # in a row, with not one result between them
@@ -68,7 +68,7 @@ class ProcessEngine:
         """Process ids of the workers, for whoever watches them."""
         return [worker.pid for worker in self._workers]
 
-    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+    def run(self, job: Any, items: int) -> Ordered:
         return self._run(job, range(items)).in_order()
 
     def run_some(self, job: Any, items: Sequence[int]) -> list[Batch]:

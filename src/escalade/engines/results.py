@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Batch = tuple[Any, Any]
 """Items, and their results in the same order: rows of an array, or a list."""
+
+
+class Ragged(NamedTuple):
+    """Rows of two lengths: what all of them begin with, and the longer ones whole."""
+
+    beginnings: NDArray[Any]
+    """Shape (n, the shorter length)."""
+    longer: NDArray[Any]
+    """Items whose rows are longer, ascending: shape (k,)."""
+    rows: NDArray[Any]
+    """Their rows, shape (k, the longer length)."""
+
+
+Ordered: TypeAlias = "list[Any] | NDArray[Any] | Ragged"
+"""A job's results in the order of its items; see :meth:`Results.in_order`."""
 
 
 class Results:
@@ -44,23 +59,27 @@ class Results:
         single = [(list(self._single), list(self._single.values()))] if self._single else []
         return joined(self._batches) + single
 
-    def in_order(self) -> list[Any] | NDArray[Any]:
-        """The results of items 0, 1, 2, ...: an array when all were rows of arrays, else a list.
-
-        Rows may be of several lengths; in the array, the shorter ones end in zeros.
-        """
+    def in_order(self) -> Ordered:
+        """The results of items 0, 1, 2, ...: an array when all were rows of arrays, else a list."""
         if self._batches and not self._single and all(rows.ndim == 2 for _, rows in self._batches):
             import numpy as np
 
-            width = max(rows.shape[1] for _, rows in self._batches)
-            # Memory that nobody writes to costs nothing: where few rows are long, few pages are touched.
-            found = np.zeros((self._items, width), self._batches[0][1].dtype)
+            widths = {rows.shape[1] for _, rows in self._batches}
+            found = np.empty((self._items, min(widths)), self._batches[0][1].dtype)
             for items, rows in self._batches:
-                found[items, : rows.shape[1]] = rows
-            return found
+                found[items] = rows[:, : min(widths)]
+            return found if len(widths) == 1 else Ragged(found, *self._longest(max(widths)))
         for items, rows in self._batches:
             self._single.update(zip(map(int, items), rows, strict=True))
         return [self._single[item] for item in range(self._items)]
+
+    def _longest(self, width: int) -> Batch:
+        import numpy as np
+
+        ((items, rows),) = joined([batch for batch in self._batches if batch[1].shape[1] == width])
+        items = np.asarray(items, np.int64)
+        order = np.argsort(items)
+        return items[order], rows[order]
 
 
 def joined(batches: list[Batch]) -> list[Batch]:

@@ -11,7 +11,7 @@ from escalade.engines.feed import ListFeed
 from escalade.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from escalade.engines.results import Ordered
 
 
 def start(factory: Factory, options: EngineOptions) -> ThreadEngine:
@@ -37,7 +37,7 @@ class ThreadEngine:
     def info(self) -> dict[str, Any]:
         return self._works[0].info()
 
-    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+    def run(self, job: Any, items: int) -> Ordered:
         feed = ListFeed(items)
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:

@@ -98,13 +98,13 @@ class Normalizer:
         The moments are each episode's mean and its sum of squared deviations from that mean. Diverged
         episodes are left out.
         """
-        some = np.flatnonzero(seen > 0)
-        seen, means, squares = seen[some], moments[some, 0], moments[some, 1]
+        means, squares = moments[:, 0], moments[:, 1]
         with np.errstate(invalid="ignore"):
             finite = np.isfinite(squares).all(axis=1) & (np.abs(means) < _LARGEST_MEAN).all(axis=1)
-        if not finite.any():
+        usable = finite & (seen > 0)
+        if not usable.any():
             return
-        counts, means, squares = seen[finite, None].astype(np.float64), means[finite], squares[finite]
+        counts, means, squares = seen[usable, None].astype(np.float64), means[usable], squares[usable]
         count, first = float(counts.sum()), means[0]
         # About a mean that was seen, not about 0: with large offsets, sums about 0 lose the deviations.
         mean = first + (counts * (means - first)).sum(axis=0) / count

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.engines.results import Ragged
 from escalade.perturbation import Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 
@@ -121,9 +122,9 @@ class Episodes:
     seen: NDArray[np.int64]
     """Observations that an episode's moments are of, shape (n,); 0 where it does not report them."""
     moments: NDArray[np.float64]
-    """Each episode's mean observation, and the sum of squared deviations from it: shape (n, 2, size).
+    """Mean observation, and sum of squared deviations from it, of each episode that has ``seen`` some.
 
-    They are those of the episode alone. Without normalisation, nobody needs them: size is 0.
+    Shape (episodes that report them, 2, size). They are those of the episode alone.
     """
     scores: NDArray[np.float64]
     """What fitness is the mean of: sums of transformed rewards, or the returns where none are transformed."""
@@ -133,17 +134,21 @@ class Episodes:
         """Unpack what :class:`Rollouts` handed in: return, length, score, observations seen and moments.
 
         Args:
-            results: a row an episode, shape (n, 3 + 2 * size), or (n, 2) where none reports its moments.
+            results: a row an episode, 3 + 2 * size numbers, or 2 where it does not report its moments.
             scored: whether rewards were transformed; each row then has one number more.
         """
-        rows = np.asarray(results, np.float64)
-        returns, lengths, rest = rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2 + scored :]
+        if not isinstance(results, Ragged):
+            whole = np.asarray(results, np.float64)
+            results = Ragged(whole, np.arange(len(whole)), whole)
+        rows, begins = results.beginnings, 2 + scored
+        returns, lengths = rows[:, 0], rows[:, 1].astype(np.int64)
         # An episode whose return is no number has no score either.
         scores = np.where(np.isfinite(returns), rows[:, 2], returns) if scored else returns
-        if rest.shape[1] == 0:
-            return cls(returns, lengths, np.zeros_like(lengths), np.zeros((len(rows), 2, 0)), scores)
-        seen, moments = rest[:, 0].astype(np.int64), rest[:, 1:].reshape(len(rows), 2, -1)
-        return cls(returns, lengths, seen, moments, scores)
+        seen, told = np.zeros_like(lengths), results.rows[:, begins:]
+        if told.shape[1] == 0:  # without a normaliser, moments do not travel
+            return cls(returns, lengths, seen, np.zeros((0, 2, 0)), scores)
+        seen[results.longer] = told[:, 0]
+        return cls(returns, lengths, seen, told[:, 1:].reshape(len(told), 2, -1), scores)
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
@@ -151,7 +156,10 @@ class Episodes:
         return Episodes(*(np.concatenate(pair) for pair in pairs))
 
     def __getitem__(self, part: slice) -> Episodes:
-        return Episodes(*(getattr(self, column.name)[part] for column in fields(self)))
+        begin, end, _ = part.indices(len(self.seen))
+        before, within = np.count_nonzero(self.seen[:begin]), np.count_nonzero(self.seen[begin:end])
+        columns = {column.name: getattr(self, column.name)[begin:end] for column in fields(self)}
+        return Episodes(**columns | {"moments": self.moments[before : before + within]})
 
 
 def episode_steps(results: NDArray[np.float64]) -> int:

@@ -100,7 +100,7 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, and move the cap."""
         job, trained = outcome.details
         if job.normalization is not None:
-            self.normalizer.merge_episodes(trained.seen, trained.moments)
+            self.normalizer.merge_episodes(trained.seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
 
     def reproducibility_note(self) -> str | None:

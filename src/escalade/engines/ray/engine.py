@@ -20,7 +20,7 @@ from escalade.engines.shares import most_in_hand
 from escalade.errors import EngineFailure, InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from escalade.engines.results import Ordered
 
 _LISTEN_SECONDS = 0.2
 _PIECES = 4  # chunks in a worker's hands, so that it never waits for the next
@@ -77,7 +77,7 @@ class RayEngine:
         """Address of the page that shows the cluster, if it has one."""
         return self._cluster.dashboard
 
-    def run(self, job: Any, items: int) -> list[Any] | NDArray[Any]:
+    def run(self, job: Any, items: int) -> Ordered:
         self._number += 1
         self._job = self._cluster.put(job)
         expected = max(1, len(self._workers), self._fleet.expected)
