@@ -95,11 +95,11 @@ def _own(env: str, kwargs: Values) -> str | None:
     """The name of the preset made for ``env`` with these arguments, if there is one."""
     fitting = {env: 0} if env in names() else {}
     for name in names():
-        made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
-        needed = made_for.get("env_kwargs", {})
         # Settings of earlier systems, such as openai/humanoid, are asked for by name.
         if name.rpartition("/")[0] != env.rpartition("/")[0]:
             continue
+        made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
+        needed = made_for.get("env_kwargs", {})
         if made_for.get("env") == env and needed.items() <= kwargs.items():
             fitting[name] = len(needed)
     return max(fitting, key=lambda name: fitting[name], default=None)

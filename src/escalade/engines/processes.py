@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from escalade.engines.base import EngineOptions, Factory, ignore_note
 from escalade.engines.fork_server import warm_up
@@ -16,9 +16,6 @@ from escalade.engines.results import Batch, Ordered, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure
-
-if TYPE_CHECKING:
-    pass
 
 _LISTEN_SECONDS = 0.2
 _MOST_DEATHS = 20  # in a row, with not one result between them

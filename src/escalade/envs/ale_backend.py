@@ -13,13 +13,12 @@ import numpy as np
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from escalade.envs.atari import is_atari
+from escalade.envs.atari import FIRE, NOOP, has_fire, is_atari
 from escalade.envs.course import Course
 from escalade.envs.environment import Environment, SlotError
 from escalade.envs.frames import Frames
 from escalade.envs.spaces import observation_shape
 
-_NOOP, _FIRE = 0, 1
 _OTHERS = ("sound_obs", "continuous")  # arguments that change what a step takes or gives
 
 
@@ -96,8 +95,7 @@ class _Game:
         self._ale = self._atari.ale
         self._frames: Frames = environment.frames
         self._actions = self._atari._action_set
-        meanings = self._atari.get_action_meanings()
-        self._fires = self._frames.fire_on_reset and "FIRE" in meanings[_FIRE : _FIRE + 1]
+        self._fires = self._frames.fire_on_reset and has_fire(self._atari)
         self._view = _view(self._atari, self._frames)
         self.stack = np.zeros((self._frames.frame_stack, *self._view.shape), np.uint8)
         self._limit = environment.max_episode_steps
@@ -115,7 +113,7 @@ class _Game:
         """Begin an episode; the stack of frames."""
         self._start(seed)
         if self._fires:
-            self._advance(_FIRE)
+            self._advance(FIRE)
             if self._ended:
                 self._start(seed)
         self._steps = 0
@@ -129,7 +127,7 @@ class _Game:
             # As Gymnasium's wrapper draws it from the environment's generator, after its seed.
             drawn, _ = seeding.np_random(int(np.random.SeedSequence(seed).generate_state(2)[0]))
             for _ in range(int(drawn.integers(1, self._frames.noop_max + 1))):
-                self._act(_NOOP)
+                self._act(NOOP)
                 if self._over():
                     self._load(seed)
         self._lives = self._ale.lives()
@@ -209,7 +207,7 @@ class _Screen:
         self._latest, self._before = np.zeros(raw, np.uint8), np.zeros(raw, np.uint8)
         self._draw = ale.getScreenGrayscale if grey else ale.getScreenRGB
         self._pools = frames.max_pool
-        top, bottom, left, right = (*(frames.crop or (0, height)), 0, width)[:4]
+        top, bottom, left, right = frames.kept(height, width)
         self._part = (slice(top, bottom), slice(left, right))
         cut = (bottom - top, right - left)
         self.shape = (1 if grey else 3, *(self._size or cut))

@@ -9,7 +9,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 _ENTRY_POINT = "ale_py.env:AtariEnv"
-_FIRE = 1  # the number of FIRE in every action set that has it; 0 is NOOP
+NOOP, FIRE = 0, 1
+"""Their numbers in every action set; not all have FIRE."""
 
 Step = tuple[Any, float, bool, bool, dict[str, Any]]
 
@@ -17,6 +18,11 @@ Step = tuple[Any, float, bool, bool, dict[str, Any]]
 def is_atari(spec: EnvSpec) -> bool:
     """Whether the environment is a game of the Arcade Learning Environment."""
     return spec.entry_point == _ENTRY_POINT
+
+
+def has_fire(game: Any) -> bool:
+    """Whether the game's action set has FIRE."""
+    return "FIRE" in game.get_action_meanings()[FIRE : FIRE + 1]
 
 
 def frame_limit(spec: EnvSpec) -> int | None:
@@ -33,13 +39,12 @@ class FireOnReset(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
-        game: Any = env.unwrapped
-        self._fires = "FIRE" in game.get_action_meanings()[_FIRE : _FIRE + 1]
+        self._fires = has_fire(env.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
         if self._fires:
-            observation, _, terminated, truncated, info = self.env.step(_FIRE)
+            observation, _, terminated, truncated, info = self.env.step(FIRE)
             if terminated or truncated:
                 return self.env.reset(seed=seed, options=options)
         return observation, info
@@ -55,7 +60,7 @@ class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
         for _ in range(int(self.env.unwrapped.np_random.integers(1, self._most + 1))):
-            observation, _, terminated, truncated, info = self.env.step(0)
+            observation, _, terminated, truncated, info = self.env.step(NOOP)
             if terminated or truncated:
                 observation, info = self.env.reset(seed=seed, options=options)
         return observation, info

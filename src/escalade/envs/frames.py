@@ -55,6 +55,10 @@ class Frames:
         """Height and width that images are resized to."""
         return (self.resize[0], self.resize[-1]) if self.resize else None
 
+    def kept(self, height: int, width: int) -> tuple[int, ...]:
+        """Top, bottom, left and right of the part of an image that ``crop`` keeps."""
+        return (*(self.crop or (0, height)), 0, width)[:4]
+
     @property
     def pooled_skip(self) -> int:
         """How many steps one observation is pooled from."""
@@ -145,7 +149,7 @@ class Frames:
         space = env.observation_space
         assert space.shape is not None
         height, width, *channels = space.shape
-        top, bottom, left, right = (*self.crop, 0, width)[:4]
+        top, bottom, left, right = self.kept(height, width)
         if bottom > height or right > width:
             shown = ",".join(map(str, self.crop))
             raise InputError(f"`crop` {shown} reaches out of the image of {height} x {width}")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from escalade.policies.activations import Array, sigmoid
-from escalade.policies.layers import Operation, Shape, block
+from escalade.policies.layers import Operation, VectorLayer, block
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(VectorLayer):
     """A GRU (Cho et al. 2014) or LSTM cell (Hochreiter and Schmidhuber 1997), as torch computes them.
 
     The flat vector holds torch's ``weight_ih`` and ``weight_hh``, both transposed, then the biases.
@@ -19,19 +19,7 @@ class Cell:
 
     kind: str
     """``gru`` or ``lstm``."""
-    features: int
-    units: int
     bias: bool
-
-    @property
-    def inputs(self) -> Shape:
-        """One number a feature."""
-        return (self.features,)
-
-    @property
-    def outputs(self) -> Shape:
-        """The hidden state."""
-        return (self.units,)
 
     @property
     def gates(self) -> int:

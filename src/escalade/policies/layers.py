@@ -79,17 +79,11 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Linear:
-    """One linear layer and what follows it.
-
-    The flat vector holds the weight as (features, units), torch's weight transposed: a row times a
-    matrix is several times faster here than a matrix times a column.
-    """
+class VectorLayer:
+    """What layers from a vector to a vector have in common."""
 
     features: int
     units: int
-    bias: bool
-    activation: str | None = None
 
     @property
     def inputs(self) -> Shape:
@@ -100,6 +94,18 @@ class Linear:
     def outputs(self) -> Shape:
         """One number a unit."""
         return (self.units,)
+
+
+@dataclass(frozen=True)
+class Linear(VectorLayer):
+    """One linear layer and what follows it.
+
+    The flat vector holds the weight as (features, units), torch's weight transposed: a row times a
+    matrix is several times faster here than a matrix times a column.
+    """
+
+    bias: bool
+    activation: str | None = None
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.activations import ACTIVATIONS, Array
-from escalade.policies.layers import Operation, Shape, block
+from escalade.policies.layers import Operation, VectorLayer, block
 
 COEFFICIENTS: Final = 5
 """A weight's numbers in the rule: A, B, C, D and the learning rate."""
@@ -21,7 +21,7 @@ _LARGEST: Final = 0.1  # of the weights that an episode begins with
 
 
 @dataclass(frozen=True)
-class PlasticLinear:
+class PlasticLinear(VectorLayer):
     """A linear layer without bias whose weights are state: equation 1 of the paper, once a step.
 
     A weight w from input x to output y grows by ``rate * (A * x * y + B * x + C * y + D)``; then the
@@ -30,21 +30,9 @@ class PlasticLinear:
     of shape (features, units).
     """
 
-    features: int
-    units: int
     number: int
     """Its place among the plastic layers: each draws other weights."""
     activation: str | None = None
-
-    @property
-    def inputs(self) -> Shape:
-        """One number a feature."""
-        return (self.features,)
-
-    @property
-    def outputs(self) -> Shape:
-        """One number a unit."""
-        return (self.units,)
 
     @property
     def size(self) -> int:

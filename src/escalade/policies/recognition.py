@@ -130,7 +130,7 @@ def _cell(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     _check(part, (part.input_size,), shape)
     kind = "gru" if isinstance(part, nn.GRUCell) else "lstm"
-    return Cell(kind, part.input_size, part.hidden_size, part.bias)
+    return Cell(part.input_size, part.hidden_size, kind, part.bias)
 
 
 def _plastic(piece: Piece, shape: Shape | None) -> Layer:
