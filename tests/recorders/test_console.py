@@ -1,9 +1,13 @@
 """The console: plain lines where there is no terminal, a live panel where there is one."""
 
 import io
+from dataclasses import replace
+
+import pytest
 
 from escalade.recorders import Goals, Row, make_console
 from escalade.recorders.console import LiveConsole, PlainConsole
+from escalade.recorders.goals import Outlook, duration
 
 GOALS = Goals("CartPole-v1: openai-es", target_return=475.0, generations=40, seconds=60.0)
 
@@ -74,13 +78,13 @@ def test_on_a_terminal_a_panel_shows_progress_to_budget_and_target():
     assert "\x1b" in said
     for part in ("20 of 40 generations", "275.0 of 475", "[a note] in brackets", GOALS.title):
         assert part in said
-    assert console._reached() == 0.5
+    assert console._goals.reached(console._first_evaluation, console._evaluation) == 0.5
 
 
 def test_a_terminal_without_a_generation_closes_quietly():
     console = make_console(GOALS, Terminal())
     console.close()
-    assert console._reached() == 0.0
+    assert console._goals.reached(None, None) == 0.0
 
 
 def test_the_budget_shown_is_the_one_nearest_its_end():
@@ -88,3 +92,78 @@ def test_the_budget_shown_is_the_one_nearest_its_end():
     assert GOALS.spent(row(38, seconds=45.0)) == ("38 of 40 generations", 0.95)
     assert GOALS.spent(row(99))[1] == 1.0
     assert Goals("t").spent(row(1)) is None
+
+
+def outlook(goals, rows, earlier=()):
+    looked = Outlook(goals, earlier)
+    for each in rows:
+        looked.add(each)
+    return looked
+
+
+@pytest.mark.parametrize(
+    ("goals", "left"),
+    [
+        (Goals("t", seconds=60.0), 40.0),
+        (Goals("t", generations=100), 180.0),  # 10 of them took 20 s
+        (Goals("t", env_steps=4000), 60.0),  # 1000 of them did
+        (Goals("t", generations=100, env_steps=4000, seconds=70.0), 50.0),
+        (Goals("t", target_return=475.0), None),
+    ],
+)
+def test_the_time_left_is_that_of_the_budget_that_ends_first(goals, left):
+    rows = [replace(row(n, seconds=2.0 * n), env_steps=100 * n) for n in range(1, 11)]
+    assert outlook(goals, rows).seconds_left() == (left if left is None else pytest.approx(left))
+
+
+def test_the_pace_is_that_of_the_later_half():
+    slow = [row(n, seconds=10.0 * n) for n in range(1, 11)]
+    fast = [row(10 + n, seconds=100.0 + n) for n in range(1, 201)]
+    left = outlook(Goals("t", generations=1000), slow + fast).seconds_left()
+    assert left == pytest.approx(790, rel=0.01)
+
+
+def test_the_pace_before_a_resume_does_not_count():
+    goals, before = Goals("t", generations=100), [row(10, seconds=1000.0)]
+    assert outlook(goals, [], before).seconds_left() is None
+    assert outlook(goals, [row(12, seconds=1004.0)], before).seconds_left() == pytest.approx(176)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_time_to_the_target_is_named_where_evaluations_rise_clearly(sign):
+    goals = Goals("t", target_return=sign * 100.0, minimize=sign < 0)
+    rises = [row(n, sign * 4.0 * n, seconds=2.0 * n) for n in range(1, 11)]
+    assert outlook(goals, rises).seconds_to_target() == pytest.approx(30)
+    assert outlook(goals, rises[:3]).seconds_to_target() is None
+    jumps = [replace(each, eval_return_mean=sign * 40.0 * (each.generation % 2)) for each in rises]
+    falls = [replace(each, eval_return_mean=-each.eval_return_mean) for each in rises]
+    flat = [replace(each, eval_return_mean=1.0) for each in rises]
+    for none in (jumps, falls, flat):
+        assert outlook(goals, none).seconds_to_target() is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (3900, "1 h 5 min"), (90000, "1 d 1 h")],
+)
+def test_durations_are_in_their_two_largest_units(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_lines_and_panels_say_what_is_left():
+    for stream, told in ((io.StringIO(), "57 s left"), (Terminal(), "57 s\x1b[0m left")):
+        console = make_console(GOALS, stream)
+        console.generation(row(1, 17.25))
+        console.close()
+        assert told in stream.getvalue()
+
+
+def test_a_resumed_run_keeps_the_baseline_of_its_target():
+    earlier = [row(1, 75.0), row(2), row(3, 100.0)]
+    stream = Terminal()
+    console = make_console(GOALS, stream, earlier)
+    console.generation(row(4))
+    assert "100.0 of 475" in stream.getvalue()
+    console.generation(row(5, 275.0))
+    assert GOALS.reached(console._first_evaluation, console._evaluation) == 0.5
+    console.close()

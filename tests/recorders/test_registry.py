@@ -3,9 +3,11 @@
 import pytest
 
 from escalade import InputError
-from escalade.recorders import Goals, ProgressFile
+from escalade.recorders import Goals, ProgressFile, Row
 from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
 from escalade.storage.run_folder import RunFolder
+
+ROW = Row(1, 8, 12345, 3.0, 20.5, 2.5, 1.0, 99.0, 50.0, 17.5, 1, 0.1, 0.02, 0.01, 4000.0, 9, 0)
 
 
 class Counting:
@@ -55,3 +57,13 @@ def test_an_unknown_name_is_answered_with_its_nearest(run):
         start_recorder("consol", run)
     with pytest.raises(InputError, match=r"no recorder 'xyz': csv, console"):
         start_recorder("xyz", run)
+
+
+def test_a_resumed_run_is_shown_with_the_rows_it_has(run):
+    assert run.earlier == []
+    recorder = start_recorder("csv", run)
+    recorder.generation(ROW)
+    recorder.close()
+    assert run.earlier == [ROW]
+    run.folder.progress.write_text("damaged")
+    assert run.earlier == []

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
@@ -90,6 +91,8 @@ def train(
     values = from_values({"env": env} | options)
     chosen = presets.options(values["env"], preset, values)
     config = Config(**(chosen | values))
+    if verbose:
+        announce(config)
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
 
 
@@ -128,8 +131,26 @@ def resume(
     Raises:
         InputError: there is no run or no whole checkpoint, or an option may not change.
     """
-    check_listeners(recorders, callbacks)
     folder = RunFolder.open(run)
+    values = _resumable(changes)
+    if verbose:
+        announce_resumed(folder, values)
+    return resume_folder(
+        folder, values, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks
+    )
+
+
+def resume_folder(
+    folder: RunFolder,
+    changes: dict[str, Any],
+    *,
+    network: nn.Module | None = None,
+    verbose: bool = True,
+    recorders: Sequence[Recorder | str] = (),
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Go on with the run in ``folder``, with ``changes`` to its options; see :func:`resume`."""
+    check_listeners(recorders, callbacks)
     listeners = _Listeners(verbose, recorders, callbacks)
     values = _resumable(changes)
     with folder.locked():

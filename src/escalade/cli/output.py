@@ -5,17 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from escalade.support.output import printing
+from escalade.support.output import say
 
-
-def say(text: str) -> None:
-    """Print a line to standard output.
-
-    Raises:
-        EscaladeError: standard output is closed or full.
-    """
-    with printing():
-        print(text, flush=True)
+__all__ = ["give_up_stdout", "say"]
 
 
 def give_up_stdout() -> None:

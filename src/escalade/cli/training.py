@@ -6,6 +6,7 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
 from escalade.cli.detached import add_detached, train_detached
@@ -89,6 +90,7 @@ def _train(parsed: argparse.Namespace) -> int:
     config = config_typed(parsed)
     if parsed.detached:
         return train_detached(parsed, config)
+    announce(config)
     warm_up_for(config)
     from escalade.api.train import train_config
 
@@ -98,10 +100,11 @@ def _train(parsed: argparse.Namespace) -> int:
 def _resume(parsed: argparse.Namespace) -> int:
     folder, changes = RunFolder.open(parsed.run), options_typed(parsed)
     Config(env="any", **changes)  # checks the values, before torch is imported
+    announce_resumed(folder, changes)
     warm_up_of(folder)
-    from escalade.api.train import resume
+    from escalade.api.train import resume_folder
 
-    return _report(resume(parsed.run, **changes))
+    return _report(resume_folder(folder, changes))
 
 
 def _report(run: Run) -> int:

@@ -34,8 +34,8 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
     """Draw the learning curves of run folders into ``output`` (png, pdf or svg).
 
     For each run: the evaluations of the unperturbed policy, the population's mean, and its range from
-    worst to best member, over training steps, or over evaluations of members where there is no
-    environment. ``target`` is drawn as a line.
+    worst to best member, over training steps, or over calls of the fitness function where there is
+    no environment. ``target`` is drawn as a line.
 
     Raises:
         InputError: matplotlib is missing, a folder is no run, or the output's ending is another.
@@ -49,7 +49,7 @@ def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = N
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     counted = all(_all_numbers(columns["env_steps"]) for _, columns in progress)
-    axis, unit = ("env_steps", "training steps") if counted else ("episodes", "evaluations of members")
+    axis, unit = ("env_steps", "training steps") if counted else ("episodes", "calls of fitness")
     for number, (run, columns) in enumerate(progress):
         label = run.resolve().name if len(runs) > 1 else ""
         _draw(axes, columns, axis, COLOURS[number % len(COLOURS)], label)

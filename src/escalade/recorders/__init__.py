@@ -1,7 +1,8 @@
 """What listens to a run: progress.csv and the console."""
 
 from escalade.recorders.cluster import ClusterFile
-from escalade.recorders.console import Goals, make_console
+from escalade.recorders.console import make_console
+from escalade.recorders.goals import Goals
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
 from escalade.recorders.row import COLUMNS, Recorder, Row

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from escalade.errors import InputError, nearest
-from escalade.recorders.console import Goals, make_console
-from escalade.recorders.progress import ProgressFile
-from escalade.recorders.row import Recorder
+from escalade.recorders.console import make_console
+from escalade.recorders.goals import Goals
+from escalade.recorders.progress import ProgressFile, read_rows
+from escalade.recorders.row import Recorder, Row
 from escalade.storage.run_folder import RunFolder
 
 
@@ -34,12 +35,21 @@ class Recorded:
             raise InputError("`recorders`: a recorder that writes files needs a run folder: name a `run_dir`")
         return self.folder
 
+    @property
+    def earlier(self) -> list[Row]:
+        """The rows of a run that is resumed; none of one that begins."""
+        if self.folder is None or not self.folder.progress.exists():
+            return []
+        with suppress(InputError):  # a damaged file is no reason not to go on
+            return read_rows(self.folder.progress)
+        return []
+
 
 Factory = Callable[[Recorded], Recorder]
 
 RECORDERS: Final[dict[str, Factory]] = {
     "csv": lambda run: ProgressFile(run.files.progress),
-    "console": lambda run: make_console(run.goals),
+    "console": lambda run: make_console(run.goals, earlier=run.earlier),
 }
 """What makes a recorder for a run, by name."""
 

@@ -16,6 +16,16 @@ class OutputFailure(EscaladeError, RuntimeError):
     """Standard output cannot be written."""
 
 
+def say(text: str) -> None:
+    """Print a line to standard output.
+
+    Raises:
+        OutputFailure: standard output is closed or full.
+    """
+    with printing():
+        print(text, flush=True)  # noqa: T201 - what a command prints
+
+
 @contextmanager
 def printing() -> Iterator[None]:
     """Turn the operating system's error of a print into one line for the user.

@@ -1,0 +1,140 @@
+"""The limits and the target of a run, and how long it will take to get there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import correlation, linear_regression
+
+from escalade.recorders.row import Row
+
+_LEAST = 6  # evaluations before anything is said of the target
+_EXPLAINED = 0.5  # the share of the evaluations' variance that a straight line must explain
+_TIMES = 10.0  # the time to the target is a guess: none is made beyond so many times the run so far
+_SPACING = 0.01  # between rows that are kept, as a share of the run so far
+
+
+@dataclass(frozen=True)
+class Goals:
+    """The limits and the target of a run; None where there is none."""
+
+    title: str
+    target_return: float | None = None
+    generations: int | None = None
+    env_steps: int | None = None
+    seconds: float | None = None
+    minimize: bool = False
+    """Whether smaller returns are better."""
+    print_evaluations: bool = True
+    """Whether each evaluation is a line where there is no terminal: not where one comes every generation."""
+
+    def best_of(self, row: Row) -> str:
+        """The best return of a generation, in words."""
+        return f"min {number(row.return_min)}" if self.minimize else f"max {number(row.return_max)}"
+
+    def spent(self, row: Row) -> tuple[str, float] | None:
+        """The budget nearest its end, in words and as a share from 0 to 1."""
+        shares = [
+            (row.generation / self.generations, f"{row.generation:,} of {self.generations:,} generations")
+            if self.generations
+            else None,
+            (row.env_steps / self.env_steps, f"{row.env_steps:,} of {self.env_steps:,} steps")
+            if self.env_steps and row.env_steps is not None
+            else None,
+            (row.seconds / self.seconds, f"{row.seconds:.0f} of {self.seconds:.0f} s")
+            if self.seconds
+            else None,
+        ]
+        most = max((share for share in shares if share), default=None)
+        return (most[1], min(most[0], 1.0)) if most else None
+
+    def reached(self, first: float | None, now: float | None) -> float:
+        """How much of the way from the first evaluation to the target is done, from 0 to 1."""
+        target = self.target_return
+        if target is None or first is None or now is None:
+            return 0.0
+        sign = -1.0 if self.minimize else 1.0
+        if sign * now >= sign * target:
+            return 1.0
+        way = sign * (target - first)
+        return max(0.0, sign * (now - first) / way) if way > 0 else 0.0
+
+
+class Outlook:
+    """How much time a run has left, judged by the later half of its time so far.
+
+    Args:
+        goals: of the run.
+        earlier: rows from before the run was resumed. Their evaluations count; their pace does not, as
+            it may be another machine's.
+    """
+
+    def __init__(self, goals: Goals, earlier: Sequence[Row] = ()) -> None:
+        self._goals = goals
+        last = earlier[-1] if earlier else None
+        first = (0.0, 0, 0) if last is None else (last.seconds, last.generation, last.env_steps or 0)
+        self._marks: deque[tuple[float, int, int]] = deque([first])
+        self._evaluations: deque[tuple[float, float]] = deque()
+        for row in earlier:
+            self._evaluated(row)
+        self._row = last
+
+    def add(self, row: Row) -> None:
+        """Take note of a row."""
+        self._row = row
+        self._evaluated(row)
+        if row.seconds - self._marks[-1][0] >= _SPACING * row.seconds:
+            self._marks.append((row.seconds, row.generation, row.env_steps or 0))
+        while len(self._marks) > 2 and self._marks[1][0] <= row.seconds / 2:
+            self._marks.popleft()
+
+    def _evaluated(self, row: Row) -> None:
+        if row.eval_return_mean is None:
+            return
+        self._evaluations.append((row.seconds, row.eval_return_mean))
+        while len(self._evaluations) > _LEAST and self._evaluations[0][0] < row.seconds / 2:
+            self._evaluations.popleft()
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the first budget is spent; None where there is no budget, or no pace yet."""
+        goals, row = self._goals, self._row
+        if row is None:
+            return None
+        seconds, generations, steps = self._marks[0]
+        passed = row.seconds - seconds
+        left = [] if goals.seconds is None else [goals.seconds - row.seconds]
+        for limit, now, before in (
+            (goals.generations, row.generation, generations),
+            (goals.env_steps, row.env_steps or 0, steps),
+        ):
+            if limit is not None and now > before and passed > 0:
+                left.append((limit - now) * passed / (now - before))
+        return max(0.0, min(left)) if left else None
+
+    def seconds_to_target(self) -> float | None:
+        """Seconds until evaluations reach the target at their pace; None where it is not clear."""
+        target, row = self._goals.target_return, self._row
+        if target is None or row is None or len(self._evaluations) < _LEAST:
+            return None
+        at, values = zip(*self._evaluations, strict=True)
+        if at[0] == at[-1]:
+            return None
+        if len(set(values)) == 1 or correlation(at, values) ** 2 < _EXPLAINED:
+            return None
+        left = (target - values[-1]) / linear_regression(at, values).slope
+        return left if 0 < left <= _TIMES * row.seconds else None
+
+
+def number(value: float) -> str:
+    """Large returns to a tenth, small ones to four digits."""
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def duration(seconds: float) -> str:
+    """A time in words, in its two largest units."""
+    whole = round(seconds)
+    for unit, length, part, step in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= length:
+            return f"{whole // length} {unit} {whole % length // step} {part}"
+    return f"{whole} s"

@@ -1,0 +1,134 @@
+"""The run on a terminal: a panel that is drawn over itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.control import Control
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.segment import ControlType
+from rich.table import Table
+from rich.text import Text
+
+from escalade.recorders.goals import Goals, Outlook, duration, number
+from escalade.recorders.row import Row
+from escalade.support.output import wording
+from escalade.support.terminal import QuietTerminal
+
+_SECONDS = 0.2  # between two drawings
+_WIDEST = 110
+_BAR = 30
+_ERASE_LINE: list[tuple[ControlType, int]] = [(ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)]
+
+
+class LiveConsole:
+    """A panel that is drawn over itself; notes scroll above it.
+
+    Args:
+        goals: title, limits and target of the run.
+        stream: the terminal.
+        earlier: rows of the run from before it was resumed.
+    """
+
+    def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
+        self._goals, self._drawn = goals, 0.0
+        evaluations = [row.eval_return_mean for row in earlier if row.eval_return_mean is not None]
+        self._first_evaluation = evaluations[0] if evaluations else None
+        self._evaluation = evaluations[-1] if evaluations else None
+        self._outlook = Outlook(goals, earlier)
+        self._row: Row | None = None
+        self._width = self._height = 0  # of the panel on the screen
+        self._terminal = QuietTerminal(stream)
+        self._measured = Console(file=stream)  # knows the width as it is; the other keeps it for a drawing
+        self._console = Console(file=stream, width=self._measured.width)
+        self._live = Live(console=self._console, auto_refresh=False, transient=False)
+        self._live.start()
+
+    def generation(self, row: Row) -> None:
+        self._row = row
+        self._outlook.add(row)
+        if row.eval_return_mean is not None:
+            self._evaluation = row.eval_return_mean
+            if self._first_evaluation is None:
+                self._first_evaluation = row.eval_return_mean
+        now = time.monotonic()
+        if now - self._drawn >= _SECONDS:
+            self._drawn = now
+            self._draw()
+
+    def note(self, text: str) -> None:
+        self._follow_resize()
+        self._console.print(Text(wording.get()(text)))
+        if self._row is not None:
+            self._height = len(self._console.render_lines(self._live.renderable))
+
+    def close(self) -> None:
+        self._draw()
+        self._live.stop()
+        self._terminal.end()
+
+    def _draw(self) -> None:
+        if self._row is None:
+            return
+        self._follow_resize()
+        panel = self._panel(self._row)
+        self._live.update(panel, refresh=True)
+        self._height = len(self._console.render_lines(panel))
+
+    def _follow_resize(self) -> None:
+        """Erase the lines that a narrower terminal has wrapped: the panel then takes more than its height."""
+        self._console.width = self._measured.width
+        if self._height and self._console.width < self._width:
+            extra = self._height * (-(-self._width // self._console.width) - 1)
+            self._console.control(Control(*_ERASE_LINE * extra))
+        self._width = self._panel_width()
+
+    def _panel_width(self) -> int:
+        return min(self._console.width, _WIDEST)
+
+    def _panel(self, row: Row) -> Panel:
+        facts = Table.grid(padding=(0, 3))
+        left = self._outlook.seconds_left()
+        facts.add_row(
+            f"generation [bold]{row.generation:,}[/]",
+            f"steps [bold]{_shown(row.env_steps)}[/]",
+            f"[bold]{_shown(row.steps_per_second)}[/] steps/s",
+            f"[bold]{row.seconds:.1f}[/] s" + ("" if left is None else f", [bold]{duration(left)}[/] left"),
+        )
+        facts.add_row(
+            f"return [bold]{number(row.return_mean)}[/] ± {number(row.return_std)}",
+            self._goals.best_of(row),
+            f"evaluation [bold]{self._evaluated()}[/]",
+            f"length {_shown(row.episode_length_mean)}",
+        )
+        bars = Table.grid(padding=(0, 2))
+        spent = self._goals.spent(row)
+        if spent:
+            bars.add_row("budget", _bar(spent[1]), spent[0])
+        if self._goals.target_return is not None:
+            reached = self._goals.reached(self._first_evaluation, self._evaluation)
+            bars.add_row("target", _bar(reached), self._to_target(self._goals.target_return))
+        return Panel(
+            Group(facts, bars), title=self._goals.title, title_align="left", width=self._panel_width()
+        )
+
+    def _evaluated(self) -> str:
+        return "-" if self._evaluation is None else number(self._evaluation)
+
+    def _to_target(self, target: float) -> str:
+        away = self._outlook.seconds_to_target()
+        guess = "" if away is None else f", about {duration(away)} at this pace"
+        return f"{self._evaluated()} of {number(target)}{guess}"
+
+
+def _bar(share: float) -> ProgressBar:
+    return ProgressBar(total=1.0, completed=share, width=_BAR)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
