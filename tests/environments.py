@@ -163,6 +163,18 @@ class Blocks(Walk):
         return super().step(action)
 
 
+class Halts(Walk):
+    """Its episodes have no end while the file ``marker`` is there."""
+
+    def __init__(self, marker: str) -> None:
+        super().__init__()
+        self.marker = Path(marker)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, reward, ended, *rest = super().step(action)
+        return observation, reward, ended and not self.marker.exists(), *rest
+
+
 class Diverges(Walk):
     """Every fifth seed gives a return of NaN, or another ``value``, and observations to match."""
 
@@ -286,7 +298,7 @@ class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
         return (observation + self.by) * self.times
 
 
-_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Closes, Diverges, Particular]
+_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Closes, Diverges, Particular]
 _CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -1,12 +1,14 @@
 """The driver's side of the Ray engine, on a cluster that is a list: every order of events can be had."""
 
+import asyncio
+import threading
 from queue import SimpleQueue
 
 import pytest
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import EngineOptions
-from escalade.engines.ray import engine, fleet
+from escalade.engines.ray import actor, engine, fleet
 from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply
 from escalade.engines.ray.work import Items
@@ -295,3 +297,48 @@ def test_an_item_given_back_and_an_item_done_twice_count_once():
     assert fresh(items.finish(3, [([0, 1, 2, 3], ["no", "no", "z", "w"])])) == {2: "z", 3: "w"}
     assert items.results.in_order() == ["x", "y", "z", "w"]
     assert not items.left
+
+
+def test_a_job_that_is_waited_for_too_long_is_given_up_and_the_next_one_runs():
+    cluster = ListedCluster({"1": 1})
+    cluster.silent = {1}
+    run = make(cluster)
+    calls = []
+
+    def enough():
+        calls.append(len(cluster.sent))
+        if len(calls) > 3:
+            raise TimeoutError
+
+    run.on_wait = enough
+    with pytest.raises(TimeoutError):
+        run.run("job", 3)
+    assert calls[0] > 0  # it is not asked before there is a worker
+    cluster.silent = set()
+    run.on_wait = lambda: None
+    assert squares(run.run("job", 3)) == [0, 1, 4]
+
+
+def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
+    class Endless:
+        def begin(self, job):
+            self.job = job
+
+        def run(self, feed):
+            while items := feed.take(1, wait=True):
+                while self.job == "endless":
+                    feed.alive()
+                feed.put(items[0], self.job)
+
+    async def serve():
+        feed = actor._ChunkFeed(asyncio.get_running_loop())
+        threading.Thread(target=feed.serve, args=(Endless(),), daemon=True).start()
+        feed.turn_to(1, "endless")
+        dropped = feed.add(1, [0])
+        feed.turn_to(2, "job")
+        done = feed.add(2, [7])
+        return await asyncio.wait_for(dropped, 60), await asyncio.wait_for(done, 60)
+
+    dropped, done = asyncio.run(serve())
+    assert dropped is None
+    assert done == [([7], ["job"])]

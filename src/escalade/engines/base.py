@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from escalade.engines.results import Ordered
 
 
+class JobDropped(Exception):
+    """The owner has given up a job, whose items may have no end: the worker turns to the next."""
+
+
 class Feed(Protocol):
     """A worker's view of the engine: items to run come in, results go out."""
 
@@ -30,7 +34,11 @@ class Feed(Protocol):
         ...
 
     def alive(self) -> None:
-        """Say that the work goes on; to be called between steps, however often."""
+        """Say that the work goes on; to be called between steps, however often.
+
+        Raises:
+            JobDropped: nobody wants the job's results any more; :meth:`Work.run` lets it pass.
+        """
         ...
 
 
@@ -72,6 +80,12 @@ class Engine(Protocol):
 
     on_note: Callable[[str], None]
     """Called with a line for the user, such as which worker is being waited for; set by the owner."""
+    on_wait: Callable[[], None]
+    """Called again and again while a job runs, once a worker is ready; what it raises ends the job.
+
+    Set by the owner. The engine can be used afterwards; what the job had come to is lost. Engines without
+    processes call it between steps or items, threads among them from every thread.
+    """
 
     @property
     def info(self) -> dict[str, Any]:
@@ -113,6 +127,10 @@ def ignore_note(text: str) -> None:
     """What ``on_note`` is until the engine's owner sets it."""
 
 
+def keep_waiting() -> None:
+    """What ``on_wait`` is until the engine's owner sets it."""
+
+
 def describe(job: Any, item: int) -> str:
     """An item in words: the job's own, where it has them."""
     return str(job.describe(item)) if hasattr(job, "describe") else f"item {item}"
@@ -123,6 +141,7 @@ class InProcessEngine:
 
     def __init__(self, factory: Factory) -> None:
         self.on_note: Callable[[str], None] = ignore_note
+        self.on_wait: Callable[[], None] = keep_waiting
         self._work = factory()
 
     @property
@@ -130,7 +149,7 @@ class InProcessEngine:
         return self._work.info()
 
     def run(self, job: Any, items: int) -> Ordered:
-        feed = ListFeed(items)
+        feed = ListFeed(items, self.on_wait)
         self._work.begin(job)
         self._work.run(feed)
         return feed.results.in_order()

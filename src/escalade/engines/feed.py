@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.results import Results
@@ -13,14 +13,19 @@ if TYPE_CHECKING:
 
 
 class ListFeed:
-    """Items 0 to ``items - 1`` in order, for one thread or for several that take from it."""
+    """Items 0 to ``items - 1`` in order, for one thread or for several that take from it.
 
-    def __init__(self, items: int) -> None:
+    ``on_wait`` is called between steps and before items are given out; what it raises ends the work.
+    """
+
+    def __init__(self, items: int, on_wait: Callable[[], None]) -> None:
+        self._on_wait = on_wait
         self._items, self._next = items, 0
         self._lock = threading.Lock()
         self.results = Results(items)
 
     def take(self, most: int, wait: bool) -> list[int]:
+        self._on_wait()
         with self._lock:
             first, self._next = self._next, min(self._items, self._next + most)
             return list(range(first, self._next))
@@ -34,7 +39,8 @@ class ListFeed:
             self.results.put_many(items, rows)
 
     def alive(self) -> None:
-        """Nobody waits for a sign of life: work in this process has no timeout."""
+        """Look whether the owner still waits."""
+        self._on_wait()
 
     def stop(self) -> None:
         """Give out no more."""

@@ -9,7 +9,7 @@ from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from typing import Any
 
-from escalade.engines.base import EngineOptions, Factory, ignore_note
+from escalade.engines.base import EngineOptions, Factory, ignore_note, keep_waiting
 from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
 from escalade.engines.results import Batch, Ordered, Results
@@ -40,6 +40,7 @@ class ProcessEngine:
 
     def __init__(self, factory: Factory, workers: int, step_timeout: float | None = None) -> None:
         self.on_note: Callable[[str], None] = ignore_note
+        self.on_wait: Callable[[], None] = keep_waiting
         warm_up()
         self._factory = factory
         self._number = 0  # of the job
@@ -88,6 +89,8 @@ class ProcessEngine:
         while self._results.missing:
             self._listen()
             self._end_silence()
+            if any(worker.info for worker in self._workers):
+                self.on_wait()
         return self._results
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import EngineOptions, Factory, Feed, Work, ignore_note
+from escalade.engines.base import EngineOptions, Factory, Feed, Work, ignore_note, keep_waiting
 from escalade.engines.feed import ListFeed
 from escalade.errors import InputError
 
@@ -30,6 +30,7 @@ class ThreadEngine:
 
     def __init__(self, factory: Factory, workers: int) -> None:
         self.on_note: Callable[[str], None] = ignore_note
+        self.on_wait: Callable[[], None] = keep_waiting
         self._works = [factory() for _ in range(workers)]
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="escalade")
 
@@ -38,7 +39,7 @@ class ThreadEngine:
         return self._works[0].info()
 
     def run(self, job: Any, items: int) -> Ordered:
-        feed = ListFeed(items)
+        feed = ListFeed(items, self.on_wait)
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
             wait(shares, return_when=FIRST_EXCEPTION)

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, Work
+from escalade.engines.base import Factory, JobDropped, Work
 from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError
 
@@ -34,6 +34,7 @@ CLOSE_SECONDS = 2.0
 
 _FLUSH_SECONDS = 0.02
 _ALIVE_SECONDS = 1.0  # between signs of life while there are no results to send
+_LOOK_SECONDS = 0.5  # between looks for another job while one runs
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -99,7 +100,8 @@ def _serve(factory: Factory, messages: Connection) -> None:
         while True:
             job = feed.next_job()
             work.begin(job)
-            work.run(feed)
+            with suppress(JobDropped):
+                work.run(feed)
             feed.flush()
     finally:
         _close(work)
@@ -151,7 +153,7 @@ class _PipeFeed:
         self._items: deque[int] = deque()
         self._results: list[tuple[int, Any]] = []
         self._batches: list[tuple[Any, NDArray[Any]]] = []
-        self._sent = time.monotonic()
+        self._sent = self._looked = time.monotonic()
         self._job: tuple[int, Any] | None = None
         self._number = -1
 
@@ -184,8 +186,15 @@ class _PipeFeed:
             self.flush()
 
     def alive(self) -> None:
-        if time.monotonic() - self._sent > _ALIVE_SECONDS:
+        now = time.monotonic()
+        if now - self._sent > _ALIVE_SECONDS:
             self.send(("alive", self._number))
+        if now - self._looked > _LOOK_SECONDS:
+            self._looked = now
+            while self._poll.poll(0):
+                self._receive()
+            if self._job is not None:
+                raise JobDropped
 
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""

@@ -156,7 +156,7 @@ def run_loop(
                 recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
                 closing.callback(recorders[-1].close)
             loop = make_loop(recorders, interrupts)
-            engine.on_note = loop.notes.say
+            engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
             if folder is not None and loaded is not None:
                 go_on(loop, folder, loaded, lost)
             reason = loop.run()

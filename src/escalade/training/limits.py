@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 from escalade.errors import InputError
 from escalade.support.numbers import real_number, whole_number
 from escalade.training.progress import Progress
+
+_LEAST_SECONDS = 2.0  # that a generation may take beyond the budget of seconds
+_SHARE = 0.1  # of the budget, likewise
+_EVALUATION_SECONDS = 10.0  # that the last evaluation may take, at least
+
+
+class TimeUp(Exception):
+    """The budget of seconds ended inside a generation or an evaluation."""
+
+
+class Deadline:
+    """Raises :class:`TimeUp` when it is called after its time; the time begins with the first call."""
+
+    def __init__(self) -> None:
+        self.set(None)
+
+    def set(self, seconds: float | None) -> None:
+        """Give what comes now so many seconds; None: as long as it takes."""
+        self._seconds, self._at = seconds, math.inf if seconds is None else None
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if self._at is None:
+            self._at = now + (self._seconds or 0.0)
+        elif now >= self._at:
+            raise TimeUp
 
 
 @dataclass(frozen=True)
@@ -33,6 +61,27 @@ class Limits:
         if self.target_return is not None:
             real_number(self.target_return, "target_return")
         whole_number(self.target_patience, "target_patience", 1)
+
+    def seconds_for_generation(self, progress: Progress) -> float | None:
+        """Seconds after which a generation that has not ended is given up; None where there is no budget.
+
+        What is left of the budget, and a little more: what ends soon after it need not be lost.
+        """
+        if self.seconds is None:
+            return None
+        return max(0.0, self.seconds - progress.total.seconds) + self._overtime(_LEAST_SECONDS)
+
+    def seconds_for_last_evaluation(self, progress: Progress, *, cut: bool) -> float | None:
+        """Likewise for the evaluation after the last generation; ``cut`` where that one was given up."""
+        if self.seconds is None:
+            return None
+        if cut:  # episodes that do not end: those of the evaluation may be no better
+            return self._overtime(_LEAST_SECONDS)
+        left = max(0.0, self.seconds - progress.total.seconds)
+        return left + self._overtime(_EVALUATION_SECONDS)
+
+    def _overtime(self, least: float) -> float:
+        return max(least, _SHARE * (self.seconds or 0.0))
 
     def reached(self, progress: Progress) -> str | None:
         """The name of the limit that ``progress`` has reached, if any."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
-from escalade.training.limits import Limits
+from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
@@ -79,7 +78,9 @@ class Loop:
         self.recorders = recorders
         self.callbacks = callbacks
         self.saver = saver or Saver(None)
+        self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
+        self._cut = False  # whether the time ended inside a generation
         self.notes = Notes(recorders, self.progress.notes, objective.subject, warn=warn)
 
     def run(self) -> str:
@@ -101,7 +102,7 @@ class Loop:
         while (reason := self._reason_to_stop()) is None:
             row = self.generation()
             if row is None:
-                return "interrupted"
+                return "seconds" if self._cut else "interrupted"
             self.saver.save_if_due(self.progress, self.state)
             if row.generation == 1 and not self.progress.solved and not self._tell_of_impurity():
                 return "interrupted"
@@ -110,13 +111,19 @@ class Loop:
         return reason
 
     def generation(self) -> Row | None:
-        """One turn of algorithm 2; None where it was interrupted, and nothing has changed."""
+        """One turn of algorithm 2; None where an interrupt or the end of the time has left all as it was."""
         began = time.monotonic()
+        self.deadline.set(self.limits.seconds_for_generation(self.progress))
         try:
             outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
             confirmed = self._judge(outcome)
         except KeyboardInterrupt:
             return None
+        except TimeUp:
+            self._give_up(time.monotonic() - began)
+            return None
+        finally:
+            self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
         self._report_nonfinite(outcome)
         if outcome.hint is not None:
@@ -126,6 +133,18 @@ class Loop:
             self.objective.learn(outcome)
         self._count(outcome, confirmed, began)
         return self._record(outcome, scales, began)
+
+    def _give_up(self, seconds: float) -> None:
+        """Count the time of a generation that did not end in it; a resumed run begins it again."""
+        self._cut = True
+        self.progress.updates += Counts(seconds=seconds)
+        self.saver.changed()
+        mend = "; `max_episode_steps` ends long episodes" if self.objective.counts_steps else ""
+        self.notes.say(
+            f"generation {self.progress.generation + 1}: its {self.objective.episodes} had not ended when "
+            f"the time was up (`seconds={self.limits.seconds:g}`), so it is begun again when the run is "
+            f"resumed{mend}"
+        )
 
     def _tell_of_impurity(self) -> bool:
         """Say what the objective has to say of itself; False when the user interrupted it."""
@@ -272,10 +291,18 @@ class Loop:
 
     def _evaluate_finally(self) -> None:
         """Evaluate the centre as the run leaves it."""
-        with suppress(KeyboardInterrupt):  # the last evaluation there was then stands
+        self.deadline.set(self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut))
+        try:
             evaluation = self.objective.evaluate(self.strategy)
-            self._remember(evaluation)
-            self.progress.updates += evaluation.counts
+        except KeyboardInterrupt:
+            return  # the last evaluation there was then stands
+        except TimeUp:
+            self.notes.say("the last evaluation had not ended when its time was up: it is left out")
+            return
+        finally:
+            self.deadline.set(None)
+        self._remember(evaluation)
+        self.progress.updates += evaluation.counts
 
     @property
     def center(self) -> NDArray[np.float32]:

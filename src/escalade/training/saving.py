@@ -40,6 +40,10 @@ class Saver:
         self.saved(progress)
         self._seconds = self._last - began
 
+    def changed(self) -> None:
+        """Note that the state on disk is no longer the run's, though it is of the same generation."""
+        self._rows = -1
+
     def saved(self, progress: Progress) -> None:
         """Note that the state on disk is that of ``progress``."""
         self._rows, self._last = progress.rows, time.monotonic()

@@ -12,9 +12,10 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, Work
+from escalade.engines.base import Factory, JobDropped, Work
 from escalade.engines.ray.versions import versions
 from escalade.engines.results import Results
 from escalade.errors import EscaladeError
@@ -155,7 +156,8 @@ class _ChunkFeed:
                 self._fresh, job = False, self._job
             work.begin(job)
             self._resumed = time.monotonic()
-            work.run(self)
+            with suppress(JobDropped):
+                work.run(self)
             self.busy_seconds += time.monotonic() - self._resumed
 
     def fail(self, problem: tuple[Any, ...]) -> None:
@@ -200,7 +202,9 @@ class _ChunkFeed:
                 self._finish(chunk)
 
     def alive(self) -> None:
-        """Nobody listens: who is late has its items run elsewhere too."""
+        """Nobody listens, for who is late has its items run elsewhere too; but look for another job."""
+        if self._fresh:
+            raise JobDropped
 
     def _finish(self, chunk: _Chunk) -> None:
         if not chunk.results.missing:

@@ -30,6 +30,7 @@ class Crew:
         self._job = job
 
     def run(self, feed: Feed) -> None:
+        self._engine.on_wait = feed.alive
         while items := feed.take(self.info()["slots"], wait=True):
             for done, results in self._engine.run_some(self._job, items):
                 if isinstance(results, list):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import EngineOptions
+from escalade.engines.base import EngineOptions, keep_waiting
 from escalade.engines.ray.fleet import Fleet
 from escalade.engines.ray.messages import Cluster, Event, Failed, Handle, Lost, Ready, Reply
 from escalade.engines.ray.report import NodeReport, Report
@@ -54,6 +54,7 @@ class RayEngine:
 
     def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
         self.on_note: Callable[[str], None] = _to_stderr
+        self.on_wait: Callable[[], None] = keep_waiting
         self.report = Report()
         """Who did what since :meth:`take_report`."""
         self._cluster = cluster
@@ -93,6 +94,8 @@ class RayEngine:
             self._hand_out(handle)
         while self._items.left:
             self._hear()
+            if self._workers:
+                self.on_wait()
         self.report.seconds += time.monotonic() - began
         for key, count in Counter(worker.node for worker in self._workers.values()).items():
             part = self._part(key)

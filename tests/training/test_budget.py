@@ -1,0 +1,126 @@
+"""A budget of seconds is kept inside episodes that do not end, and nothing is lost by it."""
+
+import pytest
+import torch
+from tests.commands import bits, command, summary
+from tests.environments import Walk  # noqa: F401 - registers the environments
+
+import escalade
+from escalade.training.limits import Deadline, Limits, TimeUp
+from escalade.training.progress import Counts, Progress
+
+HALTS = "tests.environments:Halts-v0"
+SMALL = {"preset": None, "population": 8, "hidden": [4], "seed": 3, "eval_every": 2, "eval_episodes": 2}
+SMALL |= {"verbose": False, "backend": "gymnasium"}
+
+
+def test_a_generation_has_what_is_left_and_a_little_more():
+    limits, late = Limits(seconds=60.0), Progress(updates=Counts(seconds=59.0))
+    assert limits.seconds_for_generation(Progress()) == 66.0
+    assert limits.seconds_for_generation(late) == 7.0
+    assert limits.seconds_for_generation(Progress(updates=Counts(seconds=99.0))) == 6.0
+    assert limits.seconds_for_last_evaluation(late, cut=False) == 11.0
+    assert limits.seconds_for_last_evaluation(late, cut=True) == 6.0
+    assert Limits(seconds=1.0).seconds_for_generation(Progress()) == 3.0
+    assert Limits().seconds_for_generation(Progress()) is None
+    assert Limits().seconds_for_last_evaluation(Progress(), cut=False) is None
+
+
+def test_the_time_begins_when_it_is_first_asked_for(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    deadline = Deadline()
+    deadline()
+    deadline.set(5.0)
+    now[0] = 200.0
+    deadline()
+    now[0] = 204.9
+    deadline()
+    now[0] = 205.0
+    with pytest.raises(TimeUp):
+        deadline()
+    deadline.set(None)
+    deadline()
+
+
+@pytest.mark.parametrize(
+    "where", [{"workers": 0}, {"workers": 2}, {"workers": 2, "engine": "threads"}], ids=["0", "2", "threads"]
+)
+def test_a_run_that_is_cut_inside_an_episode_goes_on_bit_for_bit(where, tmp_path, monkeypatch, capsys):
+    marker, run = tmp_path / "marker", tmp_path / "run"
+    kwargs = {"marker": str(marker)}
+    whole = escalade.train(
+        "tests.environments:Halts-v0", env_kwargs=kwargs, generations=5, workers=0, **SMALL
+    )
+
+    def halt(view):
+        if view.row.generation == 3:
+            marker.touch()
+
+    def left(limits, progress, cut=False):
+        return 0.3 if marker.exists() else None
+
+    monkeypatch.setattr(Limits, "seconds_for_generation", left)
+    monkeypatch.setattr(Limits, "seconds_for_last_evaluation", left)
+    cut = escalade.train(
+        HALTS,
+        env_kwargs=kwargs,
+        seconds=10_000,
+        run_dir=run,
+        callbacks=[halt],
+        **where,
+        **SMALL | {"verbose": True},
+    )
+    said = capsys.readouterr().out
+    assert "generation 4: its episodes had not ended when the time was up (`seconds=10000`)" in said
+    assert "the last evaluation had not ended when its time was up" in said
+    assert (cut.summary["stop_reason"], cut.summary["generations"]) == ("seconds", 3)
+    assert cut.summary["eval_return_mean"] is not None  # that of generation 3
+    spent = cut.summary["seconds"]
+    marker.unlink()
+    resumed = escalade.resume(run, seconds=None, generations=5, verbose=False, **where)
+    assert bits(run) == whole.summary["params_sha256"]
+    assert resumed.summary["eval_return_mean"] == whole.summary["eval_return_mean"]
+    assert resumed.summary["seconds"] > spent  # the time of what was given up counts
+
+
+def test_the_command_ends_near_its_budget_where_no_episode_ends(tmp_path):
+    run = tmp_path / "run"
+    never = ["tests.environments:Walk-v0", "--env-kwargs", '{"end": "never"}', "--backend", "gymnasium"]
+    done = command("train", *never, "--seconds", 1, "--workers", 2, "--run-dir", run, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "had not ended when the time was up (--seconds 1), so it is begun again" in done.stdout
+    assert "--max-episode-steps ends long episodes" in done.stdout
+    assert "stopped: --seconds was reached" in done.stdout
+    assert summary(run)["generations"] == 0
+
+
+def test_seconds_alone_are_a_budget_of_evolve():
+    module = torch.nn.Linear(2, 1)
+    done = escalade.evolve(
+        module,
+        lambda m: float(m.bias.sum()),
+        population=4,
+        seconds=10_000,
+        callbacks=[lambda view: view.row.generation == 101],  # beyond the 100 that are meant without it
+    )
+    assert (done.stop_reason, done.generations) == ("callback", 101)
+
+
+def test_evolve_is_cut_between_calls_of_fitness(monkeypatch):
+    calls = []
+
+    def fitness(module):
+        calls.append(None)
+        return 0.0
+
+    def left(limits, progress, cut=False):
+        return 0.0 if progress.generation == 2 else None
+
+    monkeypatch.setattr(Limits, "seconds_for_generation", left)
+    done = escalade.evolve(torch.nn.Linear(2, 1), fitness, population=4, seconds=10_000, eval_every=0)
+    assert (done.stop_reason, done.generations) == ("seconds", 2)
+    assert (
+        len(calls) == 10
+    )  # two generations, one call before the time is looked at again, the last evaluation
