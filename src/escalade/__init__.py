@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from escalade.errors import EngineFailure, EnvironmentFailure, EscaladeError, InputError, StorageFailure
-from escalade.support.lazy import lazy_names
+from escalade.support.lazy import lazy_names, names_of
 
 if TYPE_CHECKING:
     from escalade import strategies
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from escalade.api.check import check
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
+    from escalade.api.optimize import Optimum, optimize
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
     from escalade.training.evolution import Evolution
@@ -38,6 +39,8 @@ __getattr__ = lazy_names(
 )
 
 __version__ = "0.2.0.dev0"
+
+__dir__ = names_of(__name__)
 
 __all__ = [
     "EngineFailure",

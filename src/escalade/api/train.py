@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 from torch import nn
 
@@ -15,16 +15,18 @@ from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
+from escalade.config.keywords import ResumeOptions, TrainOptions
 from escalade.config.options import RESUMABLE, Config
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, Recorder
+from escalade.recorders import Goals, History, Recorder, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
+from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
 from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
 from escalade.training.limits import Limits
@@ -34,8 +36,14 @@ from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
 
+_FACTS = (
+    *("strategy", "eval_return_mean", "eval_return_std", "target_return"),
+    *("generations", "env_steps", "seconds", "stop_reason"),
+)
+"""What of the summary is shown of a run."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """A finished (or interrupted) run: its folder, its summary, and the policy it trained.
 
@@ -46,8 +54,21 @@ class Run:
     summary: dict[str, Any]
     policy: Policy
 
+    @property
+    def history(self) -> History:
+        """Every generation of the run so far, as progress.csv has them."""
+        return History(read_rows(self.folder.progress))
+
     def __fspath__(self) -> str:
         return str(self.folder.path)
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={shown(self.summary[name])}" for name in _FACTS[1:])
+        return f"Run({str(self.folder.path)!r}, {facts})"
+
+    def _repr_html_(self) -> str:
+        facts = {name: shown(self.summary[name]) for name in _FACTS}
+        return table(f"{self.summary['env']} in {self.folder.path}", facts)
 
 
 @dataclass(frozen=True)
@@ -67,7 +88,7 @@ def train(
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
-    **options: Any,
+    **options: Unpack[TrainOptions],
 ) -> Run:
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
 
@@ -88,7 +109,7 @@ def train(
         InputError: an option is wrong; the message names it and what to do about it.
         EnvironmentFailure: the environment raised.
     """
-    values = from_values({"env": env} | options)
+    values = from_values({"env": env, **options})
     chosen = presets.options(values["env"], preset, values)
     config = Config(**(chosen | values))
     if verbose:
@@ -122,7 +143,7 @@ def resume(
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
-    **changes: Any,
+    **changes: Unpack[ResumeOptions],
 ) -> Run:
     """Go on with a run from its latest whole checkpoint, bit for bit.
 
@@ -132,7 +153,7 @@ def resume(
         InputError: there is no run or no whole checkpoint, or an option may not change.
     """
     folder = RunFolder.open(run)
-    values = _resumable(changes)
+    values = _resumable({**changes})
     if verbose:
         announce_resumed(folder, values)
     return resume_folder(

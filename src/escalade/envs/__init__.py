@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from escalade.support.lazy import lazy_names
+from escalade.support.lazy import lazy_names, names_of
 
 if TYPE_CHECKING:
     from escalade.envs.actions import ActionMap
@@ -25,6 +25,8 @@ __getattr__ = lazy_names(
         "vectorize": "escalade.envs.backends",
     },
 )
+
+__dir__ = names_of(__name__)
 
 __all__ = [
     "ActionMap",

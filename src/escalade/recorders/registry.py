@@ -10,6 +10,7 @@ from typing import Final
 from escalade.errors import InputError, nearest
 from escalade.recorders.console import make_console
 from escalade.recorders.goals import Goals
+from escalade.recorders.notebook import NotebookPlot
 from escalade.recorders.progress import ProgressFile, read_rows
 from escalade.recorders.row import Recorder, Row
 from escalade.storage.run_folder import RunFolder
@@ -50,6 +51,7 @@ Factory = Callable[[Recorded], Recorder]
 RECORDERS: Final[dict[str, Factory]] = {
     "csv": lambda run: ProgressFile(run.files.progress),
     "console": lambda run: make_console(run.goals, earlier=run.earlier),
+    "notebook": lambda run: NotebookPlot(run.goals),
 }
 """What makes a recorder for a run, by name."""
 

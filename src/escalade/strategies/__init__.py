@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from escalade.strategies.registry import STRATEGIES
-from escalade.support.lazy import lazy_names
+from escalade.support.lazy import lazy_names, names_of
 
 if TYPE_CHECKING:
     from escalade.strategies.base import Strategy as Strategy
@@ -20,5 +20,6 @@ _HOMES = {entry.class_name: entry.module for entry in STRATEGIES.values()} | {
     "Strategy": "escalade.strategies.base",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
+__dir__ = names_of(__name__)
 
 __all__ = sorted(_HOMES)

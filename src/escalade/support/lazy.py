@@ -5,8 +5,19 @@ wait for torch.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+
+
+def names_of(package: str) -> Callable[[], list[str]]:
+    """A module ``__dir__`` (PEP 562) that lists names which are not imported yet: editors complete them."""
+
+    def names() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*vars(module), *module.__all__})
+
+    return names
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

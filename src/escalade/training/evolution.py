@@ -18,12 +18,13 @@ from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
 from escalade.policies.layout import Layout, M, copy_module
-from escalade.recorders import Goals, Recorder, Row, read_rows
+from escalade.recorders import Goals, History, Recorder, Row, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
+from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
 from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.in_folder import Checkpoint, Surroundings, run_loop
@@ -50,7 +51,7 @@ class Evolution(Generic[M]):
     """Parameters of the best member, or evaluated centre, of the whole run, shape (dimension,)."""
     best_return: float
     """What they gave. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
-    history: tuple[Row, ...]
+    history: History
     """Every generation of the run, those before it was resumed included."""
     generations: int
     """How often the centre was updated."""
@@ -72,6 +73,11 @@ class Evolution(Generic[M]):
             f"Evolution(eval_return_mean={self.eval_return_mean:.6g}, best_return={self.best_return:.6g}, "
             f"generations={self.generations}, stop_reason={self.stop_reason!r})"
         )
+
+    def _repr_html_(self) -> str:
+        facts = ("eval_return_mean", "best_return", "generations", "stop_reason")
+        title = f"{type(self.module).__name__} with {len(self.center):,} parameters, evolved"
+        return table(title, {name: shown(getattr(self, name)) for name in facts})
 
     def best_module(self) -> M:
         """A new module with the parameters of the best member."""
@@ -229,7 +235,7 @@ def _result(
         center=loop.center,
         best=best,
         best_return=best_return,
-        history=tuple(history.rows),
+        history=History(history.rows),
         generations=loop.progress.generation,
         stop_reason=summary["stop_reason"],
         summary=summary,

@@ -1,0 +1,86 @@
+"""The options as keywords, for editors and type checkers; a test keeps them equal to :class:`Config`.
+
+What is a tuple in the config may be given as any sequence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
+
+
+class ResumeOptions(TypedDict, total=False):
+    """Options that may change when a run is resumed."""
+
+    eval_episodes: int
+    eval_every: int
+    generations: int | None
+    env_steps: int | None
+    seconds: float | None
+    target_return: float | None
+    workers: int | None
+    engine: str
+    address: str | None
+    worker_resources: dict[str, Any]
+    step_timeout: float | None
+    snapshot_every: int
+
+
+class TrainOptions(ResumeOptions, total=False):
+    """All options but the environment."""
+
+    env_kwargs: dict[str, Any]
+    backend: str
+    max_episode_steps: int | None
+    fresh_environments: bool
+    cutoff: int | str | None
+    burn_in: int
+    burn_in_action: Sequence[float]
+    early_end: int | None
+    early_end_from: int
+    wrappers: Sequence[str]
+    seed: int
+    reward_info: str | None
+    reward_shift: float
+    reward_floor: float | None
+    reward_ceiling: float | None
+    reward_scale: float
+    reward_sign: bool
+    grayscale: bool
+    crop: Sequence[int]
+    resize: Sequence[int]
+    frame_skip: int | None
+    max_pool: bool
+    frame_stack: int
+    noop_max: int
+    fire_on_reset: bool
+    terminal_on_life_loss: bool
+    sticky_actions: float | None
+    scale_pixels: bool
+    strategy: str
+    population: int
+    min_episodes: int | None
+    min_env_steps: int | None
+    max_population: int | None
+    sigma: float | str
+    lr: float | str | None
+    optimizer: Literal["adam", "sgd", "clipup"] | None
+    momentum: float
+    weight_decay: float
+    weight_penalty: float
+    shaping: str | None
+    top_directions: int | None
+    policy: str
+    hidden: Sequence[int]
+    activation: Literal["tanh", "relu", "elu", "selu"]
+    init: Literal["normc", "xavier", "orthogonal", "zeros"]
+    bias: bool
+    head: str
+    action_map: str
+    action_noise: float
+    normalize_observations: bool | None
+    observation_clip: float | Literal["none"]
+    episodes_per_member: int
+    episode_seeds: Literal["pair", "generation", "member"]
+    run_dir: str | os.PathLike[str] | None

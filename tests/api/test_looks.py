@@ -1,0 +1,132 @@
+"""How the library shows itself to editors and notebooks: names, keywords, results, history."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import get_args, get_type_hints
+
+import pytest
+import torch
+
+import escalade
+from escalade.config.forms import HINTS
+from escalade.config.keywords import ResumeOptions, TrainOptions
+from escalade.config.options import OPTIONS, RESUMABLE
+from escalade.recorders import COLUMNS, History
+from escalade.support.html import table
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("looks") / "<run>"
+    small = {"population": 4, "hidden": [4], "generations": 3, "eval_every": 2, "eval_episodes": 2}
+    return escalade.train("CartPole-v1", preset=None, workers=0, verbose=False, run_dir=folder, **small)
+
+
+@pytest.mark.parametrize("package", ["escalade", "escalade.strategies", "escalade.envs"])
+def test_names_are_listed_before_they_are_imported(package):
+    code = "import importlib, json, sys; m = importlib.import_module(sys.argv[1])\n"
+    code += "print(json.dumps([dir(m), m.__all__, 'torch' in sys.modules]))"
+    command = [sys.executable, "-c", code, package]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    listed, public, torch_came = json.loads(done.stdout)
+    assert set(public) <= set(listed)
+    assert len(listed) == len(set(listed))
+    assert "__name__" in listed
+    assert not torch_came
+
+
+def keyword(annotation):
+    """What a keyword takes for an option of this type: any sequence for a tuple."""
+    if getattr(annotation, "__origin__", None) is tuple:
+        return Sequence[annotation.__args__[0]]
+    return annotation
+
+
+def test_keywords_are_the_options():
+    of_train, of_resume = get_type_hints(TrainOptions), get_type_hints(ResumeOptions)
+    mend = "bring config/keywords.py in step with config/options.py"
+    assert of_train == {name: keyword(HINTS[name]) for name in OPTIONS if name != "env"}, mend
+    assert of_resume == {name: keyword(HINTS[name]) for name in RESUMABLE}, mend
+    assert not TrainOptions.__required_keys__
+    assert get_args(get_type_hints(escalade.train)["options"]) == (TrainOptions,)
+    assert get_args(get_type_hints(escalade.resume)["changes"]) == (ResumeOptions,)
+
+
+def test_a_run_is_shown_in_a_line_and_in_a_table(run):
+    line, page = repr(run), run._repr_html_()
+    assert line.startswith(f"Run('{run.folder.path}', eval_return_mean=")
+    assert "generations=3" in line
+    assert "stop_reason=generations" in line
+    assert len(line) < 300
+    assert "&lt;run&gt;" in page
+    assert "<run>" not in page
+    assert "<th style='text-align:left'>stop_reason</th><td style='text-align:left'>generations</td>" in page
+
+
+def test_what_evolve_gives_is_shown_in_a_line_and_in_a_table():
+    found = escalade.evolve(torch.nn.Linear(200, 20), lambda m: 1.0, population=4, generations=2)
+    assert len(repr(found)) < 300
+    assert "Linear with 4,020 parameters, evolved" in found._repr_html_()
+    assert len(found._repr_html_()) < 1000
+
+
+def test_a_number_that_is_not_there_is_a_dash():
+    assert "<td style='text-align:left'>-</td>" in table("t", {"a": escalade.support.html.shown(None)})
+
+
+def test_history_is_rows_by_number_and_columns_by_name(run):
+    history = run.history
+    assert [row.generation for row in history] == history["generation"] == [1, 2, 3]
+    assert history[-1].generation == 3
+    assert isinstance(history[:2], History)
+    assert list(dict(history)) == list(COLUMNS)
+    assert history["eval_return_mean"][1] is None
+    assert history["eval_return_mean"][2] is not None
+    assert repr(history) == "History(3 generations)"
+    with pytest.raises(KeyError, match="'returns' is no column: there are generation, episodes"):
+        history["returns"]
+
+
+def test_history_becomes_a_frame_where_pandas_is_there(run, monkeypatch):
+    class Pandas:
+        DataFrame = staticmethod(lambda columns: ("frame", columns))
+
+    monkeypatch.setitem(sys.modules, "pandas", Pandas)
+    assert run.history.to_pandas() == ("frame", dict(run.history))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(escalade.InputError, match="pip install pandas"):
+        run.history.to_pandas()
+
+
+def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
+    pytest.importorskip("IPython")
+    pytest.importorskip("matplotlib")
+    import IPython.display
+
+    from escalade.recorders import Goals
+    from escalade.recorders.notebook import NotebookPlot
+
+    shown, updated = [], []
+
+    class Handle:
+        update = staticmethod(updated.append)
+
+    monkeypatch.setattr(IPython.display, "display", lambda it, display_id: shown.append(it) or Handle)
+    plot = NotebookPlot(Goals("t", target_return=475.0))
+    for row in run.history:
+        plot.generation(row)
+    plot.close()
+    assert len(shown) == 1
+    assert updated
+    assert all(picture.data.startswith(b"\x89PNG") for picture in shown + updated)
+
+
+def test_the_live_plot_says_what_it_needs(monkeypatch):
+    from escalade.recorders import Goals
+    from escalade.recorders.notebook import NotebookPlot
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(escalade.InputError, match=r"needs matplotlib: pip install 'escalade\[notebook\]'"):
+        NotebookPlot(Goals("t"))
