@@ -32,6 +32,7 @@ def test_the_commands():
         "resume",
         "stop",
         "train",
+        "watch",
     ]
 
 

@@ -18,6 +18,7 @@ from escalade.cli.output import give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
 from escalade.cli.results import add_aggregate, add_eval, add_plot, add_render
 from escalade.cli.training import INTERRUPTED, add_resume, add_train
+from escalade.cli.watch import add_watch
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
@@ -28,6 +29,7 @@ from escalade.support.terminal import abandon_terminals
 _COMMANDS = (
     add_train,
     add_resume,
+    add_watch,
     add_eval,
     add_render,
     add_plot,

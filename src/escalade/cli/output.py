@@ -4,10 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
+from escalade.cli.arguments import flag
 from escalade.support.output import say
 
-__all__ = ["give_up_stdout", "say"]
+__all__ = ["give_up_stdout", "say", "say_summary"]
+
+
+def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
+    """Print how a run ended, given what its summary.json holds."""
+    mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
+    if mean is not None:
+        spent = "" if steps is None else f"{steps:,} steps, "
+        spread = float("nan") if std is None else std
+        say(
+            f"return {mean:.1f} ± {spread:.1f} over {summary['eval_episodes']} episodes, {spent}"
+            f"{summary['seconds']:.1f} s"
+        )
+    reason = summary["stop_reason"]
+    what = summary.get("env") or summary.get("module")
+    words = {
+        "solved": f"solved: {what} reached its target of {summary['target_return']}",
+        "callback": "stopped by a callback",
+        "interrupted": f"interrupted; go on with: escalade resume {folder}",
+    }
+    say(words.get(reason, f"stopped: {flag(reason)} was reached"))
+    say(f"run folder: {folder}")
 
 
 def give_up_stdout() -> None:

@@ -10,7 +10,7 @@ from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
 from escalade.cli.detached import add_detached, train_detached
-from escalade.cli.output import say
+from escalade.cli.output import say_summary
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
@@ -108,18 +108,5 @@ def _resume(parsed: argparse.Namespace) -> int:
 
 
 def _report(run: Run) -> int:
-    summary = run.summary
-    if summary["eval_return_mean"] is not None:
-        say(
-            f"return {summary['eval_return_mean']:.1f} ± {summary['eval_return_std']:.1f} over "
-            f"{summary['eval_episodes']} episodes, {summary['env_steps']:,} steps, {summary['seconds']:.1f} s"
-        )
-    reason = summary["stop_reason"]
-    words = {
-        "solved": f"solved: {summary['env']} reached its target of {summary['target_return']}",
-        "callback": "stopped by a callback",
-        "interrupted": f"interrupted; go on with: escalade resume {run.folder.path}",
-    }
-    say(words.get(reason, f"stopped: {flag(reason)} was reached"))
-    say(f"run folder: {run.folder.path}")
-    return INTERRUPTED if reason == "interrupted" else 0
+    say_summary(run.summary, run.folder.path)
+    return INTERRUPTED if run.summary["stop_reason"] == "interrupted" else 0

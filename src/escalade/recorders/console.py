@@ -15,25 +15,30 @@ from escalade.support.output import printing, wording
 _PLAIN_SECONDS = 2.0
 
 
-def make_console(goals: Goals, stream: TextIO | None = None, earlier: Sequence[Row] = ()) -> Recorder:
+def make_console(
+    goals: Goals, stream: TextIO | None = None, earlier: Sequence[Row] = (), *, paced: bool = False
+) -> Recorder:
     """The recorder that fits the stream (standard output by default).
 
     Args:
         goals: title, limits and target of the run.
         stream: where to write.
-        earlier: rows of the run from before it was resumed.
+        earlier: rows of the run from before.
+        paced: whether they tell how fast the run is; not where it was resumed since.
     """
     stream = stream or sys.stdout
     kind = LiveConsole if stream.isatty() else PlainConsole
-    return kind(goals, stream, earlier)
+    return kind(goals, stream, earlier, paced=paced)
 
 
 class PlainConsole:
     """A line for every evaluation, and for the rest at most one every two seconds; the last always."""
 
-    def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
+    def __init__(
+        self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = (), *, paced: bool = False
+    ) -> None:
         self._goals, self._stream, self._printed = goals, stream, 0.0
-        self._outlook = Outlook(goals, earlier)
+        self._outlook = Outlook(goals, earlier, paced=paced)
         self._unprinted: Row | None = None
         self._print(goals.title)
 

@@ -66,19 +66,22 @@ class Outlook:
 
     Args:
         goals: of the run.
-        earlier: rows from before the run was resumed. Their evaluations count; their pace does not, as
-            it may be another machine's.
+        earlier: rows from before. Their evaluations count.
+        paced: whether their pace counts too; that of a run before it was resumed may be another machine's.
     """
 
-    def __init__(self, goals: Goals, earlier: Sequence[Row] = ()) -> None:
+    def __init__(self, goals: Goals, earlier: Sequence[Row] = (), *, paced: bool = False) -> None:
         self._goals = goals
-        last = earlier[-1] if earlier else None
+        last = earlier[-1] if earlier and not paced else None
         first = (0.0, 0, 0) if last is None else (last.seconds, last.generation, last.env_steps or 0)
         self._marks: deque[tuple[float, int, int]] = deque([first])
         self._evaluations: deque[tuple[float, float]] = deque()
-        for row in earlier:
-            self._evaluated(row)
         self._row = last
+        for row in earlier:
+            if paced:
+                self.add(row)
+            else:
+                self._evaluated(row)
 
     def add(self, row: Row) -> None:
         """Take note of a row."""

@@ -32,15 +32,18 @@ class LiveConsole:
     Args:
         goals: title, limits and target of the run.
         stream: the terminal.
-        earlier: rows of the run from before it was resumed.
+        earlier: rows of the run from before.
+        paced: whether they tell how fast the run is.
     """
 
-    def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
+    def __init__(
+        self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = (), *, paced: bool = False
+    ) -> None:
         self._goals, self._drawn = goals, 0.0
         evaluations = [row.eval_return_mean for row in earlier if row.eval_return_mean is not None]
         self._first_evaluation = evaluations[0] if evaluations else None
         self._evaluation = evaluations[-1] if evaluations else None
-        self._outlook = Outlook(goals, earlier)
+        self._outlook = Outlook(goals, earlier, paced=paced)
         self._row: Row | None = None
         self._width = self._height = 0  # of the panel on the screen
         self._terminal = QuietTerminal(stream)

@@ -62,9 +62,12 @@ def read_progress(path: Path) -> dict[str, list[float]]:
     """
     if not path.exists():
         raise InputError(f"{path.parent} has no progress.csv: it is not a run folder")
-    data = read_bytes(path)
+    return _columns(read_bytes(path).decode(errors="replace"), path)
+
+
+def _columns(text: str, path: Path) -> dict[str, list[float]]:
     try:
-        rows = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
         return {name: [float(row[name] or "nan") for row in rows] for name in COLUMNS}
     except (KeyError, ValueError, TypeError, csv.Error):
         raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
@@ -76,8 +79,46 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: there is none, or it is not one.
     """
-    columns = read_progress(path)
+    return _listed(read_progress(path))
+
+
+def _rows(text: str, path: Path) -> list[Row]:
+    return _listed(_columns(text, path))
+
+
+def _listed(columns: dict[str, list[float]]) -> list[Row]:
     return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
+
+
+class ProgressTail:
+    """Reads the rows of a progress.csv as another process appends them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = 0  # the last generation that was given
+        self._state: tuple[int, int] = (0, 0)
+
+    def rows(self) -> list[Row]:
+        """The rows since the last call, of which the first gives all; none while there is no file.
+
+        Where the run was resumed and has begun some of its generations again, those come again.
+
+        Raises:
+            InputError: it is not a progress.csv.
+        """
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return []
+        if self._state == (found.st_ino, found.st_size):
+            return []
+        self._state = found.st_ino, found.st_size
+        text, end, _ = read_bytes(self._path).decode(errors="replace").rpartition("\n")
+        rows = _rows(text + end, self._path)
+        self._seen = min(self._seen, rows[-1].generation if rows else 0)
+        fresh = [row for row in rows if row.generation > self._seen]
+        self._seen = rows[-1].generation if rows else 0
+        return fresh
 
 
 def _row(numbers: dict[str, float]) -> Row:

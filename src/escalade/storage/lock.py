@@ -8,6 +8,7 @@ import os
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from escalade.errors import InputError
 from escalade.storage.files import storage
@@ -17,6 +18,10 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # what a link le
 
 # What flock answers on file systems that have no locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+
+
+Held = Literal["held", "free", "killed", "unknown"]
+"""State of a lock: ``killed`` where its holder ended without giving it back, ``unknown`` without locks."""
 
 
 class FolderLock:
@@ -62,6 +67,29 @@ class FolderLock:
                 with suppress(OSError):  # the folder may be gone
                     self._file.unlink()
             os.close(descriptor)
+
+    def look(self) -> tuple[Held, str]:
+        """Whether the lock is held, and by whom; of one that was killed, who it was.
+
+        Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
+        """
+        try:
+            descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return "free", ""
+        except OSError:
+            return "unknown", ""
+        try:
+            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return "held", holder
+        except OSError:
+            return "unknown", ""
+        finally:
+            os.close(descriptor)
+        # Its holder removes the file before it lets go: this one could not, or is about to make it.
+        return ("killed", holder) if holder else ("held", "another process")
 
     def __del__(self) -> None:
         self.release()

@@ -1,0 +1,91 @@
+"""Follow a run from outside: what its folder says, as it grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from os import PathLike
+from typing import Literal, NamedTuple
+
+from escalade.config.conversion import parse_toml
+from escalade.config.files import is_evolved, read_config
+from escalade.recorders import Goals, Row
+from escalade.recorders.progress import ProgressTail
+from escalade.storage.run_folder import RunFolder
+
+_POLL_SECONDS = 0.5
+_TIMES = 10.0  # what reading the file takes, that is waited between two readings at least
+
+State = Literal["running", "ended", "failed", "killed"]
+"""``failed``: it ended by itself, and left no summary of how."""
+
+
+class News(NamedTuple):
+    """What a look at a run's folder found."""
+
+    rows: list[Row]
+    """Since the look before."""
+    state: State
+    process: str
+    """Who runs it, or ran it until it was killed: ``process 12 on host``; empty where that is not known."""
+
+
+class Watch:
+    """Looks at the folder of a run that another process runs, or has run. Nothing is written.
+
+    Args:
+        run: the run's folder, or what :func:`escalade.train` returned.
+
+    Raises:
+        InputError: there is no run in it.
+    """
+
+    def __init__(self, run: str | PathLike[str]) -> None:
+        self.folder = RunFolder.open(run)
+        self.goals = _goals(self.folder)
+        self._tail = ProgressTail(self.folder.progress)
+
+    def look(self) -> News:
+        """What is new, and how the run is.
+
+        Raises:
+            InputError: progress.csv is damaged.
+        """
+        state, process = self._state()  # first: rows that come before an end are then read too
+        return News(self._tail.rows(), state, process)
+
+    def follow(self) -> Iterator[News]:
+        """Look again and again, until the run has ended."""
+        while True:
+            began = time.monotonic()
+            news = self.look()
+            yield news
+            if news.state != "running":
+                return
+            time.sleep(max(_POLL_SECONDS, _TIMES * (time.monotonic() - began)))
+
+    def _state(self) -> tuple[State, str]:
+        held, process = self.folder.lock.look()
+        if held in ("held", "killed"):
+            return ("running" if held == "held" else "killed"), process
+        if held == "free":
+            return ("ended" if self._summarized() else "failed"), ""
+        return ("ended" if self._summarized() else "running"), ""
+
+    def _summarized(self) -> bool:
+        """Whether the summary is of the run's end: a run that was resumed has an older one."""
+        if "stop_reason" not in self.folder.read_summary():
+            return False
+        try:
+            return self.folder.summary.stat().st_mtime >= self.folder.progress.stat().st_mtime
+        except FileNotFoundError:
+            return False
+
+
+def _goals(folder: RunFolder) -> Goals:
+    if is_evolved(folder):  # whose limits are not in its folder
+        facts = parse_toml(folder.config)
+        return Goals(f"{facts.get('module')}: {facts.get('strategy')}, population {facts.get('population')}")
+    config = read_config(folder)
+    title = f"{config.env}: {config.strategy}, population {config.population}"
+    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

@@ -1,0 +1,119 @@
+"""``escalade watch`` follows a run that another process runs, by its folder alone."""
+
+import signal
+
+import pytest
+import torch
+from tests.commands import command, running
+
+import escalade
+from escalade.cli import main as cli
+from escalade.storage.lock import FolderLock
+
+SMALL = [
+    "--preset",
+    "none",
+    "--population",
+    "8",
+    "--hidden",
+    "4",
+    "--eval-every",
+    "2",
+    "--eval-episodes",
+    "2",
+]
+SMALL += ["--backend", "gymnasium", "--workers", "0"]
+
+
+def halting(tmp_path):
+    """The arguments of a run whose first generation goes on until the file ``marker`` is removed."""
+    marker = tmp_path / "marker"
+    marker.touch()
+    arguments = ["train", "tests.environments:Halts-v0", "--env-kwargs", f'{{"marker":"{marker}"}}', *SMALL]
+    return [*arguments, "--run-dir", tmp_path / "run"], marker
+
+
+def held(run):
+    return (run / "config.toml").exists() and FolderLock(run).look()[0] == "held"
+
+
+def once(run, capsys):
+    code = cli.main(["watch", str(run), "--once"])
+    return code, capsys.readouterr().out
+
+
+def test_a_run_is_followed_from_before_its_first_row_to_its_end(tmp_path, capsys):
+    arguments, marker = halting(tmp_path)
+    run = tmp_path / "run"
+    with running(*arguments, "--generations", 6, cwd=tmp_path) as trained:
+        trained.until(lambda: held(run))
+        code, said = once(run, capsys)
+        assert code == 0
+        title, state = said.splitlines()
+        assert title == "tests.environments:Halts-v0: openai-es, population 8"
+        assert state.startswith(f"running, in its first generation: process {trained.process.pid} on ")
+        with running("watch", run, cwd=tmp_path) as watching:
+            watching.until(lambda: "is in its first generation" in watching.out)
+            marker.unlink()
+            assert trained.wait() == 0
+            assert watching.wait() == 0
+            followed = watching.out
+        closing = trained.out.splitlines()[-3:]
+    assert "generation 6  " in followed
+    assert followed.splitlines()[-3:] == closing  # as the run itself ends
+    code, said = once(run, capsys)
+    assert code == 0
+    assert said.splitlines()[-3:] == closing
+    assert "generation 6  " in said
+
+
+def test_a_run_that_was_killed_is_called_so(tmp_path):
+    arguments, _ = halting(tmp_path)
+    run = tmp_path / "run"
+    with running(*arguments, cwd=tmp_path) as trained:
+        trained.until(lambda: held(run))
+        with running("watch", run, cwd=tmp_path) as watching:
+            watching.until(lambda: "is in its first generation" in watching.out)
+            trained.signal(signal.SIGKILL)
+            assert watching.wait() == 1
+            assert f"was killed (process {trained.process.pid} on " in watching.out
+            assert f"escalade resume {run}" in watching.out
+            assert watching.err == ""
+
+
+def test_a_run_that_failed_is_called_so(tmp_path, capsys):
+    run = tmp_path / "run"
+    with pytest.raises(escalade.EnvironmentFailure):
+        escalade.train("tests.environments:Raises-v0", workers=0, preset=None, verbose=False, run_dir=run)
+    code, said = once(run, capsys)
+    assert code == 1
+    assert "the run failed: it left no summary; go on with: escalade resume" in said
+
+
+def test_a_run_of_evolve_is_watched_too(tmp_path, capsys):
+    run = tmp_path / "run"
+    escalade.evolve(torch.nn.Linear(2, 1), lambda m: 1.0, population=4, generations=3, run_dir=run)
+    code, said = once(run, capsys)
+    assert code == 0
+    assert said.startswith("Linear: openai-es, population 4\ngeneration 3")
+    assert "stopped: --generations was reached" in said
+
+
+def test_what_is_no_run_costs_one_line(tmp_path):
+    done = command("watch", tmp_path, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"escalade: {tmp_path} is not a run folder: it has no config.toml\n"
+
+
+def test_looking_at_a_lock_leaves_it_as_it_is(tmp_path):
+    lock, other = FolderLock(tmp_path), FolderLock(tmp_path)
+    assert other.look() == ("free", "")
+    lock.acquire()
+    state, holder = other.look()
+    assert state == "held"
+    assert holder.startswith("process ")
+    with pytest.raises(escalade.InputError):
+        other.acquire()
+    lock.release()
+    assert other.look() == ("free", "")
+    assert list(tmp_path.iterdir()) == []
