@@ -14,6 +14,7 @@ from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.errors import InputError
 from escalade.media.video import record_episode
+from escalade.media.window import show_episode
 from escalade.perturbation import Stream
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.policy import load
@@ -98,25 +99,39 @@ def evaluate(
 
 def render(
     run: str | PathLike[str],
-    output: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
     *,
+    live: bool = False,
     checkpoint: str | int = "best",
     seed: int = 0,
     max_steps: int | None = None,
     network: nn.Module | None = None,
 ) -> tuple[float, int]:
-    """Film an episode of a run's policy; its return and length. See :func:`record_episode`.
+    """Film an episode of a run's policy, or show it; its return and length.
+
+    Args:
+        run: the run's folder, or what :func:`escalade.train` returned.
+        output: the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
+        live: show the episode in a window instead; see :func:`escalade.media.window.show_episode`.
+        checkpoint: ``latest``, ``best`` or a generation.
+        seed: of the episode.
+        max_steps: steps after which it is left; None: at its end.
+        network: a module like the one that was trained, where that was the user's own.
 
     Raises:
-        InputError: there is no such run or checkpoint, or the film cannot be made.
+        InputError: there is no such run or checkpoint, the film cannot be made, or there is no display.
         EnvironmentFailure: the environment raised.
     """
+    if live == (output is not None):
+        raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
     saved = _load(RunFolder.open(run), str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = make_policy(saved.config, environment, network)
     load_frozen_state(policy.network, saved.frozen)
     policy.set(saved.center, saved.normalization)
     policy.reset(seed)
+    if output is None:
+        return show_episode(environment, policy, seed=seed, max_steps=max_steps)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
 
 

@@ -42,14 +42,17 @@ def add_render(commands: Any) -> None:
         commands,
         "render",
         "RUN",
-        "film an episode of a run's unperturbed policy",
+        "film an episode of a run's unperturbed policy, or show it in a window",
         _render,
         examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", "video.mp4 in the run's folder")
+    parser.add_argument(
+        "--live", action="store_true", help="show the episode in a window instead (default: film it)"
+    )
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "best")
-    add_argument(parser, "--max-steps", "N", "stop filming after this many steps", "the episode's end")
+    add_argument(parser, "--max-steps", "N", "stop after this many steps", "the episode's end")
     add_argument(parser, "--seed", "N", _SEED, "0")
 
 
@@ -115,13 +118,16 @@ def _evaluate(parsed: argparse.Namespace) -> int:
 
 def _render(parsed: argparse.Namespace) -> int:
     folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    output = Path(parsed.output) if parsed.output else folder.path / "video.mp4"
+    output = None if parsed.live else folder.path / "video.mp4"
+    if parsed.output:
+        output = Path(parsed.output)
     most = whole("max_steps", parsed.max_steps, None)
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 
-    total, steps = render(parsed.run, output, checkpoint=parsed.checkpoint or "best", max_steps=most, **given)
-    say(f"{output}: {steps} steps, return {total:.1f}")
+    given |= {"checkpoint": parsed.checkpoint or "best", "max_steps": most, "live": parsed.live}
+    total, steps = render(parsed.run, output, **given)
+    say(f"{output or 'shown'}: {steps} steps, return {total:.1f}")
     return 0
 
 

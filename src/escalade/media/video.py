@@ -6,27 +6,20 @@ import importlib.util
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from gymnasium import error
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
-from escalade.envs.environment import headless, pip_line
+from escalade.envs.environment import headless
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
+from escalade.media.playing import Acts, Played, make_drawing, needs_package, play
 from escalade.storage.files import AnyPath, storage, temporary_beside, write_bytes
 
 _FORMATS = (".mp4", ".gif")
 _GIF_FPS = 25.0  # browsers show faster ones slowly
-
-
-class Acts(Protocol):
-    """Whoever chooses actions."""
-
-    def act(self, observation: Any) -> Any:
-        """The action for one observation."""
-        ...
 
 
 def video_available() -> bool:
@@ -53,8 +46,8 @@ def record_episode(
     output = Path(output)
     _check_output(output)
     headless()
-    env = _drawing(environment)
-    played = _Played()
+    env = make_drawing(environment, "rgb_array", "rgb_array frames to film")
+    played = Played()
     frames = _frames(env, policy, seed, max_steps, played)
     fps = float(env.metadata.get("render_fps") or 30)
     try:
@@ -65,7 +58,7 @@ def record_episode(
     except (InputError, StorageFailure, KeyboardInterrupt):
         raise
     except error.DependencyNotInstalled as problem:
-        raise _needs_package(environment, problem) from problem
+        raise needs_package(environment, problem) from problem
     except Exception as problem:
         raise EnvironmentFailure(
             f"environment {environment.id} failed while it was filmed: {type(problem).__name__}: {problem}"
@@ -84,43 +77,10 @@ def _check_output(output: Path) -> None:
         raise InputError(f"`output` {output} cannot be written: there is no folder {output.parent}")
 
 
-def _drawing(environment: Environment) -> Any:
-    """The environment, made so that it draws."""
-    try:
-        env = environment.make(render_mode="rgb_array")
-    except error.DependencyNotInstalled as problem:
-        raise _needs_package(environment, problem) from problem
-    except TypeError as problem:  # its constructor takes no render_mode
-        raise InputError(f"environment {environment.id} has no rgb_array frames to film") from problem
-    except Exception as problem:
-        raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
-    if "rgb_array" not in env.metadata.get("render_modes", ()):
-        env.close()
-        raise InputError(f"environment {environment.id} has no rgb_array frames to film")
-    return env
-
-
-def _needs_package(environment: Environment, problem: Exception) -> InputError:
-    line = pip_line(environment.spec, problem)
-    return InputError(f"environment {environment.id} needs a package to draw: {line}")
-
-
-class _Played:
-    total = 0.0
-    steps = 0
-
-
 def _frames(
-    env: Any, policy: Acts, seed: int, most: int | None, played: _Played
+    env: Any, policy: Acts, seed: int, most: int | None, played: Played
 ) -> Iterator[NDArray[np.uint8]]:
-    observation, _ = env.reset(seed=seed)
-    yield env.render()
-    ended = False
-    while not ended and (most is None or played.steps < most):
-        observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
-        played.total += float(reward)
-        played.steps += 1
-        ended = terminated or truncated
+    for _ in play(env, policy, seed, most, played):
         yield env.render()
 
 

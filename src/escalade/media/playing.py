@@ -1,0 +1,75 @@
+"""An episode of a policy, step by step, for whoever films or shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from gymnasium import error
+
+from escalade.envs import Environment
+from escalade.envs.environment import pip_line
+from escalade.errors import EnvironmentFailure, InputError
+
+
+class Acts(Protocol):
+    """Whoever chooses actions."""
+
+    def act(self, observation: Any) -> Any:
+        """The action for one observation."""
+        ...
+
+
+class Played:
+    """What an episode has come to."""
+
+    total = 0.0
+    steps = 0
+
+
+def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) -> Iterator[None]:
+    """Play an episode from ``seed`` in a Gymnasium environment; yields after the reset and each step.
+
+    Args:
+        env: the environment.
+        policy: chooses the actions, from the state that it has.
+        seed: of the episode.
+        most: steps after which it is left; None: at its end.
+        played: counts return and steps.
+    """
+    observation, _ = env.reset(seed=seed)
+    yield
+    ended = False
+    while not ended and (most is None or played.steps < most):
+        observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
+        played.total += float(reward)
+        played.steps += 1
+        ended = terminated or truncated
+        yield
+
+
+def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
+    """The environment, made so that it draws in the render mode ``mode``.
+
+    Raises:
+        InputError: it ``lacks`` that mode, or a package for it.
+        EnvironmentFailure: it could not be made.
+    """
+    try:
+        env = environment.make(render_mode=mode)
+    except error.DependencyNotInstalled as problem:
+        raise needs_package(environment, problem) from problem
+    except TypeError as problem:  # its constructor takes no render_mode
+        raise InputError(f"environment {environment.id} has no {lacks}") from problem
+    except Exception as problem:
+        raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
+    if mode not in env.metadata.get("render_modes", ()):
+        env.close()
+        raise InputError(f"environment {environment.id} has no {lacks}")
+    return env
+
+
+def needs_package(environment: Environment, problem: Exception) -> InputError:
+    """The error for an environment that misses a package to draw."""
+    line = pip_line(environment.spec, problem)
+    return InputError(f"environment {environment.id} needs a package to draw: {line}")
