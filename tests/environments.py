@@ -175,6 +175,23 @@ class Halts(Walk):
         return observation, reward, ended and not self.marker.exists(), *rest
 
 
+class Shown(Walk):
+    """Says in the file ``diary`` what it would show in a window."""
+
+    metadata = {"render_modes": ["human"], "render_fps": 50}  # noqa: RUF012 - as Gymnasium has it
+
+    def __init__(self, diary: str, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.diary, self.render_mode = Path(diary), render_mode
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        result = super().step(action)
+        if self.render_mode is not None:
+            with self.diary.open("a") as file:
+                print(self.render_mode, file=file)
+        return result
+
+
 class Diverges(Walk):
     """Every fifth seed gives a return of NaN, or another ``value``, and observations to match."""
 
@@ -298,7 +315,7 @@ class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
         return (observation + self.by) * self.times
 
 
-_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Closes, Diverges, Particular]
+_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
 _CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")
