@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import sys
+from typing import Any
 
 from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.playing import Acts, Played, make_drawing, needs_package, play
+from escalade.support.shared import without_warnings
 
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -28,16 +32,18 @@ def show_episode(
         InputError: there is no display, or the environment has no window.
         EnvironmentFailure: drawing or stepping failed.
     """
-    if sys.platform == "linux" and not any(os.environ.get(name) for name in _DISPLAYS):
-        raise InputError(
-            "`live` needs a display, and there is none here: film the episode with `output=x.mp4`"
-        )
+    named = sys.platform != "linux" or any(os.environ.get(name) for name in _DISPLAYS)
+    if not named or not _glfw_starts(environment):
+        raise _no_display()
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     played = Played()
     env = make_drawing(environment, "human", "window to show: film the episode with `output=x.mp4`")
     try:
         for _ in play(env, policy, seed, max_steps, played):
-            pass
+            if played.steps == 0 and _unseen():
+                raise _no_display()
+    except InputError:
+        raise
     except error.DependencyNotInstalled as problem:
         raise needs_package(environment, problem) from problem
     except Exception as problem:
@@ -47,3 +53,23 @@ def show_episode(
     finally:
         env.close()
     return played.total, played.steps
+
+
+def _no_display() -> InputError:
+    return InputError("`live` needs a display, and there is none here: film the episode with `output=x.mp4`")
+
+
+def _glfw_starts(environment: Environment) -> bool:
+    """Whether GLFW, which draws MuJoCo's environments, finds the display: else it ends the process."""
+    follows = str(environment.spec.entry_point).startswith("gymnasium.envs.mujoco")
+    if not follows or importlib.util.find_spec("glfw") is None:
+        return True
+    glfw: Any = importlib.import_module("glfw")
+    with without_warnings():
+        return bool(glfw.init())
+
+
+def _unseen() -> bool:
+    """Whether pygame, which draws many environments, has found no display and draws into memory instead."""
+    display: Any = getattr(sys.modules.get("pygame"), "display", None)
+    return display is not None and display.get_init() and display.get_driver() in ("dummy", "offscreen")
