@@ -1,0 +1,45 @@
+"""A run's first line: what is started, and what ends it."""
+
+import pytest
+import torch
+
+import escalade
+from escalade.api.opening import opening
+from escalade.config.options import Config
+
+ENDS = " There is no limit and no target: Ctrl-C ends the run, saved."
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"workers": 2, "seconds": 3.0}, "E: starting 2 workers…"),
+        ({"workers": 1, "generations": 3}, "E: starting 1 worker…"),
+        ({"workers": 0, "env_steps": 3}, "E: starting in this process…"),
+        ({"workers": 2, "engine": "threads", "target_return": 3.0}, "E: starting 2 threads…"),
+        ({"workers": 2, "engine": "ray"}, "E: starting on a Ray cluster…" + ENDS),
+        ({"workers": 0}, "E: starting in this process…" + ENDS),
+    ],
+)
+def test_the_first_line_says_what_is_started_and_what_ends_it(options, line):
+    assert opening(Config(env="E", **options)) == line
+
+
+def test_runs_of_the_library_say_it_too_unless_they_are_quiet(tmp_path, capsys):
+    small = {"preset": None, "population": 4, "hidden": [4], "workers": 0}
+    run = escalade.train("CartPole-v1", generations=1, run_dir=tmp_path / "run", **small)
+    assert capsys.readouterr().out.splitlines()[0] == "CartPole-v1: starting in this process…"
+    escalade.resume(run, generations=2)
+    assert capsys.readouterr().out.splitlines()[0] == "CartPole-v1: starting in this process…"
+    escalade.resume(run, generations=3, verbose=False)
+    escalade.evolve(torch.nn.Linear(1, 1), lambda m: 0.0, population=4, generations=1)
+    assert capsys.readouterr().out == ""
+
+
+def test_it_comes_before_torch_does(tmp_path):
+    import subprocess
+    import sys
+
+    code = "import sys; import escalade.cli.main, escalade.api.opening; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
