@@ -1,4 +1,4 @@
-"""How long a short run takes around its training: to its first generation, its last line, and its exit.
+"""How long a short run takes around its training: to its first line and generation, its last line, its exit.
 
     python benchmarks/start.py                              # this checkout
     python benchmarks/start.py --baseline /path/to/other    # in turns with another checkout's src
@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-MOMENTS = ("first generation", "last line", "exit", "from last line to exit")
+MOMENTS = ("first line", "first generation", "last line", "exit", "from last line to exit")
 
 
 def torch_seconds() -> float:
@@ -55,6 +55,7 @@ def timed(source: Path, env: str) -> dict[str, float]:
         watcher.start()
         assert process.stdout is not None
         for line in process.stdout:
+            found.setdefault("first line", time.perf_counter() - began)
             if line.startswith("run folder:"):
                 found["last line"] = time.perf_counter() - began
                 break

@@ -123,6 +123,13 @@ def test_the_pace_is_that_of_the_later_half():
     assert left == pytest.approx(790, rel=0.01)
 
 
+def test_what_is_kept_of_many_evaluations_stays_small():
+    rows = [row(n, float(n), seconds=0.01 * n) for n in range(1, 5001)]
+    looked = outlook(Goals("t", target_return=10_000.0), rows)
+    assert len(looked._evaluations) < 200
+    assert looked.seconds_to_target() == pytest.approx(50, rel=0.01)
+
+
 def test_the_pace_before_a_resume_does_not_count():
     goals, before = Goals("t", generations=100), [row(10, seconds=1000.0)]
     assert outlook(goals, [], before).seconds_left() is None

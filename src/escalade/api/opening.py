@@ -9,6 +9,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import counted
 from escalade.support.output import say
 
 _LIMITS = ("generations", "env_steps", "seconds", "target_return")
@@ -42,4 +43,4 @@ def _where(config: Config) -> str:
         return "in this process"
     if config.engine == "ray":
         return "on a Ray cluster"
-    return f"{workers} {'thread' if config.engine == 'threads' else 'worker'}{'s' * (workers > 1)}"
+    return counted(workers, "thread" if config.engine == "threads" else "worker")

@@ -28,6 +28,7 @@ from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
 from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
+from escalade.support.numbers import counted
 from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
@@ -235,7 +236,7 @@ def _run(
     listeners: _Listeners,
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
-    workers = "in this process" if config.worker_count == 0 else f"{config.worker_count} workers"
+    workers = "in this process" if config.worker_count == 0 else counted(config.worker_count, "worker")
     around = Surroundings(
         folder=folder,
         loaded=loaded,

@@ -18,7 +18,7 @@ class ListFeed:
     ``on_wait`` is called between steps and before items are given out; what it raises ends the work.
     """
 
-    def __init__(self, items: int, on_wait: Callable[[], None]) -> None:
+    def __init__(self, items: int, on_wait: Callable[[], None] = lambda: None) -> None:
         self._on_wait = on_wait
         self._items, self._next = items, 0
         self._lock = threading.Lock()

@@ -95,9 +95,12 @@ class Outlook:
     def _evaluated(self, row: Row) -> None:
         if row.eval_return_mean is None:
             return
-        self._evaluations.append((row.seconds, row.eval_return_mean))
-        while len(self._evaluations) > _LEAST and self._evaluations[0][0] < row.seconds / 2:
-            self._evaluations.popleft()
+        kept = self._evaluations
+        if len(kept) > _LEAST and row.seconds - kept[-2][0] < _SPACING * row.seconds:
+            kept.pop()  # a hundred of them tell as much as a thousand, and are looked at as often
+        kept.append((row.seconds, row.eval_return_mean))
+        while len(kept) > _LEAST and kept[0][0] < row.seconds / 2:
+            kept.popleft()
 
     def seconds_left(self) -> float | None:
         """Seconds until the first budget is spent; None where there is no budget, or no pace yet."""

@@ -37,3 +37,8 @@ def real_number(value: Any, name: str) -> float:
     if math.isnan(number):
         raise InputError(f"{name} must be a number, not {value!r}")
     return number
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words: ``1 worker``, ``2 workers``."""
+    return f"{number} {what}{'s' * (number != 1)}"

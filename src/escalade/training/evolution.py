@@ -26,6 +26,7 @@ from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
 from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
+from escalade.support.numbers import counted
 from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.in_folder import Checkpoint, Surroundings, run_loop
 from escalade.training.limits import Limits
@@ -244,7 +245,7 @@ def _result(
 
 
 def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
-    where = "in this process" if plan.workers == 0 else f"{plan.workers} workers"
+    where = "in this process" if plan.workers == 0 else counted(plan.workers, "worker")
     title = (
         f"{type(module).__name__}: {plan.facts['strategy']}, population {strategy.population_size}, "
         f"{strategy.dimension:,} parameters, {where}"
