@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from escalade.api.watch import News, Watch
 from escalade.cli.arguments import add_command
 from escalade.cli.output import say, say_summary
-from escalade.recorders import make_console
-from escalade.recorders.console import PlainConsole
+
+if TYPE_CHECKING:
+    from escalade.api.watch import News, Watch
 
 
 def add_watch(commands: Any) -> None:
@@ -32,11 +32,15 @@ def add_watch(commands: Any) -> None:
 
 
 def _watch(parsed: argparse.Namespace) -> int:
+    from escalade.api.watch import Watch
+
     watch = Watch(parsed.run)
     return _once(watch) if parsed.once else _follow(watch)
 
 
 def _once(watch: Watch) -> int:
+    from escalade.recorders.console import PlainConsole
+
     news = watch.look()
     console = PlainConsole(watch.goals, sys.stdout, news.rows[:-1], paced=True)
     for row in news.rows[-1:]:
@@ -50,6 +54,8 @@ def _once(watch: Watch) -> int:
 
 
 def _follow(watch: Watch) -> int:
+    from escalade.recorders import make_console
+
     news = watch.look()
     if news.state == "running" and not news.rows:
         say(f"{watch.folder.path} is in its first generation{_by(news)}")
