@@ -25,6 +25,7 @@ def test_the_commands():
         "attach",
         "bench",
         "check",
+        "compare",
         "eval",
         "plot",
         "presets",

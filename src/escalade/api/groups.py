@@ -52,6 +52,11 @@ class RunFacts:
         """Whether it met its target."""
         return self.summary.get("solved") is True
 
+    def told(self) -> dict[str, Any]:
+        """The options that a comparison shows where they differ: all but the seed and where the run ran."""
+        hidden = {*_WHERE, "seed", "run", "parameters"}
+        return {name: value for name, value in self.options.items() if name not in hidden}
+
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""
         return {name: value for name, value in self.options.items() if name not in _NOT_COMPARED}

@@ -13,6 +13,7 @@ from typing import NoReturn
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
 from escalade.cli.check import add_check
+from escalade.cli.compare import add_compare
 from escalade.cli.curves import add_aggregate, add_plot
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.output import give_up_stdout, say
@@ -31,6 +32,7 @@ _COMMANDS = (
     add_eval,
     add_render,
     add_plot,
+    add_compare,
     add_aggregate,
     add_presets,
     add_bench,
