@@ -10,13 +10,10 @@ from escalade.api.series import Planned, parse_seeds, plan_series, reread, run_s
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import Parser, add_argument
 from escalade.cli.compare import say_comparison
-from escalade.cli.output import say
+from escalade.cli.output import INTERRUPTED, say
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.figure import plotting_available
-
-INTERRUPTED = 130
-"""Exit code of a run that was interrupted, after it was saved."""
 
 _GO_ON = "the same command goes on with what is missing"
 
