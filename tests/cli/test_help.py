@@ -32,6 +32,7 @@ def test_the_commands():
         "render",
         "resume",
         "stop",
+        "sweep",
         "train",
     ]
 

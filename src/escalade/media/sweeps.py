@@ -75,7 +75,7 @@ def draw_importances(importances: Mapping[str, float], output: AnyPath) -> None:
 
 
 def draw_parallel(trials: Sequence[tuple[Mapping[str, Any], float]], log: set[str], output: AnyPath) -> None:
-    """Draw each trial as a line through its options, coloured by its return: parallel coordinates.
+    """Draw each trial as a line through its options, the darker the better: parallel coordinates.
 
     Args:
         trials: the options and the return of each, at least one.
@@ -97,7 +97,7 @@ def draw_parallel(trials: Sequence[tuple[Mapping[str, Any], float]], log: set[st
     returns = np.array([value for _, value in trials])
     scales = [_Scale([options[name] for options, _ in trials], name in log) for name in names]
     scales.append(_Scale(list(returns), False))
-    colours = ScalarMappable(Normalize(*np.percentile(returns, [5, 100])), "viridis")
+    colours = ScalarMappable(Normalize(*np.percentile(returns, [5, 100])), "viridis_r")
     for options, value in sorted(trials, key=lambda trial: trial[1]):  # the best on top
         row = [*(options[name] for name in names), value]
         heights = [scale.height(one) for scale, one in zip(scales, row, strict=True)]
@@ -110,7 +110,6 @@ def draw_parallel(trials: Sequence[tuple[Mapping[str, Any], float]], log: set[st
     axes.set_xlim(-0.2, len(names) + 0.6)
     axes.spines[:].set_visible(False)
     axes.tick_params(axis="x", length=0, pad=10)
-    figure.colorbar(colours, ax=axes, label="return")
     save_figure(figure, output)
 
 
@@ -123,7 +122,7 @@ class _Scale:
             self._places: dict[Any, float] | None = None
             self._low, self._high = (self._moved(end) for end in (min(values), max(values)))
             ends = np.linspace(self._low, self._high, _TICKS)
-            self.ticks = [(self._height(end), f"{math.exp(end) if log else end:.3g}") for end in ends]
+            self.ticks = [(self._height(end), _written(math.exp(end) if log else end)) for end in ends]
         else:
             texts = sorted(set(map(str, values)))
             self._places = {text: (at + 0.5) / len(texts) for at, text in enumerate(texts)}
@@ -138,6 +137,10 @@ class _Scale:
 
     def _height(self, moved: float) -> float:
         return (moved - self._low) / (self._high - self._low) if self._high > self._low else 0.5
+
+
+def _written(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
 def _draw_axis(axes: Axes, place: int, scale: _Scale) -> None:

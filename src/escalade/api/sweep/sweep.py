@@ -135,20 +135,11 @@ class _Lead:
         return [one for one in self.study.get_trials(deepcopy=False) if one.state.is_finished()]
 
     def _begun(self) -> list[Trial]:
-        """Trials that an earlier sweep did not end, first those with the smallest numbers.
-
-        One that was to end early, and whose verdict was lost, ends here.
-        """
+        """Trials that an earlier sweep did not end, first those with the smallest numbers."""
         from optuna.trial import TrialState
 
-        found = []
-        for one in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-            trial = again(self.study, one)
-            if one.intermediate_values and trial.should_prune():
-                self._tell_pruned(trial)
-            else:
-                found.append(trial)
-        return found
+        begun = self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
+        return [again(self.study, one) for one in begun]
 
     def _next(self) -> Trial | None:
         """The next trial, suggested anew where none waits; None where there are enough."""
@@ -186,11 +177,11 @@ class _Lead:
         trial = self._trials[hand.trial]
         if "part" in answer:
             reported = self.study.get_trials(deepcopy=False)[trial.number].intermediate_values
-            prune = False
-            if answer["part"] not in reported:
+            if new := answer["part"] not in reported:
                 trial.report(answer["at"], answer["part"])
-                prune = bool(trial.should_prune())
-            hand.say({"prune": prune})
+            # Of what was reported before, only the last verdict may not have arrived.
+            judged = new or answer["part"] == max(reported)
+            hand.say({"prune": judged and bool(trial.should_prune())})
             return
         hand.trial = None
         if "value" in answer:
@@ -212,8 +203,8 @@ class _Lead:
         self.study.tell(trial, state=TrialState.PRUNED)
         values = self.study.get_trials(deepcopy=False)[trial.number].intermediate_values
         part = max(values) / (PARTS * len(self._plan.seeds))
-        reached = f"return {values[max(values)]:.1f}"
-        self._say(f"trial {trial.number}: ended after {part:.0%}, {reached}  {self._described(trial)}")
+        reached = f"{part:.0%} of the budget, return {values[max(values)]:.1f}"
+        self._say(f"trial {trial.number}: pruned after {reached}  {self._described(trial)}")
 
     def _described(self, trial: Trial) -> str:
         params = {name: _short(value) for name, value in trial.params.items()}

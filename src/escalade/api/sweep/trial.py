@@ -47,8 +47,7 @@ class Watch:
         self._limits = {name: limit for name in BUDGETS if (limit := getattr(config, name)) is not None}
         self._ask, self._done, self._before = ask, done, before
         self._part = 0
-        self.latest = math.nan
-        """The run's latest evaluation."""
+        self._latest = math.nan
         self._parent = os.getppid()
         self.pruned = False
 
@@ -57,13 +56,17 @@ class Watch:
         if os.getppid() != self._parent:
             return True
         row = view.row
-        if row.eval_return_mean is not None:
-            self.latest = row.eval_return_mean
-        spent = {"generations": row.generation, "env_steps": row.env_steps or 0, "seconds": row.seconds}
+        return self.see(row.generation, row.env_steps or 0, row.seconds, row.eval_return_mean)
+
+    def see(self, generation: float, env_steps: float, seconds: float, evaluation: float | None) -> bool:
+        """Report the parts of the budget that a generation completes; whether the run is pruned."""
+        if evaluation is not None and math.isfinite(evaluation):
+            self._latest = evaluation
+        spent = {"generations": generation, "env_steps": env_steps, "seconds": seconds}
         part = int(PARTS * max(spent[name] / limit for name, limit in self._limits.items()))
-        while self._part < min(part, PARTS - 1) and math.isfinite(self.latest) and not self.pruned:
+        while self._part < min(part, PARTS - 1) and math.isfinite(self._latest) and not self.pruned:
             self._part += 1  # at the end of the budget, the run's result counts
-            self.pruned = self._ask(self._done + self._part, fmean([*self._before, self.latest]))
+            self.pruned = self._ask(self._done + self._part, fmean([*self._before, self._latest]))
         return self.pruned
 
 
@@ -95,21 +98,23 @@ def _run(config: Config, watch: Watch) -> dict[str, Any]:
     if not folder.config.exists():
         return train_config(config, verbose=False, callbacks=[watch]).summary
     summary = folder.read_summary()
-    if summary.get("stop_reason") in (None, "interrupted", "callback"):
-        watch.latest = _latest(folder)
-        return resume(folder, verbose=False, callbacks=[watch], workers=config.workers).summary
-    return summary
+    if summary.get("stop_reason") not in (None, "interrupted", "callback") or _see_again(folder, watch):
+        return summary
+    return resume(folder, verbose=False, callbacks=[watch], workers=config.workers).summary
 
 
-def _latest(folder: RunFolder) -> float:
-    """The last evaluation before the checkpoint that a run goes on from; NaN where there is none."""
+def _see_again(folder: RunFolder, watch: Watch) -> bool:
+    """Report what came before the checkpoint that a run goes on from; whether that prunes it.
+
+    What was reported already is not taken twice. A run may have ended between a generation and its report.
+    """
     generation = max(folder.checkpoints.generations(), default=0)
     if not folder.progress.exists():
-        return math.nan
+        return False
     columns = read_progress(folder.progress)
-    rows = zip(columns["generation"], columns["eval_return_mean"], strict=True)
-    found = [value for at, value in rows if at <= generation and math.isfinite(value)]
-    return found[-1] if found else math.nan
+    names = ("generation", "env_steps", "seconds", "eval_return_mean")
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return any(watch.see(*row) for row in rows if row[0] <= generation)
 
 
 def main() -> None:
