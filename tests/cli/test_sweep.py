@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import sys
 
 import pytest
 from tests.commands import Running, command
@@ -153,3 +154,10 @@ def test_trials_are_lines_through_their_options(tmp_path):
     draw_parallel(rows, {"sigma"}, tmp_path / "p.svg")
     text = (tmp_path / "p.svg").read_text()
     assert all(f"<!-- {word} -->" in text for word in ("sigma", "optimizer", "return", "adam", "0.1", "0.2"))
+
+
+def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, capsys):
+    place, _ = swept
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
+    assert "sweeps need Optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err

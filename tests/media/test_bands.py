@@ -5,7 +5,7 @@ import pytest
 
 from escalade import InputError
 from escalade.media.bands import Curve, band, interquartile_mean
-from escalade.media.panels import draw_bands
+from escalade.media.comparison import draw_bands
 
 
 def curve(at, returns, solved=False):

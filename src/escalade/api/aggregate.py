@@ -9,8 +9,8 @@ from typing import Literal
 from escalade.api.groups import AnyRun, RunGroup, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, band, read_curve
+from escalade.media.comparison import draw_bands
 from escalade.media.curves import X_AXES
-from escalade.media.panels import draw_bands
 
 Over = Literal["steps", "seconds", "generations", "episodes"]
 

@@ -9,8 +9,8 @@ from escalade.api.aggregate import Over, check_axis
 from escalade.api.groups import AnyRun, RunFacts, RunGroup, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, Curve, band, read_curve
+from escalade.media.comparison import draw_bands
 from escalade.media.curves import plot_run
-from escalade.media.panels import draw_bands
 from escalade.support.numbers import whole_number
 
 _EVALUATION, _MEAN = "eval_return_mean", "return_mean"

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 _TICKS = 5
 
 
-def draw_history(values: Sequence[tuple[int, float]], output: AnyPath) -> None:
+def draw_history(
+    values: Sequence[tuple[int, float]], output: AnyPath, pruned: Sequence[tuple[int, float]] = ()
+) -> None:
     """Draw each trial's return, and the best so far.
 
     Args:
-        values: numbers and returns of the trials that ran to their end.
+        values: numbers and returns of the trials that ran to their end, at least one.
+        pruned: numbers, and the last evaluations, of those that did not.
         output: a png, pdf or svg file.
 
     Raises:
@@ -38,6 +41,8 @@ def draw_history(values: Sequence[tuple[int, float]], output: AnyPath) -> None:
     numbers, returns = (np.array(column, float) for column in zip(*values, strict=True))
     best = np.maximum.accumulate(returns)
     axes.plot(numbers, returns, "o", color=COLOURS[0], label="trial")
+    if pruned:
+        axes.plot(*zip(*pruned, strict=True), "x", color=GREY, label="pruned trial, where it stood")
     axes.plot(numbers, best, color=COLOURS[1], drawstyle="steps-post", label="best so far")
     fit_returns(axes, [returns, best])
     axes.set_xlabel("trial")
@@ -45,7 +50,7 @@ def draw_history(values: Sequence[tuple[int, float]], output: AnyPath) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, loc="outside upper right", ncols=2)
+    figure.legend(frameon=False, loc="outside upper right", ncols=3)
     save_figure(figure, output)
 
 

@@ -82,6 +82,8 @@ class Hand:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
+        if not self._log.stat().st_size:
+            self._log.unlink()
 
     def _lost(self) -> EngineFailure:
         code = self._process.wait()

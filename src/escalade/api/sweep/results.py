@@ -115,7 +115,9 @@ def write_results(result: SweepResult) -> list[Path]:
     rows = [(trial.params, trial.value) for trial in result.trials if trial.value is not None]
     if values:
         written.append(result.folder / "history.png")
-        draw_history(values, written[-1])
+        pruned = [one for one in result.trials if one.state == "pruned" and one.parts]
+        stood = [(one.number, one.parts[max(one.parts)]) for one in pruned]
+        draw_history(values, written[-1], stood)
     if len(rows) > 1:
         written.append(result.folder / "parallel.png")
         draw_parallel(rows, log_scaled(result.plan), written[-1])
