@@ -23,6 +23,7 @@ _SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backen
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
 _NAMED = 4  # differing options, at most, in a label
+_SHORT = 12  # letters, at most, of the words for a value that is not set
 _DEEPEST = 3  # folders between a folder of runs and a run
 
 
@@ -146,13 +147,14 @@ def differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
     """Options as they stand in a label: ``sigma=0.1, hidden=64,64``."""
-    return ", ".join(f"{name}={shown(options.get(name))}" for name in names)
+    return ", ".join(f"{name}={shown(name, options.get(name))}" for name in names)
 
 
-def shown(value: Any) -> str:
+def shown(name: str, value: Any) -> str:
     """An option's value as a label or a table shows it."""
-    if value == ():
-        return "none"
+    if value is None or value == ():
+        unset = OPTIONS[name].metadata["unset"] if name in OPTIONS else "none"
+        return unset if len(unset) <= _SHORT else "default"
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 

@@ -166,7 +166,7 @@ def _begun(config: Config) -> RunFacts | None:
     if others:
         name = others[0]
         raise InputError(
-            f"{folder.path} holds a run with `{name}` {shown(facts.options.get(name))}, not "
-            f"{shown(wanted[name])}: name another `run_dir`"
+            f"{folder.path} holds a run with `{name}` {shown(name, facts.options.get(name))}, not "
+            f"{shown(name, wanted[name])}: name another `run_dir`"
         )
     return facts

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.media.curves import X_AXES, drawable
+from escalade.media.curves import X_AXES, drawable, evaluations
 from escalade.media.smoothing import smoothed
 from escalade.recorders.progress import read_progress
 from escalade.storage.files import AnyPath
@@ -65,8 +65,11 @@ def read_curve(
     Raises:
         InputError: the folder is no run, or has no evaluation that can be drawn.
     """
-    columns = read_progress(Path(run) / "progress.csv")
-    at, returns = np.array(columns[X_AXES[over][0]]), drawable(np.array(columns[of]))
+    columns = {name: np.array(values) for name, values in read_progress(Path(run) / "progress.csv").items()}
+    if of == "eval_return_mean":
+        at, returns = evaluations(run, columns, over)
+    else:
+        at, returns = columns[X_AXES[over][0]], drawable(columns[of])
     usable = np.isfinite(at) & np.isfinite(returns)
     if not usable.any():
         raise InputError(f"run {run} has no evaluation over {over}: there is no curve to draw")

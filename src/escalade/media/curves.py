@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from escalade.media.figure import (
 from escalade.media.smoothing import smoothed
 from escalade.recorders.progress import read_progress
 from escalade.storage.files import AnyPath
+from escalade.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,10 +80,15 @@ def plot_run(
     members = _members(Path(run) / "population.csv", columns)
     from matplotlib.figure import Figure
 
-    column, unit = X_AXES["episodes" if x == "steps" and np.isnan(columns["env_steps"]).any() else x]
+    x = "episodes" if x == "steps" and np.isnan(columns["env_steps"]).any() else x
+    column, unit = X_AXES[x]
     figure = Figure(layout="constrained")
     axes = figure.subplots()
-    drawn, around = _draw(axes, columns, members, columns[column], smooth)
+    drawn, around = _draw_members(axes, columns, members, columns[column], smooth)
+    at, found = evaluations(run, columns, x)
+    if len(at):
+        drawn.append(smoothed(found, smooth))
+        axes.plot(at, drawn[-1], marker="o" if len(at) <= 25 else "", **_EVALUATION)
     shown = []
     if target is not None and abs(target) <= LARGEST:
         axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {target:g}")
@@ -91,6 +98,32 @@ def plot_run(
     labels = axes.get_legend_handles_labels()[1]
     figure.set_size_inches(7.0 + widened(labels), 4.5)
     save_figure(figure, output)
+
+
+def evaluations(run: AnyPath, columns: Mapping[str, Array], over: str) -> tuple[Array, Array]:
+    """Where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
+
+    The evaluation of the policy that the run ended with is in summary.json alone; it is the last one here.
+
+    Args:
+        run: its folder.
+        columns: of its progress.csv.
+        over: a name of :data:`X_AXES`.
+    """
+    at, found = columns[X_AXES[over][0]], drawable(columns["eval_return_mean"])
+    known = np.isfinite(at) & np.isfinite(found)
+    at, found = at[known], found[known]
+    summary = RunFolder(run).read_summary()
+    name = "generations" if over == "generations" else X_AXES[over][0]
+    end, value = (_number(summary.get(key)) for key in (name, "eval_return_mean"))
+    if not len(at) or not at[-1] <= end or not abs(value) <= LARGEST:
+        return at, found
+    earlier = at < end
+    return np.append(at[earlier], end), np.append(found[earlier], value)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
 
 
 def drawable(values: Array) -> Array:
@@ -110,19 +143,13 @@ def _members(path: Path, columns: dict[str, Array]) -> tuple[str, Array, Array]:
     return "members, 5th to 95th percentile", low, high
 
 
-def _draw(
+def _draw_members(
     axes: Axes, columns: dict[str, Array], members: tuple[str, Array, Array], at: Array, smooth: int
 ) -> tuple[list[Array], list[Array]]:
-    """Draw a run; its curves, and the ends of the band of its members."""
+    """Draw the mean of the members, which is returned, and the band of them, whose ends are."""
     named, *ends = members
     low, high = (smoothed(drawable(values), smooth) for values in ends)
     axes.fill_between(at, low, high, color=COLOURS[1], alpha=0.15, linewidth=0, label=named)
     mean = smoothed(drawable(columns["return_mean"]), smooth)
     axes.plot(at, mean, color=COLOURS[1], linewidth=1, linestyle=DASHES[1], label="population mean")
-    found = drawable(columns["eval_return_mean"])
-    evaluated = np.isfinite(found)
-    values = smoothed(found[evaluated], smooth)
-    if len(values):
-        marker = "o" if len(values) <= 25 else ""
-        axes.plot(at[evaluated], values, marker=marker, **_EVALUATION)
-    return [mean, values], [low, high]
+    return [mean], [low, high]
