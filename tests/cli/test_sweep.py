@@ -65,6 +65,13 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
         assert summary["stop_reason"] == ("generations" if trial.state == "ended" else "callback")
         assert trial.value in (None, summary["eval_return_mean"])
         assert (trial.state == "ended") == (max(trial.parts, default=0) == PARTS - 1)
+    again = ["train", "--config", folder / "best.toml", "--preset", "none", "--run-dir", place / "best"]
+    assert cli.main([str(word) for word in again]) == 0
+    digests = [
+        json.loads((run / "summary.json").read_text())["params_sha256"]
+        for run in (place / "best", *found.runs(found.best))
+    ]
+    assert digests[0] == digests[1]
     parsed = cli.parse(["train", "--config", str(folder / "best.toml"), "--preset", "none"])
     best = read_config(RunFolder(found.runs(found.best)[0]))
     assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None, backend="auto")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TextIO
 
+from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.config.sweep import BUDGETS
 from escalade.errors import EscaladeError
@@ -74,7 +75,7 @@ def run_trial(task: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
     """Run a trial's runs one after the other, or what is missing of them; what to answer."""
     results: list[float] = []
     for number, values in enumerate(task["configs"]):
-        config = Config(**values)
+        config = Config(**from_values(values))  # JSON has no tuples
         watch = Watch(config, ask, number * PARTS, results)
         summary = _run(config, watch)
         if watch.pruned:
