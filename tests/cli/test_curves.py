@@ -42,6 +42,11 @@ def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(runs,
     assert capsys.readouterr().out.split() == [str(tmp_path / "seeds.svg"), str(tmp_path / "both.svg")]
 
 
+def test_files_that_a_star_names_are_passed_over(runs, tmp_path):
+    written = plot(runs / "0.1" / "seed1" / "curve.png", *(runs / "0.1").iterdir(), to=tmp_path / "c.svg")
+    assert "openai-es (2 runs)" in written
+
+
 def test_one_run_is_drawn_in_full(runs, tmp_path):
     assert "population mean" in plot(runs / "0.1" / "seed1", to=tmp_path / "one.svg")
 

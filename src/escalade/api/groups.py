@@ -87,11 +87,15 @@ class RunGroup:
 def find_runs(paths: Iterable[AnyRun]) -> list[RunFolder]:
     """The run folders that ``paths`` name, each once; a folder of runs stands for the runs in it.
 
+    Files among several paths are passed over: a shell's ``*`` names them too.
+
     Raises:
         InputError: a path is no run folder and holds none, or there is no path at all.
     """
     found: dict[Path, RunFolder] = {}
-    for path in map(Path, paths):
+    given = [Path(path) for path in paths]
+    folders = [path for path in given if not path.is_file()] if len(given) > 1 else given
+    for path in folders or given:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:
             folder = RunFolder.open(one)
             found.setdefault(folder.path.resolve(), folder)

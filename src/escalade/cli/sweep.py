@@ -46,5 +46,6 @@ def _sweep(parsed: argparse.Namespace) -> int:
         f"return {result.best.value:.1f}"
     )
     say(f"in {result.folder}: {', '.join(path.name for path in swept.files)}")
-    say(f"train with the best options: escalade train --config {result.folder / 'best.toml'}")
+    preset = "" if result.plan.preset == "auto" else f" --preset {result.plan.preset}"
+    say(f"train with the best options: escalade train --config {result.folder / 'best.toml'}{preset}")
     return INTERRUPTED if swept.interrupted else 0

@@ -70,10 +70,14 @@ def add_resume(commands: Any) -> None:
 
 
 def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
-    """The config that was asked for: defaults, then preset, then the file at ``path``, then flags."""
+    """The config that was asked for: defaults, then preset, then file, then flags.
+
+    The file is the one at ``path``, one of several; where that is None, the only one that was given.
+    """
     from escalade.config import presets
 
-    file = read_toml(path) if path else {}
+    only = [path] if path else getattr(parsed, "config", None)
+    file = read_toml(only[0]) if only else {}
     given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
     preset = presets.options(given.get("env") or "", parsed.preset or "auto", given)
     return Config(**(preset | given))

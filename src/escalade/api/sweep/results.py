@@ -147,10 +147,6 @@ def _write_table(result: SweepResult) -> Path:
 def _write_best(result: SweepResult, best: TrialFacts) -> Path:
     plan, path = result.plan, result.folder / BEST
     config = plan.config(chosen(plan, best.params)).replace(seed=plan.seeds[0])
-    preset = "" if plan.preset == "auto" else f" --preset {plan.preset}"
-    heading = (
-        f"# Trial {best.number}, return {best.value}, of {len(result.trials)} trials.\n"
-        f"# escalade train --config {path}{preset}\n"
-    )
+    heading = f"# Trial {best.number} of {len(result.trials)}: return {best.value}; preset {plan.preset}.\n"
     write_bytes(path, (heading + to_toml(config)).encode())
     return path
