@@ -8,6 +8,8 @@ import sys
 import pytest
 from tests.commands import Running, command
 
+from escalade import EngineFailure
+from escalade.api.sweep.crew import Crew
 from escalade.api.sweep.results import load_sweep
 from escalade.api.sweep.trial import PARTS, Watch
 from escalade.cli import main as cli
@@ -23,6 +25,7 @@ trials = {trials}
 preset = "none"
 [options]
 env = "CartPole-v1"
+backend = "gymnasium"
 policy = "linear"
 generations = 4
 eval_every = 1
@@ -47,7 +50,7 @@ def trials(folder):
 def swept(tmp_path_factory):
     """A finished sweep, and what its command said."""
     place = tmp_path_factory.mktemp("sweep")
-    (place / "poles.toml").write_text(PLAN.format(trials=5))
+    (place / "poles.toml").write_text(PLAN.format(trials=4))
     done = command("sweep", "poles.toml", cwd=place)
     assert done.returncode == 0, done.stderr
     return place, done.stdout
@@ -57,7 +60,7 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
     place, out = swept
     folder = place / "runs" / "sweep-poles"
     found = load_sweep(folder)
-    assert [trial.number for trial in found.trials] == list(range(5))
+    assert [trial.number for trial in found.trials] == list(range(4))
     assert {trial.state for trial in found.trials} == {"ended", "pruned"}
     for trial in found.trials:
         (run,) = found.runs(trial)
@@ -74,9 +77,9 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
     assert digests[0] == digests[1]
     parsed = cli.parse(["train", "--config", str(folder / "best.toml"), "--preset", "none"])
     best = read_config(RunFolder(found.runs(found.best)[0]))
-    assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None, backend="auto")
+    assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None)
     assert f"the best is trial {found.best.number}, return {found.best.value:.1f}" in out
-    assert len((folder / "trials.csv").read_text().splitlines()) == 6
+    assert len((folder / "trials.csv").read_text().splitlines()) == 5
     for picture in ("history.png", "parallel.png"):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
 
@@ -91,33 +94,33 @@ def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
     running.wait()
     with (tmp_path / "again" / "study.jsonl").open("a") as journal:
         journal.write('{"op_code": 4, "half')  # a kill in the middle of a line
-    running = Running("sweep", "poles.toml", "--run-dir", "again", cwd=tmp_path)
-    running.until(lambda: "of them done already" in running.out and "trial 2" in running.out)
-    running.signal(signal.SIGINT, group=True)
-    assert running.wait() == 130, running.err
-    assert "interrupted; the same command goes on" in running.out
     assert cli.main(["sweep", str(tmp_path / "poles.toml"), "--run-dir", str(tmp_path / "again")]) == 0
     assert trials(tmp_path / "again") == trials(place / "runs" / "sweep-poles")
 
 
-def test_several_jobs_and_seeds_and_more_trials(swept, tmp_path):
-    text = PLAN.format(trials=2).replace("[options]", "seeds = [3, 4]\n[options]", 1)
-    (tmp_path / "s.toml").write_text(text)
-    folder = tmp_path / "many"
-    words = ["sweep", tmp_path / "s.toml", "--jobs", 2, "--trials", 3, "--run-dir", folder]
-    assert cli.main([str(word) for word in words]) == 0
-    found = load_sweep(folder)
+def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        PLAN.format(trials=1).replace("[options]", "seeds = [3, 4]\n[options]", 1)
+    )
+    running = Running("sweep", "s.toml", "--jobs", 2, "--trials", 99, cwd=tmp_path)
+    other = tmp_path / "runs" / "sweep-s" / "trial-0001"
+    running.until(lambda: "return" in running.out and other.is_dir())
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130, running.err
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    found = load_sweep(tmp_path / "runs" / "sweep-s")
+    assert found.best is not None
     for trial in found.trials:
-        runs = [json.loads((run / "summary.json").read_text()) for run in found.runs(trial)]
-        assert [run["seed"] for run in runs] == [3, 4]
         if trial.state == "ended":
+            runs = [json.loads((run / "summary.json").read_text()) for run in found.runs(trial)]
+            assert [run["seed"] for run in runs] == [3, 4]
             assert trial.value == sum(run["eval_return_mean"] for run in runs) / 2
 
 
 def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
     place, _ = swept
     monkeypatch.chdir(place)
-    (place / "other.toml").write_text(PLAN.format(trials=5).replace("sgd", "clipup"))
+    (place / "other.toml").write_text(PLAN.format(trials=4).replace("sgd", "clipup"))
     assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles"]) == 2
     assert "holds a sweep with other space: name another --run-dir" in capsys.readouterr().err
     assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles/trial-0000"]) == 2
@@ -168,3 +171,19 @@ def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, caps
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
     assert "sweeps need Optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err
+
+
+def test_a_process_that_ends_is_a_failure_unless_it_was_interrupted(tmp_path):
+    for interrupted in (True, False):
+        with Crew(1, tmp_path) as crew:
+            (hand,) = crew.hands
+            hand.begin(0, [])  # not even one run: it cannot answer with their mean
+            if interrupted:
+                hand.interrupt()
+                assert crew.ready(60) == [hand]
+                assert hand.answers() == [{"interrupted": True}]
+                continue
+            assert crew.ready(60) == [hand]
+            with pytest.raises(EngineFailure, match=r"trial 0 ended with 1: .*job-0.log says why"):
+                hand.answers()
+    assert "StatisticsError" in (tmp_path / "job-0.log").read_text()

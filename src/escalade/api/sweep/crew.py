@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Hand:
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             )
         self._begun = b""
+        self._interrupted = False
         self.trial: int | None = None
         """The number of the trial that it runs."""
 
@@ -53,15 +55,20 @@ class Hand:
             self._process.stdin.write(json.dumps(words).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise self._lost() from None
+            if not self._interrupted:
+                raise self._lost() from None
 
     def answers(self) -> list[dict[str, Any]]:
         """What it has said since; called where its file can be read.
 
+        One that was interrupted where there was no run to save has ended, and says nothing itself.
+
         Raises:
-            EngineFailure: the process has ended.
+            EngineFailure: the process has ended of itself.
         """
         data = os.read(self.fileno(), 1 << 16)
+        if not data and self._interrupted:
+            return [{"interrupted": True}]
         if not data:
             raise self._lost()
         *whole, self._begun = (self._begun + data).split(b"\n")
@@ -69,13 +76,15 @@ class Hand:
 
     def interrupt(self) -> None:
         """Ask it to save its run and to end it."""
+        self._interrupted = True
         self._process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
         """End it: after what it says now it finds no more to do."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # what it did not read any more
+            self._process.stdin.close()
         try:
             self._process.wait(timeout=0 if self.trial is not None else _PATIENCE)
         except subprocess.TimeoutExpired:
