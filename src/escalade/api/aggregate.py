@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from escalade.api.groups import AnyRun, RunGroup, group_runs
+from escalade.api.groups import AnyRun, RunGroup, axis_of, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, band, read_curve
 from escalade.media.comparison import draw_bands
@@ -51,12 +51,14 @@ def aggregate(
         StorageFailure: the picture could not be written.
     """
     check_axis("over", over)
-    groups = [_group(group, over) for group in group_runs(runs)]
+    found = group_runs(runs)
+    axis = axis_of(found, over)
+    groups = [_group(group, axis) for group in found]
     if output is not None:
         panels: dict[str, dict[str, Band]] = {}
         for group in groups:
             panels.setdefault(group.env, {})[group.label] = group.curve
-        draw_bands(panels, output, over)
+        draw_bands(panels, output, axis)
     return groups
 
 

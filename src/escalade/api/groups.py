@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from escalade.storage.run_folder import RunFolder
 
 AnyRun = str | PathLike[str]
 
-_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend")
+_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
@@ -47,6 +48,10 @@ class RunFacts:
     def columns(self) -> dict[str, list[float]]:
         """What progress.csv holds."""
         return read_progress(self.folder.progress)
+
+    def has(self, column: str) -> bool:
+        """Whether its progress.csv has a number in this column."""
+        return not all(map(math.isnan, self.columns[column]))
 
     @property
     def solved(self) -> bool:
@@ -141,6 +146,12 @@ def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -
         taken.append(label if label not in taken else f"{label} ({len(taken) + 1})")
         groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs)))
     return groups
+
+
+def axis_of(groups: Iterable[RunGroup], x: str) -> str:
+    """What the groups can be drawn over: ``x``, but for ``steps`` where a run has no environment to step."""
+    counted = all(run.has("env_steps") for group in groups for run in group.runs if run.columns["generation"])
+    return "episodes" if x == "steps" and not counted else x
 
 
 def differing(options: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from escalade.api.aggregate import Over, check_axis
-from escalade.api.groups import AnyRun, RunFacts, RunGroup, group_runs
+from escalade.api.groups import AnyRun, RunGroup, axis_of, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, Curve, band, read_curve
 from escalade.media.comparison import draw_bands
@@ -61,14 +60,13 @@ def plot(
 
 def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:
     every = [run for group in groups for run in group.runs]
-    if x == "steps" and not all(_has(run, "env_steps") for run in every):
-        x = "episodes"
-    of = _EVALUATION if any(_has(run, _EVALUATION) for run in every) else _MEAN
+    x = axis_of(groups, x)
+    of = _EVALUATION if any(run.has(_EVALUATION) for run in every) else _MEAN
     panels: dict[str, dict[str, Band]] = {}
     curves: list[Curve] = []
     for group in groups:
         curves = [
-            read_curve(run.folder, x, run.solved, smooth=smooth, of=of) for run in group.runs if _has(run, of)
+            read_curve(run.folder, x, run.solved, smooth=smooth, of=of) for run in group.runs if run.has(of)
         ]
         if curves:
             panels.setdefault(group.task, {})[group.label] = band(curves)
@@ -77,7 +75,7 @@ def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int
     alone = curves if len(groups) == 1 and len(curves) <= _MOST_SINGLE else []
     what = "evaluations" if of == _EVALUATION else "population means"
     draw_bands(panels, output, x, targets=_targets(groups), single=alone, what=what)
-    return [f"left out: {run.folder.path} has no evaluation yet" for run in every if not _has(run, of)]
+    return [f"left out: {run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
 
 
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
@@ -98,8 +96,3 @@ def _targets(groups: Iterable[RunGroup]) -> dict[str, float]:
         found.setdefault(group.task, set()).add(group.target)
     alone = {task: next(iter(goals)) for task, goals in found.items() if len(goals) == 1}
     return {task: goal for task, goal in alone.items() if goal is not None}
-
-
-def _has(run: RunFacts, column: str) -> bool:
-    """Whether the run's progress.csv has a number in this column."""
-    return not all(map(math.isnan, run.columns[column]))

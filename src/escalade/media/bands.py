@@ -6,6 +6,7 @@ follows its outliers, and a median one run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ def read_curve(
         at, returns = columns[X_AXES[over][0]], drawable(columns[of])
     usable = np.isfinite(at) & np.isfinite(returns)
     if not usable.any():
-        raise InputError(f"run {run} has no evaluation over {over}: there is no curve to draw")
+        raise InputError(f"run {os.fspath(run)} has no evaluation over {over}: there is no curve to draw")
     return Curve(at[usable], smoothed(returns[usable], smooth), solved)
 
 
