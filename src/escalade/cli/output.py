@@ -11,7 +11,10 @@ from typing import Any
 from escalade.cli.arguments import flag
 from escalade.support.output import say
 
-__all__ = ["give_up_stdout", "say", "say_summary"]
+__all__ = ["INTERRUPTED", "give_up_stdout", "say", "say_summary"]
+
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted, after what it did was saved."""
 
 
 def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
