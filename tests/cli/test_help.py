@@ -55,7 +55,7 @@ def test_each_flag_names_its_choices_or_form_and_its_default(command):
 def test_each_argument_is_named_and_explained(command):
     arguments = [action for action in parsers()[command]._actions if not action.option_strings]
     for action in arguments:
-        assert re.fullmatch("[A-Z]+", action.metavar or "")
+        assert re.fullmatch(r"[A-Z]+(\.[a-z]+)?", action.metavar or "")
         assert re.search(r"\w", action.help or "")
 
 
