@@ -1,25 +1,34 @@
-"""What listens to a run: progress.csv and the console."""
+"""What listens to a run: the tables of its folder, the console, trackers."""
 
 from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import Goals, make_console
+from escalade.recorders.population import PopulationFile, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
-from escalade.recorders.row import COLUMNS, Recorder, Row
+from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row
+from escalade.recorders.tables import read_table, rewind_table
+from escalade.recorders.workers import WorkersFile
 
 __all__ = [
     "COLUMNS",
+    "LEVELS",
     "RECORDERS",
     "ClusterFile",
     "Goals",
+    "PopulationFile",
     "ProgressFile",
     "Recorded",
     "Recorder",
     "Row",
+    "WorkersFile",
     "check_recorders",
     "make_console",
+    "quantiles",
     "read_progress",
     "read_rows",
+    "read_table",
     "rewind",
+    "rewind_table",
     "start_recorder",
     "start_recorders",
 ]

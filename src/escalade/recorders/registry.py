@@ -9,6 +9,7 @@ from typing import Final
 
 from escalade.errors import InputError, nearest
 from escalade.recorders.console import Goals, make_console
+from escalade.recorders.population import PopulationFile
 from escalade.recorders.progress import ProgressFile
 from escalade.recorders.row import Recorder
 from escalade.storage.run_folder import RunFolder
@@ -22,6 +23,8 @@ class Recorded:
     """None where the run writes nothing."""
     goals: Goals
     """Its title, its limits and its target."""
+    info: tuple[str, ...] = ()
+    """The columns of its rows' ``info``."""
 
     @property
     def files(self) -> RunFolder:
@@ -38,8 +41,9 @@ class Recorded:
 Factory = Callable[[Recorded], Recorder]
 
 RECORDERS: Final[dict[str, Factory]] = {
-    "csv": lambda run: ProgressFile(run.files.progress),
+    "csv": lambda run: ProgressFile(run.files.progress, run.info),
     "console": lambda run: make_console(run.goals),
+    "population": lambda run: PopulationFile(run.files.population),
 }
 """What makes a recorder for a run, by name."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from escalade.engines import Engine
-from escalade.engines.ray.report import Reporting
+from escalade.engines.report import Reporting
 from escalade.errors import InputError
 from escalade.media.curves import plot_runs, plotting_available
 from escalade.recorders import (
@@ -17,8 +17,11 @@ from escalade.recorders import (
     Goals,
     Recorded,
     Recorder,
+    WorkersFile,
     check_recorders,
+    population,
     rewind,
+    rewind_table,
     start_recorders,
 )
 from escalade.storage.checkpoints import Loaded
@@ -85,10 +88,11 @@ class _Shared:
     strategy: dict[str, Any]
 
 
-def rewind_folder(folder: RunFolder, checkpoint: Checkpoint) -> int:
+def rewind_folder(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
     """Drop what is later than the checkpoint; how many recorded generations that were."""
     folder.forget_after(checkpoint.progress.generation)
-    return rewind(folder.progress, checkpoint.progress.rows)
+    rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
+    return rewind(folder.progress, checkpoint.progress.rows, info)
 
 
 def go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:
@@ -124,11 +128,13 @@ class Surroundings:
     """What is trained, for the summary."""
     machine: Mapping[str, Any]
     """What it runs on, for the summary."""
+    info: tuple[str, ...] = ()
+    """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
 
     @property
     def wanted(self) -> list[str | Recorder]:
         """All recorders: the file, the caller's own, the console."""
-        files = [] if self.folder is None else ["csv"]
+        files = [] if self.folder is None else ["csv", "population"]
         return [*files, *self.recorders, *(["console"] if self.verbose else [])]
 
 
@@ -150,10 +156,13 @@ def run_loop(
     folder, loaded, interrupts = around.folder, around.loaded, Interrupts()
     with interrupts:
         with ExitStack() as closing:
-            lost = 0 if folder is None or loaded is None else rewind_folder(folder, loaded.checkpoint)
-            recorders = start_recorders(around.wanted, Recorded(folder, around.goals), closing)
+            lost = 0
+            if folder is not None and loaded is not None:
+                lost = rewind_folder(folder, loaded.checkpoint, around.info)
+            recorded = Recorded(folder, around.goals, around.info)
+            recorders = start_recorders(around.wanted, recorded, closing)
             if folder is not None and isinstance(engine, Reporting):
-                recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
+                recorders.append(_report_file(folder, engine, recorders))
                 closing.callback(recorders[-1].close)
             loop = make_loop(recorders, interrupts)
             engine.on_note = loop.notes.say
@@ -167,6 +176,13 @@ def run_loop(
         if folder is not None and summary["generations"] and plotting_available():
             plot_runs([folder.path], folder.curve, summary["target_return"], around.title)
     return loop, summary
+
+
+def _report_file(folder: RunFolder, engine: Reporting, others: Sequence[Recorder]) -> Recorder:
+    """What records who did what."""
+    if engine.reports == "nodes":
+        return ClusterFile(folder.cluster, engine.take_report, others)
+    return WorkersFile(folder.workers, engine.take_report)
 
 
 def check_listeners(recorders: Sequence[str | Recorder], callbacks: Sequence[Callback]) -> None:

@@ -1,0 +1,77 @@
+"""population.csv and workers.csv: what they hold, and what a resumed run leaves of them."""
+
+import numpy as np
+import pytest
+from tests.commands import command
+from tests.recorders.test_progress_file import row
+
+import escalade
+from escalade import InputError
+from escalade.engines.report import NodeReport, Report
+from escalade.recorders import LEVELS, WorkersFile, quantiles, read_table
+from escalade.recorders.population import COLUMNS
+from escalade.recorders.tables import TableFile, rewind_table
+
+SMALL = {"preset": None, "population": 8, "hidden": [4], "max_episode_steps": 30, "verbose": False}
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 64])
+def test_quantiles_are_those_of_numpy(count):
+    returns = np.random.default_rng(count).normal(size=count)
+    before = returns.copy()
+    assert np.allclose(quantiles(returns), np.quantile(returns, LEVELS), rtol=1e-12)
+    assert (returns == before).all()
+
+
+def test_a_resumed_run_has_the_same_quantiles_as_an_uninterrupted_one(tmp_path):
+    for name, first in (("whole", 5), ("parts", 2)):
+        escalade.train("CartPole-v1", run_dir=tmp_path / name, workers=0, generations=first, **SMALL)
+    with (tmp_path / "parts" / "population.csv").open("a") as file:
+        file.write("3,1,2,3,4,5\n4,1,2")  # of a generation without a checkpoint, and of a kill
+    escalade.resume(tmp_path / "parts", generations=5, verbose=False)
+    tables = [(tmp_path / name / "population.csv").read_bytes() for name in ("whole", "parts")]
+    assert tables[0] == tables[1]
+    columns = read_table(tmp_path / "whole" / "population.csv")
+    assert tuple(columns) == COLUMNS
+    assert columns["generation"] == ["1", "2", "3", "4", "5"]
+    pairs = zip(columns["return_q05"], columns["return_q95"], strict=True)
+    assert all(float(low) <= float(high) for low, high in pairs)
+
+
+def test_a_run_says_what_each_worker_did(tmp_path):
+    options = "--preset none --population 8 --hidden 4 --generations 3 --workers 2 --max-episode-steps 30"
+    done = command("train", "CartPole-v1", *options.split(), "--run-dir", tmp_path / "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    columns = read_table(tmp_path / "run" / "workers.csv")
+    assert set(columns["worker"]) <= {"1", "2"}
+    assert columns["generation"][-1] == "3"
+    assert all(0 <= float(share) <= 1 for share in columns["idle_share"])
+    assert sum(map(float, columns["env_steps_per_second"])) > 0
+
+
+def test_workers_are_added_up_and_written_now_and_then(tmp_path):
+    reports = iter(
+        Report({"1": NodeReport("1", 1, items=2, env_steps=10, busy_seconds=seconds / 4)}, seconds)
+        for seconds in (0.5, 0.75, 0.25, 0.5)
+    )
+    file = WorkersFile(tmp_path / "workers.csv", lambda: next(reports))
+    for number in (1, 2, 3, 4):
+        file.generation(row(number))
+    file.close()
+    lines = (tmp_path / "workers.csv").read_text().splitlines()
+    assert lines[1:] == ["2,1,1.25,3.2,16.0,0.75", "4,1,0.75,5.33,26.7,0.75"]
+
+
+def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
+    path = tmp_path / "t.csv"
+    table = TableFile(path, ("generation", "x"))
+    table.write([(1, 0.1), (2, None), (3, 7)])
+    table.close()
+    with path.open("a") as file:
+        file.write("4")
+    assert rewind_table(path, ("generation", "x"), 2) == 1
+    assert path.read_text() == "generation,x\n1,0.1\n2,\n"
+    assert read_table(path) == {"generation": ["1", "2"], "x": ["0.1", ""]}
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not a table"):
+        read_table(path)
