@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from escalade.api.check import check
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
+    from escalade.api.report import report
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
     from escalade.training.evolution import Evolution
@@ -31,6 +32,7 @@ __getattr__ = lazy_names(
         "load_evolved": "escalade.api.evolve",
         "optimize": "escalade.api.optimize",
         "render": "escalade.api.evaluate",
+        "report": "escalade.api.report",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
         "train": "escalade.api.train",
@@ -57,6 +59,7 @@ __all__ = [
     "load_evolved",
     "optimize",
     "render",
+    "report",
     "resume",
     "strategies",
     "train",

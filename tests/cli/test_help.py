@@ -29,6 +29,7 @@ def test_the_commands():
         "plot",
         "presets",
         "render",
+        "report",
         "resume",
         "stop",
         "train",

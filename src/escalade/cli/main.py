@@ -16,6 +16,7 @@ from escalade.cli.check import add_check
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.output import give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
+from escalade.cli.report import add_report
 from escalade.cli.results import add_aggregate, add_eval, add_plot, add_render
 from escalade.cli.training import INTERRUPTED, add_resume, add_train
 from escalade.errors import EscaladeError
@@ -31,6 +32,7 @@ _COMMANDS = (
     add_render,
     add_plot,
     add_aggregate,
+    add_report,
     add_presets,
     add_bench,
     add_check,

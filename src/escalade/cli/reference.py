@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, flag, whole
+from escalade.cli.arguments import add_argument, add_command, add_options, whole
 from escalade.cli.output import say
 from escalade.cli.training import PRESET, config_typed
+from escalade.config.commands import flag
 from escalade.config.conversion import convert
 from escalade.config.options import OPTIONS
 from escalade.support.output import printing

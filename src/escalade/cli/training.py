@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
+from escalade.cli.arguments import add_argument, add_command, add_options, options_typed
 from escalade.cli.detached import add_detached, train_detached
 from escalade.cli.output import say
+from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
