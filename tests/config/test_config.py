@@ -28,6 +28,7 @@ FULL = {
     "max_episode_steps": 70,
     "wrappers": ('some.module:First(by=1.5, name="a,b")', "some.module:Second"),
     "reward_info": "speed",
+    "info_keys": ("is_success", "x position"),
     "reward_shift": 1.5,
     "reward_floor": -1.0,
     "reward_ceiling": 2.0,

@@ -28,8 +28,6 @@ OPTIONS |= {"target_return": 400.0}
 
 _FIGURES = "[...document.querySelectorAll('figure')]"
 RIGHTMOST = f"Math.max(...{_FIGURES}.map(figure => figure.getBoundingClientRect().right))"
-    "Math.max(...[...document.querySelectorAll('figure')].map(it => it.getBoundingClientRect().right))"
-)
 
 
 class Page(HTMLParser):

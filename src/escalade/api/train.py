@@ -19,7 +19,7 @@ from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, Recorder
+from escalade.recorders import Goals, Recorder, info_columns
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -203,6 +203,7 @@ def _run(
         title=config.env,
         subject={"env": config.env, "strategy": config.strategy, "seed": config.seed},
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
+        info=info_columns(config.info_keys),
     )
     if loaded is not None:
         write_config(folder, config)

@@ -12,6 +12,7 @@ from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError, nearest
 from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.recorders import COLUMNS, info_columns
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
@@ -68,6 +69,7 @@ def check(config: Config) -> None:
     _check_cluster(config)
     _check_frames(config)
     _check_reward(config)
+    _check_info_keys(config)
     for text in config.wrappers:
         wrapping.parse(text)
     schedules.parse_sigma(config.sigma, "`sigma`")
@@ -93,6 +95,16 @@ def _check_frames(config: Config) -> None:
     for name, needed in (("burn_in_action", "burn_in"), ("early_end_from", "early_end")):
         if getattr(config, name) and not getattr(config, needed):
             raise InputError(f"`{name}` does nothing without `{needed}`")
+
+
+def _check_info_keys(config: Config) -> None:
+    taken = list(COLUMNS)
+    for key in config.info_keys:
+        if not key or not key.isprintable() or any(letter in key for letter in '",'):
+            raise InputError(f"`info_keys` {key!r} cannot be a column: leave it out")
+        if not set(taken).isdisjoint(info_columns([key])):
+            raise InputError(f"`info_keys` {key}: there is a column of that name already: leave it out")
+        taken += info_columns([key])
 
 
 def _lengths(config: Config, name: str, lengths: tuple[int, ...]) -> None:

@@ -32,6 +32,8 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
         InputError: it cannot be; the message names the option and what it takes.
     """
     annotation = HINTS[name]
+    if annotation == tuple[str, ...] and isinstance(value, str) and OPTIONS[name].metadata["flag"] is None:
+        value = [part.strip() for part in value.split(",") if part.strip()]  # an option that is given once
     try:
         return _convert(annotation, value, text)
     except (TypeError, ValueError, OverflowError, RecursionError):

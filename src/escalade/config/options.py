@@ -202,6 +202,12 @@ class Config:
     )
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
     eval_every: int = _limit(5, "generations between evaluations")
+    info_keys: tuple[str, ...] = _limit(
+        (),
+        "numbers of an episode's last info, such as is_success, whose means are reported",
+        form="KEY,...",
+        resumable=False,
+    )
     generations: int | None = _limit(None, "stop after this many", unset="no limit")
     env_steps: int | None = _limit(None, "stop after this many training steps", unset="no limit")
     seconds: float | None = _limit(None, "stop after this many seconds of training", unset="no limit")

@@ -5,7 +5,7 @@ from escalade.recorders.console import Goals, make_console
 from escalade.recorders.population import PopulationFile, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
-from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row
+from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
 from escalade.recorders.tables import read_table, rewind_table
 from escalade.recorders.workers import WorkersFile
 
@@ -22,6 +22,7 @@ __all__ = [
     "Row",
     "WorkersFile",
     "check_recorders",
+    "info_columns",
     "make_console",
     "quantiles",
     "read_progress",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -55,6 +56,12 @@ class Row:
 
 COLUMNS = tuple(column.name for column in fields(Row) if column.name not in ("info", "quantiles"))
 """Of progress.csv, in its order; those of :attr:`Row.info` follow."""
+
+
+def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
+    """The columns of ``keys`` of infos: means of the population, then of the evaluation."""
+    return (*(f"{key}_mean" for key in keys), *(f"eval_{key}_mean" for key in keys))
+
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of a row's quantiles."""

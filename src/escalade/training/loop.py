@@ -219,6 +219,7 @@ class Loop:
             steps_per_second=None if steps is None else _rate(steps, began),
             eval_steps=None if steps is None else total.eval_steps,
             nonfinite=len(outcome.returns) - len(returns),
+            info=outcome.info,
             quantiles=quantiles(spread),
         )
         for recorder in self.recorders:
