@@ -28,6 +28,8 @@ FULL = {
     "max_episode_steps": 70,
     "wrappers": ('some.module:First(by=1.5, name="a,b")', "some.module:Second"),
     "reward_info": "speed",
+    "track": ("tensorboard",),
+    "recorder": ("package.module:Recorder", "other:Recorder"),
     "info_keys": ("is_success", "x position"),
     "reward_shift": 1.5,
     "reward_floor": -1.0,

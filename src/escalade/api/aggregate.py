@@ -15,7 +15,7 @@ from escalade.storage.run_folder import RunFolder
 
 Over = Literal["steps", "seconds"]
 
-_SAME_CURVE = ("seed", "generations", "env_steps", "seconds", "target_return", "backend")
+_SAME_CURVE = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
 """Options, besides those of where a run runs, in which runs of one curve may differ."""
 _COMPARED = [
     name for name, option in OPTIONS.items() if name not in _SAME_CURVE and option.metadata["group"] != "run"

@@ -12,7 +12,6 @@ from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError, nearest
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.recorders import COLUMNS, info_columns
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
@@ -70,6 +69,7 @@ def check(config: Config) -> None:
     _check_frames(config)
     _check_reward(config)
     _check_info_keys(config)
+    _check_recorders(config)
     for text in config.wrappers:
         wrapping.parse(text)
     schedules.parse_sigma(config.sigma, "`sigma`")
@@ -97,7 +97,22 @@ def _check_frames(config: Config) -> None:
             raise InputError(f"`{name}` does nothing without `{needed}`")
 
 
+def _check_recorders(config: Config) -> None:
+    if config.track:
+        from escalade.recorders.tracking import TRACKERS
+
+        for tracker in config.track:
+            _named("track", tracker, TRACKERS)
+    for text in config.recorder:
+        if ":" not in text:
+            raise InputError(f"`recorder` {text} must be written as package.module:Recorder")
+
+
 def _check_info_keys(config: Config) -> None:
+    if not config.info_keys:
+        return
+    from escalade.recorders import COLUMNS, info_columns
+
     taken = list(COLUMNS)
     for key in config.info_keys:
         if not key or not key.isprintable() or any(letter in key for letter in '",'):

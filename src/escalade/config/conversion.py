@@ -33,7 +33,8 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
     """
     annotation = HINTS[name]
     if annotation == tuple[str, ...] and isinstance(value, str) and OPTIONS[name].metadata["flag"] is None:
-        value = [part.strip() for part in value.split(",") if part.strip()]  # an option that is given once
+        listed = "" if value.lower() == "none" else value  # an option that is given once
+        value = [part.strip() for part in listed.split(",") if part.strip()]
     try:
         return _convert(annotation, value, text)
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -241,6 +241,16 @@ class Config:
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
     )
+    track: tuple[str, ...] = _run(
+        (), "trackers that are given every row: tensorboard, wandb", form="NAME,...", resumable=True
+    )
+    recorder: tuple[str, ...] = _run(
+        (),
+        "package.module:Recorder, a recorder of yours; may be given several times",
+        form="RECORDER",
+        flag="recorder",
+        resumable=True,
+    )
     run_dir: str | os.PathLike[str] | None = _run(
         None, "the run's folder", form="FOLDER", unset="a new one in runs/"
     )

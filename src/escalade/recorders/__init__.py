@@ -4,15 +4,18 @@ from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import Goals, make_console
 from escalade.recorders.population import PopulationFile, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
-from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
+from escalade.recorders.recorded import Recorded
+from escalade.recorders.registry import RECORDERS, check_recorders, start_recorder, start_recorders
 from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
 from escalade.recorders.tables import read_table, rewind_table
+from escalade.recorders.tracking import TRACKERS
 from escalade.recorders.workers import WorkersFile
 
 __all__ = [
     "COLUMNS",
     "LEVELS",
     "RECORDERS",
+    "TRACKERS",
     "ClusterFile",
     "Goals",
     "PopulationFile",

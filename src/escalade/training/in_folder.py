@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from escalade.engines import Engine
@@ -130,12 +130,22 @@ class Surroundings:
     """What it runs on, for the summary."""
     info: tuple[str, ...] = ()
     """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
+    trackers: Sequence[str] = ()
+    """Names of recorders that come after the console, which shows what they say."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked for, for recorders."""
 
     @property
     def wanted(self) -> list[str | Recorder]:
         """All recorders: the file, the caller's own, the console."""
         files = [] if self.folder is None else ["csv", "population"]
-        return [*files, *self.recorders, *(["console"] if self.verbose else [])]
+        return [*files, *self.recorders, *(["console"] if self.verbose else []), *self.trackers]
+
+    def recorded(self, lost: int) -> Recorded:
+        """What recorders may know; ``lost`` generations were recorded before, and run again."""
+        rows = 0 if self.loaded is None else self.loaded.checkpoint.progress.rows
+        facts = {**self.subject, **self.machine, **self.options}
+        return Recorded(self.folder, self.goals, self.info, facts, rows + 1, lost)
 
 
 def run_loop(
@@ -159,8 +169,7 @@ def run_loop(
             lost = 0
             if folder is not None and loaded is not None:
                 lost = rewind_folder(folder, loaded.checkpoint, around.info)
-            recorded = Recorded(folder, around.goals, around.info)
-            recorders = start_recorders(around.wanted, recorded, closing)
+            recorders = start_recorders(around.wanted, around.recorded(lost), closing)
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(_report_file(folder, engine, recorders))
                 closing.callback(recorders[-1].close)
