@@ -21,18 +21,7 @@ from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
 
 SMALL = {"preset": None, "population": 4, "hidden": [4], "max_episode_steps": 20, "workers": 0}
-FLAGS = [
-    "--preset",
-    "none",
-    "--population",
-    "4",
-    "--hidden",
-    "4",
-    "--max-episode-steps",
-    "20",
-    "--workers",
-    "0",
-]
+FLAGS = "--preset none --population 4 --hidden 4 --max-episode-steps 20 --workers 0".split()  # noqa: SIM905
 
 needs_tensorboard = pytest.mark.skipif(
     importlib.util.find_spec("tensorboard") is None, reason="TensorBoard is not installed"
@@ -97,7 +86,7 @@ def test_tensorboard_has_each_row_of_a_run_and_of_its_resumption_once(tmp_path):
     words = (
         "train",
         "CartPole-v1",
-        *FLAGS.split(),
+        *FLAGS,
         "--generations",
         "3",
         "--run-dir",
@@ -232,7 +221,7 @@ class Listens:
 
 def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
     run = tmp_path / "run"
-    words = ("train", "CartPole-v1", *FLAGS.split(), "--generations", "2", "--run-dir", run)
+    words = ("train", "CartPole-v1", *FLAGS, "--generations", "2", "--run-dir", run)
     done = command(*words, "--recorder", "tests.recorders.test_trackers:Listens", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert main(["resume", str(run), "--generations", "3"]) == 0

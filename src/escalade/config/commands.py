@@ -23,10 +23,10 @@ def changed(config: Config) -> list[str]:
 
 def train_command(config: Config) -> str:
     """The ``escalade train`` that trains with this config, in a new folder; quoted for a shell."""
-    words = ["escalade", "train", config.env, "--preset", "none"]
+    words = ["escalade", "train", config.env, flag("preset"), "none"]
     for name in changed(config):
         if name != "env":
-            words += _words(flag(name), getattr(config, name), repeated=bool(OPTIONS[name].metadata["flag"]))
+            words += _words(name, getattr(config, name))
     return shlex.join(words)
 
 
@@ -41,12 +41,13 @@ def text_of(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def _words(name: str, value: Any, repeated: bool) -> list[str]:
+def _words(name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
-        return [name if value else f"--no-{name[2:]}"]
+        return [flag(name if value else f"no_{name}")]
     words: list[str] = []
+    repeated = OPTIONS[name].metadata["flag"] is not None
     for one in value if repeated else (value,):
         text = text_of(one)
         # What begins with a dash would be taken for a flag of its own.
-        words += [f"{name}={text}"] if text.startswith("-") else [name, text]
+        words += [f"{flag(name)}={text}"] if text.startswith("-") else [flag(name), text]
     return words
