@@ -33,7 +33,8 @@ class Policy(nn.Module):
 
     ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
     (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
-    255, unless ``scale_pixels`` is false. A network on another device than the CPU is left as it is:
+    255, unless ``scale_pixels`` is false; with ``normalize_images`` they are normalised instead, as
+    vectors are. A network on another device than the CPU is left as it is:
     the policy holds a copy of it on the CPU, where rollouts run.
 
     ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
@@ -49,6 +50,7 @@ class Policy(nn.Module):
         env_id: str = "",
         architecture: dict[str, Any] | None = None,
         scale_pixels: bool = True,
+        normalize_images: bool = False,
     ) -> None:
         super().__init__()
         layout_of(network)  # refuses what cannot evolve, before anything is copied
@@ -59,7 +61,7 @@ class Policy(nn.Module):
         self.env_id = env_id
         self.architecture = architecture or {}
         self.scale_pixels = scale_pixels
-        size = moments_size(observation_space)
+        size = moments_size(observation_space, normalize_images)
         self.normalized = False
         self.observation_clip = CLIP
         self.observation_mean: Tensor
@@ -116,19 +118,19 @@ class Policy(nn.Module):
 
         A stateful network also takes a state of the batch, and the result is outputs and next state.
         """
-        if self.scale_pixels and observations.dtype == torch.uint8:
-            observations = observations.float() / 255
         if self.normalized:
-            observations = normalize(
-                observations.double(),
-                self.observation_mean,
-                self.observation_inverse_std,
-                self.observation_clip,
-            )
+            observations = self._normalize(observations)
+        elif self.scale_pixels and observations.dtype == torch.uint8:
+            observations = observations.float() / 255
         if self._takes_vectors:
             observations = observations.flatten(1)
         seen = observations.float()
         return self.network(seen, state) if self.stateful else self.network(seen)
+
+    def _normalize(self, observations: Tensor) -> Tensor:
+        mean, inverse_std = self.observation_mean, self.observation_inverse_std
+        flat = observations.double().flatten(1)
+        return normalize(flat, mean, inverse_std, self.observation_clip).reshape(observations.shape)
 
     def reset(self, seed: int = 0) -> None:
         """Begin an episode: :meth:`act` goes on from the network's first state.
@@ -217,6 +219,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         env_id=saved.env,
         architecture=architecture,
         scale_pixels=saved.scale_pixels,
+        normalize_images=saved.normalized,
     )
     weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:
