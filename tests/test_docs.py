@@ -12,7 +12,9 @@ DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["environment.md", "networks.md", "library.md", "migration.md"])
+@pytest.mark.parametrize(
+    "page", ["environment.md", "networks.md", "library.md", "migration.md", "watching.md"]
+)
 def test_guide_runs(page, tmp_path):
     blocks = [
         re.sub(rf"^{indent}", "", code, flags=re.MULTILINE)
