@@ -21,6 +21,7 @@ from escalade.config.commands import train_command
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.media.charts import Area, Chart, Line, draw
+from escalade.recorders import COLUMNS
 from escalade.storage.run_folder import RunFolder
 
 OPTIONS = {"preset": None, "population": 4, "hidden": [4], "eval_every": 1, "max_episode_steps": 20}
@@ -205,3 +206,44 @@ def test_a_chart_says_its_numbers_and_clips_what_is_far_outside():
     assert "inf" not in text
     assert Chart("none", "steps", [Line("a", at[:0], at[:0])]).empty()
     assert "<svg" in draw(Chart("none", "steps", [Line("a", at[:1], at[:1])]), 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("progress.csv", ",".join(COLUMNS) + "\n", None),  # a run that has just begun
+        ("population.csv", "generation,return_q0\n1,2\n", "no population.csv"),
+        ("population.csv", "generation,retu", "no population.csv"),
+        ("workers.csv", "", "no record of its workers"),
+        ("workers.csv", "generation,worker\n1,2\n", "no record of its workers"),
+        ("summary.json", '{"versions": 3, "generations": "x", "eval_return_mean": null}', None),
+        ("summary.json", "[", "the run has not ended"),
+    ],
+)
+def test_a_run_with_a_damaged_table_is_reported_without_it(name, content, says, runs, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    for path in (runs / "seed0").iterdir():
+        if path.suffix in (".csv", ".toml", ".json"):
+            (run / path.name).write_bytes(path.read_bytes())
+    (run / name).write_text(content)
+    text = escalade.report(run, tmp_path / "page.html").read_text()
+    assert says is None or says in text
+
+
+def test_of_many_workers_the_spread_is_drawn_and_of_a_cluster_its_nodes(runs, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("config.toml", "progress.csv"):
+        (run / name).write_bytes((runs / "seed0" / name).read_bytes())
+    lines = [f"{at},{worker},1.0,3.0,{40 + worker},0.25" for at in (1, 3, 5) for worker in range(1, 21)]
+    heading = "generation,worker,seconds,items_per_second,env_steps_per_second,idle_share"
+    (run / "workers.csv").write_text("\n".join([heading, *lines, ""]))
+    text = escalade.report(run, tmp_path / "page.html").read_text()
+    assert "all 20 workers" in text
+    assert "median worker: from 25 to 25" in text
+    assert "median worker: from 50.5 to 50.5" in text
+    (run / "workers.csv").unlink()
+    heading = "generation,node,workers,members_per_second,env_steps_per_second,lost_chunks,repeated_chunks"
+    (run / "cluster.csv").write_text(f"{heading},idle_share\n1,10.0.0.7,4,1.0,90.0,0,0,0.5\n")
+    assert "node 10.0.0.7: from 50 to 50" in escalade.report(run, tmp_path / "page.html").read_text()

@@ -1,5 +1,7 @@
 """population.csv and workers.csv: what they hold, and what a resumed run leaves of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tests.commands import command
@@ -8,7 +10,7 @@ from tests.recorders.test_progress_file import row
 import escalade
 from escalade import InputError
 from escalade.engines.report import NodeReport, Report
-from escalade.recorders import LEVELS, WorkersFile, quantiles, read_table
+from escalade.recorders import LEVELS, WorkersFile, quantiles, read_table, workers
 from escalade.recorders.population import COLUMNS
 from escalade.recorders.tables import TableFile, rewind_table
 
@@ -49,17 +51,22 @@ def test_a_run_says_what_each_worker_did(tmp_path):
     assert sum(map(float, columns["env_steps_per_second"])) > 0
 
 
-def test_workers_are_added_up_and_written_now_and_then(tmp_path):
-    reports = iter(
-        Report({"1": NodeReport("1", 1, items=2, env_steps=10, busy_seconds=seconds / 4)}, seconds)
-        for seconds in (0.5, 0.75, 0.25, 0.5)
-    )
-    file = WorkersFile(tmp_path / "workers.csv", lambda: next(reports))
+def test_workers_are_written_now_and_then_and_at_the_end(tmp_path, monkeypatch):
+    clock = iter([0.0, 0.5, 1.25, 1.5, 1.75])
+    monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    taken = []
+
+    def take():
+        taken.append(1)
+        return Report({"1": NodeReport("1", 1, items=3, env_steps=20, busy_seconds=0.25)}, 1.25)
+
+    file = WorkersFile(tmp_path / "workers.csv", take)
     for number in (1, 2, 3, 4):
         file.generation(row(number))
     file.close()
     lines = (tmp_path / "workers.csv").read_text().splitlines()
-    assert lines[1:] == ["2,1,1.25,3.2,16.0,0.75", "4,1,0.75,5.33,26.7,0.75"]
+    assert lines[1:] == ["2,1,1.25,2.4,16.0,0.8", "4,1,1.25,2.4,16.0,0.8"]
+    assert len(taken) == 2
 
 
 def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):

@@ -18,7 +18,7 @@ from escalade.errors import InputError
 from escalade.media.panels import AXES, Curves
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.media.scales import Array
-from escalade.recorders import read_progress, read_table
+from escalade.recorders import population, read_progress, read_table
 from escalade.storage.run_folder import RunFolder
 
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
@@ -165,7 +165,7 @@ def _population(folder: RunFolder) -> dict[str, Array]:
     if not folder.population.exists():
         return {}
     columns = {name: _numbers(cells) for name, cells in read_table(folder.population).items()}
-    return columns if {"generation", "return_q05", "return_q25", "return_q50"} <= columns.keys() else {}
+    return columns if set(population.COLUMNS) <= columns.keys() else {}
 
 
 def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:

@@ -30,15 +30,6 @@ class Report:
     seconds: float = 0.0
     """In which jobs ran; of worker processes, also those between two jobs."""
 
-    def add(self, more: Report) -> None:
-        """Enter what ``more`` says into this report."""
-        self.seconds += more.seconds
-        for key, part in more.nodes.items():
-            mine = self.nodes.setdefault(key, NodeReport(part.name))
-            mine.workers = max(mine.workers, part.workers)
-            for name in ("items", "env_steps", "busy_seconds", "lost_chunks", "repeated_chunks"):
-                setattr(mine, name, getattr(mine, name) + getattr(part, name))
-
     def idle_share(self, part: NodeReport) -> float:
         """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""
         whole = self.seconds * part.workers

@@ -41,7 +41,7 @@ class Curves:
         """Where rows of these generations are on the axis."""
         mine = self.progress["generation"]
         if not len(mine):
-            return np.zeros(0)
+            return np.full(len(generations), np.nan)
         places = np.clip(np.searchsorted(mine, generations), 0, len(mine) - 1)
         return np.asarray(self.progress[over][places])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ _SHARE = 200
 
 
 class WorkersFile:
-    """Adds up what the workers did, and appends it now and then: in long runs every 200th part of their time.
+    """Appends now and then what the workers did since: in long runs after every 200th part of their time.
 
     Args:
         path: of workers.csv. Rows of generations that are run again are dropped.
@@ -27,17 +28,17 @@ class WorkersFile:
     def __init__(self, path: Path, take_report: Callable[[], Report]) -> None:
         self._path, self._take = path, take_report
         self._table: TableFile | None = None
-        self._generation = 0
-        self._total = 0.0
-        self._sum = Report()
+        self._generation = self._written = 0
+        self._began = self._last = time.monotonic()
 
     def generation(self, row: Row) -> None:
+        self._generation = row.generation
         if self._table is None:
             rewind_table(self._path, COLUMNS, row.generation - 1)
             self._table = TableFile(self._path, COLUMNS)
-        self._generation = row.generation
-        self._sum.add(self._take())
-        if self._sum.seconds >= max(_LEAST_SECONDS, self._total / _SHARE):
+        now = time.monotonic()
+        if now - self._last >= max(_LEAST_SECONDS, (now - self._began) / _SHARE):
+            self._last = now
             self._write(self._table)
 
     def note(self, text: str) -> None:
@@ -45,13 +46,13 @@ class WorkersFile:
 
     def close(self) -> None:
         if self._table is not None:
-            if self._sum.seconds:
+            if self._generation > self._written:
                 self._write(self._table)
             self._table.close()
 
     def _write(self, table: TableFile) -> None:
-        done, self._sum = self._sum, Report()
-        self._total += done.seconds
+        self._written = self._generation
+        done = self._take()
         seconds = max(done.seconds, 1e-9)
         table.write(
             (
