@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.commands import command
 from tests.recorders.test_progress_file import row
 
 import escalade
@@ -41,9 +40,7 @@ def test_a_resumed_run_has_the_same_quantiles_as_an_uninterrupted_one(tmp_path):
 
 
 def test_a_run_says_what_each_worker_did(tmp_path):
-    options = "--preset none --population 8 --hidden 4 --generations 3 --workers 2 --max-episode-steps 30"
-    done = command("train", "CartPole-v1", *options.split(), "--run-dir", tmp_path / "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    escalade.train("CartPole-v1", run_dir=tmp_path / "run", workers=2, generations=3, **SMALL)
     columns = read_table(tmp_path / "run" / "workers.csv")
     assert set(columns["worker"]) <= {"1", "2"}
     assert columns["generation"][-1] == "3"

@@ -94,6 +94,8 @@ class Tracking:
     def _guarded(self, call: Callable[[], _T]) -> _T | None:
         try:
             return call()
+        except InputError:  # there is no folder to write into
+            raise
         except Exception as problem:  # noqa: BLE001 - whatever a tracker raises, the run is worth more
             self._log = None
             said = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
