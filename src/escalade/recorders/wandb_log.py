@@ -47,7 +47,6 @@ class WandbLog:
         )
         chosen: Any = os.environ.get("WANDB_MODE")
         known = bool(chosen) or wandb.login(prompt=False, verify=False)
-        self._seen = run.first - 1 + run.repeated
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=folder.resolve().name,
@@ -60,6 +59,8 @@ class WandbLog:
             reinit="create_new",
             settings=settings,
         )
+        # Their server drops steps that it has; a file that is sent later must not hold them again.
+        self._seen = run.first - 1 + run.repeated if self._run.offline else 0
         if not known:
             run.say(f"Weights & Biases knows no key here: the run is written to {folder / 'wandb'}")
 
