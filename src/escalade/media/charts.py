@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,8 +34,6 @@ class Line:
     style: int = 0
     """Chooses colour and dashes."""
     strong: bool = False
-    dots: bool = False
-    """Whether points are not joined."""
 
     def in_words(self) -> str:
         """Its numbers, for those who do not see it."""
@@ -72,7 +70,8 @@ class Chart:
     note: str = ""
     ends: tuple[float, float] | None = None
     """Of the axis upwards; found from the numbers where it is None."""
-    legend: bool = field(default=True)
+    legend: bool = True
+    """Whether the lines are named below it: not where the page has one legend for many charts."""
 
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
@@ -84,17 +83,13 @@ class _Frame:
 
     def __init__(self, chart: Chart) -> None:
         given = [*(line.at for line in chart.lines), *(area.at for area in chart.areas)]
-        ats = [at[usable(at)] for at in given]
-        self.x = (
-            min((float(at.min()) for at in ats if len(at)), default=0.0),
-            max((float(at.max()) for at in ats if len(at)), default=1.0),
-        )
-        self.x = min(0.0, self.x[0]), self.x[1] if self.x[1] > min(0.0, self.x[0]) else self.x[0] + 1
+        ats = np.concatenate([np.zeros(1), *(at[usable(at)] for at in given)])
+        first, last = float(ats.min()), float(ats.max())
+        self.x = first, last if last > first else first + 1
         edges = [edge for area in chart.areas for edge in (area.low, area.high)]
         parts = [*(line.values for line in chart.lines), *edges]
         self.y = chart.ends or limits(parts)
-        self.outside = []
-        """Names of levels that the axis does not reach: they would press the curves flat."""
+        self.outside: list[str] = []  # names of levels that would press the curves flat
         for label, value in chart.levels:
             low, high = min(self.y[0], value), max(self.y[1], value)
             if high - low > _FLAT * (self.y[1] - self.y[0]):
@@ -168,9 +163,8 @@ def _line(frame: _Frame, line: Line) -> str:
     at, values = thinned(line.at[good], line.values[good], _BUCKETS)
     points = _points(frame.across(at), frame.up(values))
     title = f"<title>{html.escape(line.in_words())}</title>"
-    if line.dots or len(at) == 1:
-        dots = "".join(f"M{point}h.01" for point in points)
-        return f'<path class="dots c{line.style % COLOURS}" d="{dots}">{title}</path>'
+    if len(at) == 1:
+        return f'<path class="dot c{line.style % COLOURS}" d="M{points[0]}h.01">{title}</path>'
     return f'<path d="M{" ".join(points)}" {_stroke(line.style, line.strong)}>{title}</path>'
 
 

@@ -32,7 +32,7 @@ svg text { fill: var(--soft); font-size: 12.5px; font-family: inherit; font-vari
 svg path { fill: none; }
 .grid { stroke: var(--rule); } .tick { stroke: var(--soft); }
 .line { stroke: var(--c); stroke-width: 1.6; stroke-linejoin: round; } .strong { stroke-width: 2.6; }
-.dots { stroke: var(--c); stroke-width: 4.5; stroke-linecap: round; }
+.dot { stroke: var(--c); stroke-width: 4.5; stroke-linecap: round; }
 svg path.area { fill: var(--c); fill-opacity: .2; }
 .level { stroke: var(--soft); stroke-width: 1.2; stroke-dasharray: 3 3; }
 .c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
