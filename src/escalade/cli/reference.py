@@ -16,7 +16,7 @@ from escalade.config.options import OPTIONS
 from escalade.support.output import printing
 
 _NOT_MEASURED = ("cutoff", "min_episodes", "min_env_steps", "max_population")
-_NO_PART = ("env", "seconds", "run_dir", "snapshot_every")  # of a measurement
+_NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
 _BENCH = [
     name
     for name, option in OPTIONS.items()
