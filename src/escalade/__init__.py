@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from escalade import strategies
     from escalade.api.aggregate import aggregate
     from escalade.api.check import check
+    from escalade.api.compare import compare
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
+    from escalade.api.plot import plot
     from escalade.api.report import report
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
@@ -26,11 +28,13 @@ __getattr__ = lazy_names(
         "Run": "escalade.api.train",
         "aggregate": "escalade.api.aggregate",
         "check": "escalade.api.check",
+        "compare": "escalade.api.compare",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
         "optimize": "escalade.api.optimize",
+        "plot": "escalade.api.plot",
         "render": "escalade.api.evaluate",
         "report": "escalade.api.report",
         "resume": "escalade.api.train",
@@ -53,11 +57,13 @@ __all__ = [
     "StorageFailure",
     "aggregate",
     "check",
+    "compare",
     "evaluate",
     "evolve",
     "load",
     "load_evolved",
     "optimize",
+    "plot",
     "render",
     "report",
     "resume",

@@ -25,6 +25,7 @@ def test_the_commands():
         "attach",
         "bench",
         "check",
+        "compare",
         "eval",
         "plot",
         "presets",
@@ -32,6 +33,7 @@ def test_the_commands():
         "report",
         "resume",
         "stop",
+        "sweep",
         "train",
     ]
 
