@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -304,6 +304,20 @@ class Informs(Walk):
         return observation, reward + 10.0, terminated, truncated, info
 
 
+class Succeeds(Walk):
+    """Whether the state ends above 0 is in its info: one dictionary for all, written again in every step."""
+
+    info: ClassVar[dict[str, Any]] = {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, reward, terminated, truncated, _ = super().step(action)
+        self.info.clear()
+        self.info.update(is_success=bool(self.state[0] > 0), where=self.state[:1], text="far")
+        if terminated and self.state[0] > 0:
+            self.info["score"] = np.float32(self.state[1])
+        return observation, reward, terminated, truncated, self.info
+
+
 class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
     """Adds ``by`` to observations, then multiplies them by ``times``."""
 
@@ -316,6 +330,6 @@ class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 _CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
-_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    "page", ["environment.md", "networks.md", "library.md", "migration.md", "watching.md"]
+    "page", ["environment.md", "networks.md", "library.md", "migration.md", "watching.md", "recorders.md"]
 )
 def test_guide_runs(page, tmp_path):
     blocks = [

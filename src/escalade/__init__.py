@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.optimize import Optimum, optimize
     from escalade.api.plot import plot
+    from escalade.api.report import report
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
     from escalade.training.evolution import Evolution
@@ -36,6 +37,7 @@ __getattr__ = lazy_names(
         "optimize": "escalade.api.optimize",
         "plot": "escalade.api.plot",
         "render": "escalade.api.evaluate",
+        "report": "escalade.api.report",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
         "train": "escalade.api.train",
@@ -66,6 +68,7 @@ __all__ = [
     "optimize",
     "plot",
     "render",
+    "report",
     "resume",
     "strategies",
     "train",

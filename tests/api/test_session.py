@@ -65,6 +65,7 @@ def test_a_run_is_a_folder_a_person_can_read(run):
     assert names == {
         "config.toml",
         "progress.csv",
+        "population.csv",
         "summary.json",
         "curve.png",
         "policy.safetensors",

@@ -355,12 +355,12 @@ def test_a_full_disk_is_reported_when_the_progress_cannot_be_written(inside, tmp
 def test_a_full_disk_is_reported_when_a_later_row_cannot_be_written(inside, monkeypatch):
     opened = ProgressFile.__init__
 
-    def swap(recorder, path):
-        opened(recorder, path)
+    def swap(recorder, path, info):
+        opened(recorder, path, info)
         recorder.close()
         path.unlink()
         path.symlink_to("/dev/full")
-        recorder._file = path.open("a")
+        recorder._table._file = path.open("a")
 
     monkeypatch.setattr(ProgressFile, "__init__", swap)
     result = inside("train", ENV, *SMALL, "--run-dir", "run")

@@ -30,6 +30,7 @@ def test_the_commands():
         "plot",
         "presets",
         "render",
+        "report",
         "resume",
         "stop",
         "sweep",

@@ -16,6 +16,7 @@ from tests.engines.test_processes import Squares
 
 from escalade import EnvironmentFailure, InputError, evolve, train
 from escalade.engines import start_engine
+from escalade.recorders import read_progress
 
 VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
@@ -79,9 +80,12 @@ def test_the_same_bits_as_here_on_one_node_and_on_three(env, backend, count, nod
     nodes.grow(count)
     options = {"preset": None, "seed": 5, "population": 12, "generations": 2, "max_episode_steps": 40}
     options |= {"eval_episodes": 3, "hidden": (8,), "backend": backend, "verbose": False}
+    options |= {"info_keys": "x_position"} if backend == "envpool" else {}
     train(env, engine="local", workers=0, run_dir=str(tmp_path / "here"), **options)
     train(env, engine="ray", workers=count, run_dir=str(tmp_path / "there"), **options)
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
+    columns = [read_progress(tmp_path / run / "progress.csv") for run in ("here", "there")]
+    assert columns[0].get("x_position_mean") == columns[1].get("x_position_mean")
     with (tmp_path / "there" / "cluster.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["generation"] for row in rows} == {"1", "2"}

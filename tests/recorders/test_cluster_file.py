@@ -4,7 +4,7 @@ import csv
 
 from tests.recorders.test_progress_file import row
 
-from escalade.engines.ray.report import NodeReport, Report
+from escalade.engines.report import NodeReport, Report
 from escalade.recorders import ClusterFile
 from escalade.recorders import cluster as module
 from escalade.recorders.cluster import COLUMNS
@@ -25,12 +25,15 @@ def test_a_row_a_node_and_generation(tmp_path):
     file = ClusterFile(tmp_path / "cluster.csv", report, [])
     for number in (1, 2, 3):
         file.generation(row(number))
+    file.close()
     found = rows(tmp_path / "cluster.csv")
     assert tuple(found[0]) == COLUMNS
     assert len(found) == 6
     assert list(found[2].values()) == ["2", "10.0.0.1", "4", "10.0", "2000.0", "1", "0", "0.25"]
     # A run that goes on after generation 1 writes what comes after it again.
-    ClusterFile(tmp_path / "cluster.csv", report, []).generation(row(2))
+    again = ClusterFile(tmp_path / "cluster.csv", report, [])
+    again.generation(row(2))
+    again.close()
     assert [line["generation"] for line in rows(tmp_path / "cluster.csv")] == ["1", "1", "2", "2"]
 
 
@@ -38,5 +41,7 @@ def test_now_and_then_a_line_says_it(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_SAY_SECONDS", -1.0)
     said = []
     other = type("Other", (), {"note": lambda self, text: said.append(text)})()
-    ClusterFile(tmp_path / "cluster.csv", report, [other]).generation(row(1))
+    file = ClusterFile(tmp_path / "cluster.csv", report, [other])
+    file.generation(row(1))
+    file.close()
     assert said == ["cluster: 2 nodes, 6 workers, 3,000 steps/s, idle 17%, 1 chunks lost, 1 repeated"]

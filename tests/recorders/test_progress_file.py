@@ -96,7 +96,7 @@ def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
         ProgressFile(tmp_path / "p.csv")
     file = ProgressFile(tmp_path / "q.csv")
     file.close()
-    file._file = (tmp_path / "p.csv").open("a")
+    file._table._file = (tmp_path / "p.csv").open("a")
     with pytest.raises(StorageFailure, match="make room"):
         file.generation(row(1))
     file.close()

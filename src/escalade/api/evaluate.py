@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from escalade.perturbation import Stream
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.policy import load
 from escalade.rollout.episodes import EpisodeJob, Episodes
+from escalade.rollout.infos import check_known
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
@@ -33,6 +35,8 @@ class Evaluation:
 
     returns: np.ndarray[Any, np.dtype[np.float64]]
     lengths: np.ndarray[Any, np.dtype[np.int64]]
+    infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
+    """What ``info_keys`` chose of the episodes' last infos, shape (episodes,): NaN where there was none."""
 
     @property
     def mean(self) -> float:
@@ -54,6 +58,7 @@ def evaluate(
     backend: str | None = None,
     workers: int | None = None,
     network: nn.Module | None = None,
+    info_keys: Sequence[str] | None = None,
 ) -> Evaluation:
     """Run fresh episodes of a run's unperturbed policy, without action noise.
 
@@ -65,13 +70,14 @@ def evaluate(
         backend: may differ from training's.
         workers: worker processes; the run's own number when None.
         network: a module like the one that was trained, where that was the user's own.
+        info_keys: entries of the episodes' last infos to report; the run's own when None.
 
     Raises:
         InputError: there is no such run or checkpoint, or an argument is wrong.
         EnvironmentFailure: the environment raised.
     """
     whole_number(episodes, "`episodes`", 1)
-    given = {"workers": workers, "backend": backend, "seed": seed}
+    given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
     changes = from_values({name: value for name, value in given.items() if value is not None})
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
@@ -91,10 +97,13 @@ def evaluate(
             normalization=saved.normalization,
         )
         with one_thread():  # as in training, where there are no workers
-            results = Episodes.of(engine.run(job, job.items), scored=parts.reward is not None)
+            found = engine.run(job, job.items)
     finally:
         engine.close()
-    return Evaluation(results.returns, results.lengths)
+    keys = config.info_keys
+    results = Episodes.of(found, scored=parts.reward is not None, infos=len(keys))
+    check_known(parts.environment, keys, results.infos)
+    return Evaluation(results.returns, results.lengths, dict(zip(keys, results.infos.T, strict=True)))
 
 
 def render(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from os import PathLike
 from typing import Any, Unpack
@@ -21,7 +21,7 @@ from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, History, Recorder, read_rows
+from escalade.recorders import Goals, History, Recorder, check_recorders, info_columns, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -128,6 +128,7 @@ def train_config(
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
     check_listeners(recorders, callbacks)
+    _check_named_recorders(config)
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
@@ -236,6 +237,7 @@ def _run(
     listeners: _Listeners,
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
+    _check_named_recorders(config)
     workers = "in this process" if config.worker_count == 0 else counted(config.worker_count, "worker")
     around = Surroundings(
         folder=folder,
@@ -246,6 +248,9 @@ def _run(
         title=config.env,
         subject={"env": config.env, "strategy": config.strategy, "seed": config.seed},
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
+        info=info_columns(config.info_keys),
+        trackers=[*config.recorder, *config.track],
+        options={name: value for name, value in asdict(config).items() if value is not None},
     )
     if loaded is not None:
         write_config(folder, config)
@@ -256,6 +261,11 @@ def _run(
     finally:
         engine.close()
     return Run(folder, summary, load(folder.policy, parts.policy.network))
+
+
+def _check_named_recorders(config: Config) -> None:
+    check_recorders(config.recorder, "recorder")
+    check_recorders(config.track, "track")
 
 
 def _loop(

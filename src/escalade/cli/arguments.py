@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from escalade.config import forms
+from escalade.config.commands import flag
 from escalade.config.conversion import Values, convert
 from escalade.config.options import OPTIONS
 from escalade.errors import InputError, nearest
@@ -17,12 +18,6 @@ Command = Callable[[argparse.Namespace], int]
 """What runs a command, given what was typed; its exit code."""
 
 _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
-
-
-def flag(name: str) -> str:
-    """``target_return`` as ``--target-return``."""
-    given = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
-    return "--" + (given or name).replace("_", "-")
 
 
 class Parser(argparse.ArgumentParser):

@@ -18,6 +18,7 @@ from escalade.cli.curves import add_aggregate, add_plot
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
+from escalade.cli.report import add_report
 from escalade.cli.results import add_eval, add_render
 from escalade.cli.sweep import add_sweep
 from escalade.cli.training import add_resume, add_train
@@ -39,6 +40,7 @@ _COMMANDS = (
     add_compare,
     add_sweep,
     add_aggregate,
+    add_report,
     add_presets,
     add_bench,
     add_check,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from escalade.cli.arguments import flag
+from escalade.config.commands import flag
 from escalade.support.output import say
 
 __all__ = ["INTERRUPTED", "give_up_stdout", "say", "say_summary"]

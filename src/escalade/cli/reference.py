@@ -7,15 +7,16 @@ import json
 from typing import Any
 
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, flag, whole
+from escalade.cli.arguments import add_argument, add_command, add_options, whole
 from escalade.cli.output import say
 from escalade.cli.training import PRESET, config_typed
+from escalade.config.commands import flag
 from escalade.config.conversion import convert
 from escalade.config.options import OPTIONS
 from escalade.support.output import printing
 
 _NOT_MEASURED = ("cutoff", "min_episodes", "min_env_steps", "max_population")
-_NO_PART = ("env", "seconds", "run_dir", "snapshot_every")  # of a measurement
+_NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
 _BENCH = [
     name
     for name, option in OPTIONS.items()

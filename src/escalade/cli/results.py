@@ -33,7 +33,7 @@ def add_eval(commands: Any) -> None:
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "latest")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_argument(parser, "--seed", "N", _SEED, "the run's")
-    add_options(parser, ["backend", "workers"], default="the run's")
+    add_options(parser, ["backend", "workers", "info_keys"], default="the run's")
 
 
 def add_render(commands: Any) -> None:
@@ -63,6 +63,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     Config(env="any", **given)  # checks the values, before torch is imported
     warm_up_of(folder)
     from escalade.api.evaluate import evaluate
+    from escalade.rollout.infos import mean_known
 
     result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, **given)
     env = read_config(folder).env
@@ -75,11 +76,14 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         "return_min": float(result.returns.min()),
         "return_max": float(result.returns.max()),
         "episode_length_mean": float(result.lengths.mean()),
+        **{f"{key}_mean": mean_known(values) for key, values in result.infos.items()},
     }
     if parsed.json:
         say(json.dumps(facts))
     else:
-        say(f"{env}: return {result.mean:.2f} ± {result.std:.2f} over {len(result.returns)} episodes")
+        means = {key: mean_known(values) for key, values in result.infos.items()}
+        infos = "".join(f", {key} {'-' if mean is None else f'{mean:.4g}'}" for key, mean in means.items())
+        say(f"{env}: return {result.mean:.2f} ± {result.std:.2f} over {len(result.returns)} episodes{infos}")
     return 0
 
 

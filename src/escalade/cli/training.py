@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
+from escalade.cli.arguments import add_argument, add_command, add_options, options_typed
 from escalade.cli.detached import add_detached, train_detached
 from escalade.cli.output import INTERRUPTED, say_summary
 from escalade.cli.series import add_series, is_series, train_series
+from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config

@@ -68,6 +68,8 @@ def check(config: Config) -> None:
     _check_cluster(config)
     _check_frames(config)
     _check_reward(config)
+    _check_info_keys(config)
+    _check_recorders(config)
     for text in config.wrappers:
         wrapping.parse(text)
     schedules.parse_sigma(config.sigma, "`sigma`")
@@ -93,6 +95,31 @@ def _check_frames(config: Config) -> None:
     for name, needed in (("burn_in_action", "burn_in"), ("early_end_from", "early_end")):
         if getattr(config, name) and not getattr(config, needed):
             raise InputError(f"`{name}` does nothing without `{needed}`")
+
+
+def _check_recorders(config: Config) -> None:
+    if config.track:
+        from escalade.recorders.tracking import TRACKERS
+
+        for tracker in config.track:
+            _named("track", tracker, TRACKERS)
+    for text in config.recorder:
+        if ":" not in text:
+            raise InputError(f"`recorder` {text} must be written as package.module:Recorder")
+
+
+def _check_info_keys(config: Config) -> None:
+    if not config.info_keys:
+        return
+    from escalade.recorders import COLUMNS, info_columns
+
+    taken = list(COLUMNS)
+    for key in config.info_keys:
+        if not key or not key.isprintable() or any(letter in key for letter in '",'):
+            raise InputError(f"`info_keys` {key!r} cannot be a column: leave it out")
+        if not set(taken).isdisjoint(info_columns([key])):
+            raise InputError(f"`info_keys` {key}: there is a column of that name already: leave it out")
+        taken += info_columns([key])
 
 
 def _lengths(config: Config, name: str, lengths: tuple[int, ...]) -> None:

@@ -32,6 +32,9 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
         InputError: it cannot be; the message names the option and what it takes.
     """
     annotation = HINTS[name]
+    if annotation == tuple[str, ...] and isinstance(value, str) and OPTIONS[name].metadata["flag"] is None:
+        listed = "" if value.lower() == "none" else value  # an option that is given once
+        value = [part.strip() for part in listed.split(",") if part.strip()]
     try:
         return _convert(annotation, value, text)
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -204,6 +204,12 @@ class Config:
     )
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
     eval_every: int = _limit(5, "generations between evaluations")
+    info_keys: tuple[str, ...] = _limit(
+        (),
+        "numbers of an episode's last info, such as is_success, whose means are reported",
+        form="KEY,...",
+        resumable=False,
+    )
     generations: int | None = _limit(None, "stop after this many", unset="no limit")
     env_steps: int | None = _limit(None, "stop after this many training steps", unset="no limit")
     seconds: float | None = _limit(None, "stop after this many seconds of training", unset="no limit")
@@ -236,6 +242,16 @@ class Config:
     )
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
+    )
+    track: tuple[str, ...] = _run(
+        (), "trackers that are given every row: tensorboard, wandb", form="NAME,...", resumable=True
+    )
+    recorder: tuple[str, ...] = _run(
+        (),
+        "package.module:Recorder, a recorder of yours; may be given several times",
+        form="RECORDER",
+        flag="recorder",
+        resumable=True,
     )
     run_dir: str | os.PathLike[str] | None = _run(
         None, "the run's folder", form="FOLDER", unset="a new one in runs/"

@@ -17,7 +17,9 @@ _MARGIN_SECONDS = 0.5  # for a worker to end by itself, after its time to close 
 class Worker:
     """One process, and this side's ends of its two pipes."""
 
-    def __init__(self, factory: Factory) -> None:
+    def __init__(self, factory: Factory, name: str = "") -> None:
+        self.name = name
+        """Of its place among the workers; who replaces it takes it over."""
         self.info: dict[str, Any] = {}
         """:meth:`Work.info`; empty until the work is built."""
         self.items: set[int] = set()
@@ -25,6 +27,8 @@ class Worker:
         self.job = 0
         """Number of the last job that it was sent."""
         self.silent = Clock()
+        self.busy_seconds = 0.0
+        """How long it had worked when it last sent results."""
         context = get_context("forkserver")
         self.messages, theirs = context.Pipe()
         their_lifeline, self._lifeline = context.Pipe(duplex=False)

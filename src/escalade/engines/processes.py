@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
-from typing import Any
+from typing import Any, Literal
 
 from escalade.engines.base import EngineOptions, Factory, ignore_note, keep_waiting
 from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
+from escalade.engines.report import NodeReport, Report
 from escalade.engines.results import Batch, Ordered, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
@@ -27,7 +29,7 @@ def start(factory: Factory, options: EngineOptions) -> ProcessEngine:
     Raises:
         InputError: the work cannot be sent to processes, or this process may have no children.
     """
-    return ProcessEngine(factory, options.workers, options.step_timeout)
+    return ProcessEngine(factory, options.workers, options.step_timeout, options.steps)
 
 
 class ProcessEngine:
@@ -36,9 +38,18 @@ class ProcessEngine:
     Items are handed out evenly; what does not fit a worker's slots waits here and goes to
     whoever is free first. When a worker dies, its unfinished items are handed out again and
     another takes its place; so it is when it gives no sign of life for ``step_timeout`` seconds.
+    ``steps`` counts environment steps of some results, for the report.
     """
 
-    def __init__(self, factory: Factory, workers: int, step_timeout: float | None = None) -> None:
+    reports: Literal["nodes", "workers"] = "workers"
+
+    def __init__(
+        self,
+        factory: Factory,
+        workers: int,
+        step_timeout: float | None = None,
+        steps: Callable[[Any], int] | None = None,
+    ) -> None:
         self.on_note: Callable[[str], None] = ignore_note
         self.on_wait: Callable[[], None] = keep_waiting
         warm_up()
@@ -51,7 +62,9 @@ class ProcessEngine:
         self._deaths = 0  # since the last result
         self._halvings = 0  # how often shares are halved: deaths, less the results since
         self._silence = Silence(step_timeout)
-        self._workers = [Worker(self._factory) for _ in range(workers)]
+        self._steps = steps
+        self._report, self._reported = Report(), 0.0
+        self._workers = [Worker(self._factory, str(number + 1)) for number in range(workers)]
         # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
 
@@ -73,7 +86,13 @@ class ProcessEngine:
         """Results of some of a job's items, in any order."""
         return self._run(job, items).in_batches()
 
+    def take_report(self) -> Report:
+        """What each worker did since the last call."""
+        taken, self._report = self._report, Report()
+        return taken
+
     def _run(self, job: Any, items: Sequence[int]) -> Results:
+        self._reported = self._reported or time.monotonic()
         self._number += 1
         self._job, self._results = job, Results(len(items))
         # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only.
@@ -91,6 +110,9 @@ class ProcessEngine:
             self._end_silence()
             if any(worker.info for worker in self._workers):
                 self.on_wait()
+        now = time.monotonic()
+        self._report.seconds += now - self._reported
+        self._reported = now
         return self._results
 
     def close(self) -> None:
@@ -145,7 +167,8 @@ class ProcessEngine:
             worker.info = content[0]
         elif kind == "results" and content[0] == self._number:
             self._deaths, self._halvings = 0, max(0, self._halvings - 1)
-            _, singles, batches = content
+            _, singles, batches, busy_seconds = content
+            self._count(worker, singles, batches, busy_seconds)
             for item, result in singles:
                 self._results.put(item, result)
             for items, rows in batches:
@@ -153,6 +176,15 @@ class ProcessEngine:
             done = {item for item, _ in singles}.union(*(map(int, items) for items, _ in batches))
             worker.items -= done
             self._silence.suspects -= done
+
+    def _count(self, worker: Worker, singles: Any, batches: list[Batch], busy_seconds: float) -> None:
+        """Enter a message's results into the report."""
+        part = self._report.nodes.setdefault(worker.name, NodeReport(worker.name, workers=1))
+        part.items += len(singles) + sum(len(items) for items, _ in batches)
+        part.busy_seconds += busy_seconds - worker.busy_seconds
+        worker.busy_seconds = busy_seconds
+        if self._steps is not None:
+            part.env_steps += sum(self._steps(rows) for _, rows in batches)
 
     def _bury(self, worker: Worker) -> None:
         """Replace a worker that died."""
@@ -168,7 +200,7 @@ class ProcessEngine:
 
     def _replace(self, worker: Worker) -> None:
         """Start another worker, and hand out again what this one had not finished."""
-        self._workers[self._workers.index(worker)] = replacement = Worker(self._factory)
+        self._workers[self._workers.index(worker)] = replacement = Worker(self._factory, worker.name)
         if self._number:
             self._waiting.extendleft(sorted(worker.items, reverse=True))
             for other in self._workers:

@@ -156,11 +156,18 @@ class _PipeFeed:
         self._sent = self._looked = time.monotonic()
         self._job: tuple[int, Any] | None = None
         self._number = -1
+        self._began = time.monotonic()
+        self._waited = 0.0
+
+    @property
+    def busy_seconds(self) -> float:
+        """Seconds since the work was built in which it was not waiting for the engine."""
+        return time.monotonic() - self._began - self._waited
 
     def next_job(self) -> Any:
         """Wait for a job."""
         while self._job is None:
-            self._receive()
+            self._wait()
         (self._number, job), self._job = self._job, None
         return job
 
@@ -170,7 +177,7 @@ class _PipeFeed:
             self._receive()
         while wait and not self._items and self._job is None:
             self.flush()
-            self._receive()
+            self._wait()
         if self._job is not None:
             return []
         return [self._items.popleft() for _ in range(min(most, len(self._items)))]
@@ -199,7 +206,8 @@ class _PipeFeed:
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""
         if self._results or self._batches:
-            self.send(("results", self._number, self._results, joined(self._batches)))
+            results = self._results, joined(self._batches), self.busy_seconds
+            self.send(("results", self._number, *results))
             self._results, self._batches = [], []
         self._sent = time.monotonic()
 
@@ -209,6 +217,11 @@ class _PipeFeed:
         except OSError:
             raise _EngineGone from None
         self._sent = time.monotonic()
+
+    def _wait(self) -> None:
+        began = time.monotonic()
+        self._receive()
+        self._waited += time.monotonic() - began
 
     def _receive(self) -> None:
         try:

@@ -29,6 +29,7 @@ def supports(environment: Environment) -> bool:
         is_atari(environment.spec)
         and environment.spec.max_episode_steps is None
         and environment.course == Course()
+        and not environment.info_keys
         and isinstance(given.get("frameskip", 4), int)
         and not any(given.get(name) for name in _OTHERS)
     )

@@ -97,8 +97,15 @@ def settle_backend(environment: Environment) -> Environment:
         entry = BACKENDS[environment.backend]
         if not entry.python and (option := _needs_python(environment)):
             raise InputError(f"`{option}` cannot work on {entry.title}: use `backend=gymnasium`")
-        if entry.installed and entry.load().supports(environment):
+        supports = entry.load().supports if entry.installed else lambda environment: False
+        if supports(environment):
             return environment
+        if environment.info_keys and supports(replace(environment, info_keys=())):
+            keys = ",".join(environment.info_keys)
+            raise InputError(
+                f"`info_keys` {keys}: {entry.title} does not give these of {environment.id}: "
+                "use `backend=gymnasium`"
+            )
         raise InputError(
             f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"
         )

@@ -78,6 +78,17 @@ class VectorEnvironment(Protocol):
         ...
 
 
+class InformingVector(VectorEnvironment, Protocol):
+    """Slots of an environment with ``info_keys``."""
+
+    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Numbers of the last step's info, shape (n, keys): NaN where it has none of that name.
+
+        ``slots`` are among those of the last :meth:`step`.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Environment:
     """Everything that makes an episode what it is, besides its seed and its policy."""
@@ -99,6 +110,8 @@ class Environment:
     """What the environment is wrapped in; the first is nearest to it."""
     reward_info: str | None = None
     """The entry of a step's info that training takes for the reward."""
+    info_keys: tuple[str, ...] = ()
+    """Entries of an episode's last info that are reported of it."""
 
     @property
     def id(self) -> str:
@@ -147,6 +160,7 @@ def resolve(
     reward_info: str | None = None,
     frames: Frames | None = None,
     course: Course | None = None,
+    info_keys: Sequence[str] = (),
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
@@ -161,6 +175,7 @@ def resolve(
         reward_info: the entry of a step's info that training takes for the reward.
         frames: what is done to images and frames; nothing when not given.
         course: how episodes begin and end beside what the environment says.
+        info_keys: entries of an episode's last info that are reported of it.
 
     Raises:
         InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
@@ -182,6 +197,7 @@ def resolve(
         reward_info=reward_info,
         frames=frames or Frames(),
         course=course or Course(),
+        info_keys=tuple(info_keys),
     )
     try:
         env = bare.make()
@@ -237,15 +253,31 @@ def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
         InputError: it has not.
         EnvironmentFailure: the environment raised.
     """
+    info_number(_first_info(env, env_id), key)
+
+
+def first_info(environment: Environment) -> list[str]:
+    """The names of what an episode's first step has in its info.
+
+    Raises:
+        EnvironmentFailure: the environment raised.
+    """
+    env = environment.make()
+    try:
+        return list(map(str, _first_info(env, environment.id)))
+    finally:
+        env.close()
+
+
+def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
     try:
         env.reset(seed=0)
         env.action_space.seed(0)
-        info = env.step(env.action_space.sample())[4]
+        return env.step(env.action_space.sample())[4]
     except Exception as problem:
         raise EnvironmentFailure(
             f"environment {env_id} failed in its first step: {type(problem).__name__}: {problem}"
         ) from problem
-    info_number(info, key)
 
 
 def needs_fresh(spec: EnvSpec) -> bool:

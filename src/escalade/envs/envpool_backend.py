@@ -24,7 +24,7 @@ def supports(environment: Environment) -> bool:
     # EnvPool ends every episode at a limit of its own where it is given none.
     if own is None or environment.max_episode_steps is None or not is_vector(environment.observation_space):
         return False
-    return _has_same_spaces(environment, own)
+    return _has_same_spaces(environment, own) and set(environment.info_keys) <= set(_infos(own))
 
 
 def make_vector(environment: Environment, slots: int) -> EnvPoolVector:
@@ -50,6 +50,19 @@ def _has_same_spaces(environment: Environment, own: str) -> bool:
     )
 
 
+def _infos(own: str) -> dict[str, str]:
+    """The numbers of a step's info that EnvPool gives, one an environment: its name of each."""
+    with quiet():
+        arrays = import_for(own).make_spec(own).state_array_spec
+    # -1 stands for its players, of which there is one. Which slot an episode ran in is no fact of it.
+    named = {name.removeprefix("info:"): name for name in arrays if name.startswith("info:")}
+    return {
+        key: name
+        for key, name in named.items()
+        if key != "env_id" and not key.startswith("players.") and list(arrays[name].shape) in ([], [-1])
+    }
+
+
 class EnvPoolVector:
     """A wave of episodes: one fresh pool, each environment in it with the seed of its episode.
 
@@ -63,6 +76,7 @@ class EnvPoolVector:
         self.slots = slots
         self._id = own_id(environment.spec, environment.kwargs) or environment.id
         self._limit = environment.max_episode_steps
+        self._keys = environment.info_keys
         self._pool: Any = None
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
@@ -83,6 +97,8 @@ class EnvPoolVector:
         keys = self._pool._state_keys
         self._obs, self._reward = keys.index("obs"), keys.index("reward")
         self._done = keys.index("done")
+        if self._keys:
+            self._info = [keys.index(_infos(self._id)[key]) for key in self._keys]
         self._dtype = self._pool.spec.action_array_spec["action"].dtype
         self._pool._reset(self._pool.all_env_ids)
         return np.asarray(self._recv()[self._obs])
@@ -93,7 +109,15 @@ class EnvPoolVector:
         ids = slots.astype(np.int32)
         self._send([ids, ids, np.ascontiguousarray(actions, dtype=self._dtype)])
         state = self._recv()
+        if self._keys:
+            self._latest = slots, [state[place] for place in self._info]
         return state[self._obs], state[self._reward], state[self._done]
+
+    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        stepped, numbers = self._latest
+        order = np.argsort(stepped)
+        places = order[np.searchsorted(stepped, slots, sorter=order)]
+        return np.stack([np.asarray(number, np.float64)[places] for number in numbers], axis=1)
 
     def close(self) -> None:
         self._pool = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from escalade.envs.environment import Environment, SlotError
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.wrapping import info_number
+from escalade.errors import InputError
 
 
 def supports(environment: Environment) -> bool:
@@ -79,6 +81,8 @@ class GymnasiumVector:
                 observations[row] = observation if plain else flatten(self._space, observation)
                 rewards[row] = reward if isinstance(reward, float) else _one_number(reward)
                 ended[row] = terminated or truncated
+        except InputError:
+            raise
         except Exception as problem:
             raise SlotError(row, problem) from problem
         if self._environment.reward_info is not None:
@@ -88,7 +92,13 @@ class GymnasiumVector:
 
     def _make(self) -> gymnasium.Env[Any, Any]:
         env, key = self._environment.make(), self._environment.reward_info
+        if self._environment.info_keys:
+            env = LastInfo(env, self._environment.info_keys)
         return env if key is None else InfoReward(env, key)
+
+    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = [self._envs[slot].get_wrapper_attr("numbers") for slot in slots.tolist()]
+        return np.array(found, np.float64)
 
     def close(self) -> None:
         for env in self._envs:
@@ -107,6 +117,26 @@ class InfoReward(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         given = self.env.step(action)
         self.component = info_number(given[4], self.key)
+        return given
+
+
+class LastInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps ``numbers`` of the last step's info, one a key: NaN where it has none of that name.
+
+    They are read in each step, for what an environment gives may change in the next, or be another's too.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], keys: tuple[str, ...]) -> None:
+        super().__init__(env)
+        self.keys = keys
+        self.numbers = (math.nan,) * len(keys)
+
+    def step(self, action: Any) -> Any:
+        given = self.env.step(action)
+        info = given[4]
+        self.numbers = tuple(
+            info_number(info, key, "info_keys") if key in info else math.nan for key in self.keys
+        )
         return given
 
 

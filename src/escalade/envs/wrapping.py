@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,17 +120,22 @@ def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium
     return env
 
 
-def info_number(info: dict[str, Any], key: str) -> float:
-    """The number called ``key`` in a step's info.
+def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> float:
+    """The number called ``key`` in a step's info; ``option`` is who asked for it.
 
     Raises:
         InputError: there is none, or it is not one number.
     """
     if key not in info:
-        there = f"it has {', '.join(map(str, info))}" if info else "it is empty"
-        raise InputError(f"`reward_info` {key}: a step's info has no such entry ({there})")
+        raise InputError(f"`{option}` {key}: a step's info has no such entry ({entries(info)})")
     value = info[key]
     try:
         return float(value.item() if hasattr(value, "item") else value)
     except (TypeError, ValueError, RuntimeError):
-        raise InputError(f"`reward_info` {key}: a step's info holds no number there, but {value!r}") from None
+        raise InputError(f"`{option}` {key}: a step's info holds no number there, but {value!r}") from None
+
+
+def entries(info: Iterable[Any]) -> str:
+    """What an info has, in words."""
+    names = ", ".join(map(str, info))
+    return f"it has {names}" if names else "it is empty"

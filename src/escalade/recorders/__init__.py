@@ -1,28 +1,41 @@
-"""What listens to a run: progress.csv, the console, and a plot in a notebook."""
+"""What listens to a run: the tables of its folder, the console, a plot in a notebook, trackers."""
 
 from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import make_console
 from escalade.recorders.goals import Goals
 from escalade.recorders.history import History
+from escalade.recorders.population import PopulationFile, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
-from escalade.recorders.registry import RECORDERS, Recorded, check_recorders, start_recorder, start_recorders
-from escalade.recorders.row import COLUMNS, Recorder, Row
+from escalade.recorders.recorded import Recorded
+from escalade.recorders.registry import RECORDERS, check_recorders, start_recorder, start_recorders
+from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
+from escalade.recorders.tables import read_table, rewind_table
+from escalade.recorders.tracking import TRACKERS
+from escalade.recorders.workers import WorkersFile
 
 __all__ = [
     "COLUMNS",
+    "LEVELS",
     "RECORDERS",
+    "TRACKERS",
     "ClusterFile",
     "Goals",
     "History",
+    "PopulationFile",
     "ProgressFile",
     "Recorded",
     "Recorder",
     "Row",
+    "WorkersFile",
     "check_recorders",
+    "info_columns",
     "make_console",
+    "quantiles",
     "read_progress",
     "read_rows",
+    "read_table",
     "rewind",
+    "rewind_table",
     "start_recorder",
     "start_recorders",
 ]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from escalade.engines.ray.report import Report
+from escalade.engines.report import Report
 from escalade.recorders.row import Recorder, Row
-from escalade.storage.files import storage, write_bytes
+from escalade.recorders.tables import TableFile, rewind_table
 
 COLUMNS = (
     "generation",
@@ -39,21 +37,20 @@ class ClusterFile:
     def __init__(self, path: Path, take_report: Callable[[], Report], others: Sequence[Recorder]) -> None:
         self._path, self._take, self._others = path, take_report, others
         self._said = time.monotonic()
-        self._begun = False
+        self._table: TableFile | None = None
 
     def generation(self, row: Row) -> None:
+        if self._table is None:
+            rewind_table(self._path, COLUMNS, row.generation - 1)
+            self._table = TableFile(self._path, COLUMNS)
         report = self._take()
-        text = io.StringIO()
-        rows = csv.writer(text, lineterminator="\n")
         seconds = max(report.seconds, 1e-9)
+        rows = []
         for part in report.nodes.values():
             counts = part.lost_chunks, part.repeated_chunks, round(report.idle_share(part), 4)
             rates = round(part.items / seconds, 2), round(part.env_steps / seconds, 1)
-            rows.writerow([row.generation, part.name, part.workers, *rates, *counts])
-        if not self._begun:
-            self._begin(row.generation)
-        with storage(self._path), self._path.open("a", encoding="utf-8") as file:
-            file.write(text.getvalue())
+            rows.append([row.generation, part.name, part.workers, *rates, *counts])
+        self._table.write(rows)
         if time.monotonic() - self._said > _SAY_SECONDS:
             self._said = time.monotonic()
             for other in self._others:
@@ -63,12 +60,5 @@ class ClusterFile:
         """A table has no place for notes."""
 
     def close(self) -> None:
-        """Nothing is open."""
-
-    def _begin(self, generation: int) -> None:
-        """Keep the heading and the rows of earlier generations."""
-        self._begun = True
-        lines = self._path.read_text(encoding="utf-8").splitlines()[1:] if self._path.exists() else []
-        kept = [line for line in lines if line.partition(",")[0].isdecimal()]
-        kept = [line for line in kept if int(line.partition(",")[0]) < generation]
-        write_bytes(self._path, "\n".join([",".join(COLUMNS), *kept, ""]).encode())
+        if self._table is not None:
+            self._table.close()

@@ -5,57 +5,39 @@ from __future__ import annotations
 import csv
 import io
 import math
-from contextlib import suppress
-from dataclasses import astuple, fields
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
-from escalade.storage.files import read_bytes, storage, write_bytes
+from escalade.recorders.tables import TableFile, rewind_table
+from escalade.storage.files import read_bytes
 
 
 class ProgressFile:
-    """Appends rows; numbers are written so that they read back as they were."""
+    """Appends rows. ``info`` names the columns of :attr:`Row.info`, which come last."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with storage(path):
-            self._file = path.open("a", newline="", encoding="utf-8")
-            try:
-                if self._file.tell() == 0:
-                    csv.writer(self._file).writerow(COLUMNS)
-                    self._file.flush()
-            except OSError:
-                self.close()
-                raise
+    def __init__(self, path: Path, info: Sequence[str] = ()) -> None:
+        self._table = TableFile(path, (*COLUMNS, *info))
 
     def generation(self, row: Row) -> None:
-        with storage(self._path):
-            csv.writer(self._file).writerow(["" if value is None else value for value in astuple(row)])
-            self._file.flush()
+        self._table.write([row.columns().values()])
 
     def note(self, text: str) -> None:
         """A table has no place for notes."""
 
     def close(self) -> None:
-        with suppress(OSError):  # rows are flushed one by one: what is left could not be written
-            self._file.close()
+        self._table.close()
 
 
-def rewind(path: Path, generations: int) -> int:
+def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
     """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
-    if not path.exists():
-        return 0
-    lines = read_bytes(path).decode(errors="replace").splitlines()
-    kept = [line for line in lines[1:] if _generation(line) <= generations]
-    text = io.StringIO()
-    text.write("\n".join([",".join(COLUMNS), *kept]) + "\n")
-    write_bytes(path, text.getvalue().encode())
-    return sum(generations < _generation(line) < float("inf") for line in lines[1:])
+    return rewind_table(path, (*COLUMNS, *info), generations)
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:
-    """Columns of a progress.csv; empty cells become NaN.
+    """Columns of a progress.csv, those of ``info`` last; empty cells become NaN.
 
     Raises:
         InputError: there is none, or it is not one.
@@ -67,8 +49,9 @@ def read_progress(path: Path) -> dict[str, list[float]]:
 
 def _columns(text: str, path: Path) -> dict[str, list[float]]:
     try:
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-        return {name: [float(row[name] or "nan") for row in rows] for name in COLUMNS}
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        rows, names = list(reader), dict.fromkeys([*COLUMNS, *(reader.fieldnames or ())])
+        return {name: [float(row[name] or "nan") for row in rows] for name in names}
     except (KeyError, ValueError, TypeError, csv.Error):
         raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
 
@@ -123,16 +106,11 @@ class ProgressTail:
 
 def _row(numbers: dict[str, float]) -> Row:
     values: dict[str, float | None] = {}
-    for column in fields(Row):
-        value, kind = numbers[column.name], str(column.type)
+    kinds = {column.name: str(column.type) for column in fields(Row)}
+    for name in COLUMNS:
+        value, kind = numbers[name], kinds[name]
         missing = "None" in kind and math.isnan(value)
-        values[column.name] = None if missing else int(value) if kind.startswith("int") else value
-    return Row(**values)  # type: ignore[arg-type]
-
-
-def _generation(line: str) -> float:
-    """The generation that a line is of; infinite where a kill cut it short: it counts as not written."""
-    first = line.split(",", 1)[0]
-    # isdigit alone takes superscripts too, which int does not; a generation has no more than 18 digits.
-    whole = first.isascii() and first.isdigit() and len(first) <= 18
-    return int(first) if whole and line.count(",") == len(COLUMNS) - 1 else float("inf")
+        values[name] = None if missing else int(value) if kind.startswith("int") else value
+    others = [(name, value) for name, value in numbers.items() if name not in COLUMNS]
+    info = tuple((name, None if math.isnan(value) else value) for name, value in others)
+    return Row(**values, info=info)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -40,9 +41,30 @@ class Row:
     """Environment steps of all evaluations so far, which ``env_steps`` does not count."""
     nonfinite: int
     """Episodes whose return was NaN, infinite or beyond 1e30: they are left out of the columns above."""
+    info: tuple[tuple[str, float | None], ...] = ()
+    """Further columns: means of what ``info_keys`` chose of the episodes' last infos, by column.
+
+    ``KEY_mean`` is of the population, ``eval_KEY_mean`` of the evaluation; None where no episode had it.
+    """
+    quantiles: tuple[float, ...] = ()
+    """Of the returns, at :data:`LEVELS`; in population.csv."""
+
+    def columns(self) -> dict[str, float | None]:
+        """The row of progress.csv by column; the dictionary is the caller's own."""
+        return {name: getattr(self, name) for name in COLUMNS} | dict(self.info)
 
 
-COLUMNS = tuple(column.name for column in fields(Row))
+COLUMNS = tuple(column.name for column in fields(Row) if column.name not in ("info", "quantiles"))
+"""Of progress.csv, in its order; those of :attr:`Row.info` follow."""
+
+
+def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
+    """The columns of ``keys`` of infos: means of the population, then of the evaluation."""
+    return (*(f"{key}_mean" for key in keys), *(f"eval_{key}_mean" for key in keys))
+
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of a row's quantiles."""
 
 
 class Recorder(Protocol):

@@ -128,27 +128,31 @@ class Episodes:
     """
     scores: NDArray[np.float64]
     """What fitness is the mean of: sums of transformed rewards, or the returns where none are transformed."""
+    infos: NDArray[np.float64]
+    """Numbers of the episodes' last infos, shape (n, keys): NaN where there is none of that name."""
 
     @classmethod
-    def of(cls, results: Any, *, scored: bool = False) -> Episodes:
+    def of(cls, results: Any, *, scored: bool = False, infos: int = 0) -> Episodes:
         """Unpack what :class:`Rollouts` handed in: return, length, score, observations seen and moments.
 
         Args:
             results: a row an episode, 3 + 2 * size numbers, or 2 where it does not report its moments.
             scored: whether rewards were transformed; each row then has one number more.
+            infos: how many numbers of its last info each row has besides, after those.
         """
         if not isinstance(results, Ragged):
             whole = np.asarray(results, np.float64)
             results = Ragged(whole, np.arange(len(whole)), whole)
-        rows, begins = results.beginnings, 2 + scored
+        rows, begins = results.beginnings, 2 + scored + infos
         returns, lengths = rows[:, 0], rows[:, 1].astype(np.int64)
         # An episode whose return is no number has no score either.
         scores = np.where(np.isfinite(returns), rows[:, 2], returns) if scored else returns
+        last = rows[:, begins - infos : begins]
         seen, told = np.zeros_like(lengths), results.rows[:, begins:]
         if told.shape[1] == 0:  # without a normaliser, moments do not travel
-            return cls(returns, lengths, seen, np.zeros((0, 2, 0)), scores)
+            return cls(returns, lengths, seen, np.zeros((0, 2, 0)), scores, last)
         seen[results.longer] = told[:, 0]
-        return cls(returns, lengths, seen, told[:, 1:].reshape(len(told), 2, -1), scores)
+        return cls(returns, lengths, seen, told[:, 1:].reshape(len(told), 2, -1), scores, last)
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""

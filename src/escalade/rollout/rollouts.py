@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
+from escalade.envs.environment import InformingVector
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseTable, Stream, normals
@@ -97,6 +98,7 @@ class Rollouts:
         self._return = np.zeros(rows)
         self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
         self._length = np.zeros(rows, np.int64)
+        self._infos = len(self.environment.info_keys)  # numbers of its last info that an episode reports
         self._moments = np.zeros((2, rows, size))
         # Vectors are kept in double precision for their moments, images as they come.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
@@ -240,10 +242,15 @@ class Rollouts:
                 feed.put_many(self._item[part], of(part))
 
     def _without(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return and length of ended episodes, and their score where there is one: shape (n, 2) or (n, 3)."""
+        """Return and length of ended episodes, their score where there is one, and their infos.
+
+        Shape (n, 2 + scored + infos).
+        """
         parts = [self._return[rows], self._length[rows]]
         if self.reward is not None:
             parts.append(self._score[rows])
+        if self._infos:
+            parts += list(cast(InformingVector, self.vector).infos(self._slot[rows]).T)
         return np.stack(parts, axis=1)
 
     def _with_moments(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:

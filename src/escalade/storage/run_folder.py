@@ -23,6 +23,9 @@ class RunFolder:
         self.path = Path(path)
         self.config = self.path / "config.toml"
         self.progress = self.path / "progress.csv"
+        self.population = self.path / "population.csv"
+        self.workers = self.path / "workers.csv"
+        self.cluster = self.path / "cluster.csv"
         self.summary = self.path / "summary.json"
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"

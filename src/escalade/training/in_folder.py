@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from escalade.engines import Engine
-from escalade.engines.ray.report import Reporting
+from escalade.engines.report import Reporting
 from escalade.errors import InputError
 from escalade.media.curves import plot_run
 from escalade.media.figure import plotting_available
@@ -18,8 +18,11 @@ from escalade.recorders import (
     Goals,
     Recorded,
     Recorder,
+    WorkersFile,
     check_recorders,
+    population,
     rewind,
+    rewind_table,
     start_recorders,
 )
 from escalade.storage.checkpoints import Loaded
@@ -86,10 +89,11 @@ class _Shared:
     strategy: dict[str, Any]
 
 
-def rewind_folder(folder: RunFolder, checkpoint: Checkpoint) -> int:
+def rewind_folder(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
     """Drop what is later than the checkpoint; how many recorded generations that were."""
     folder.forget_after(checkpoint.progress.generation)
-    return rewind(folder.progress, checkpoint.progress.rows)
+    rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
+    return rewind(folder.progress, checkpoint.progress.rows, info)
 
 
 def go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:
@@ -125,12 +129,24 @@ class Surroundings:
     """What is trained, for the summary."""
     machine: Mapping[str, Any]
     """What it runs on, for the summary."""
+    info: tuple[str, ...] = ()
+    """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
+    trackers: Sequence[str] = ()
+    """Names of recorders that come after the console, which shows what they say."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked for, for recorders."""
 
     @property
     def wanted(self) -> list[str | Recorder]:
         """All recorders: the file, the caller's own, the console."""
-        files = [] if self.folder is None else ["csv"]
-        return [*files, *self.recorders, *(["console"] if self.verbose else [])]
+        files = [] if self.folder is None else ["csv", "population"]
+        return [*files, *self.recorders, *(["console"] if self.verbose else []), *self.trackers]
+
+    def recorded(self, lost: int) -> Recorded:
+        """What recorders may know; ``lost`` generations were recorded before, and run again."""
+        rows = 0 if self.loaded is None else self.loaded.checkpoint.progress.rows
+        facts = {**self.subject, **self.machine, **self.options}
+        return Recorded(self.folder, self.goals, self.info, facts, rows + 1, lost)
 
 
 def run_loop(
@@ -151,10 +167,12 @@ def run_loop(
     folder, loaded, interrupts = around.folder, around.loaded, Interrupts()
     with interrupts:
         with ExitStack() as closing:
-            lost = 0 if folder is None or loaded is None else rewind_folder(folder, loaded.checkpoint)
-            recorders = start_recorders(around.wanted, Recorded(folder, around.goals), closing)
+            lost = 0
+            if folder is not None and loaded is not None:
+                lost = rewind_folder(folder, loaded.checkpoint, around.info)
+            recorders = start_recorders(around.wanted, around.recorded(lost), closing)
             if folder is not None and isinstance(engine, Reporting):
-                recorders.append(ClusterFile(folder.path / "cluster.csv", engine.take_report, recorders))
+                recorders.append(_report_file(folder, engine, recorders))
                 closing.callback(recorders[-1].close)
             loop = make_loop(recorders, interrupts)
             engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
@@ -168,6 +186,13 @@ def run_loop(
         if folder is not None and summary["generations"] and plotting_available():
             plot_run(folder.path, folder.curve, summary["target_return"], around.title)
     return loop, summary
+
+
+def _report_file(folder: RunFolder, engine: Reporting, others: Sequence[Recorder]) -> Recorder:
+    """What records who did what."""
+    if engine.reports == "nodes":
+        return ClusterFile(folder.cluster, engine.take_report, others)
+    return WorkersFile(folder.workers, engine.take_report)
 
 
 def check_listeners(recorders: Sequence[str | Recorder], callbacks: Sequence[Callback]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from escalade.errors import EnvironmentFailure
-from escalade.recorders import Recorder, Row
+from escalade.recorders import Recorder, Row, quantiles
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
@@ -238,6 +238,8 @@ class Loop:
             steps_per_second=None if steps is None else _rate(steps, began),
             eval_steps=None if steps is None else total.eval_steps,
             nonfinite=len(outcome.returns) - len(returns),
+            info=outcome.info,
+            quantiles=quantiles(spread),
         )
         for recorder in self.recorders:
             recorder.generation(row)

@@ -64,6 +64,8 @@ class Outcome:
     """Environment steps of the members' episodes; None where there is no environment."""
     hint: str | None = None
     """What the episodes suggest to try; a run says it once."""
+    info: tuple[tuple[str, float | None], ...] = ()
+    """See :attr:`escalade.recorders.Row.info`."""
     details: Any = None
     """The objective's own, for :meth:`Objective.learn`."""
 

@@ -80,6 +80,7 @@ def find_environment(config: Config) -> Environment:
         config.reward_info,
         frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
         course=Course(**{name: getattr(config, name) for name in COURSE}),
+        info_keys=config.info_keys,
     )
 
 

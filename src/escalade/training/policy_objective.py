@@ -17,8 +17,10 @@ from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
+from escalade.recorders import info_columns
 from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes
+from escalade.rollout.infos import check_known, mean_known
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
@@ -85,6 +87,7 @@ class PolicyObjective:
             evaluation=evaluation,
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
+            info=self._info(strategy, trained, evaluated),
             details=(job, trained),
         )
 
@@ -206,7 +209,9 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            return Episodes.of(self.engine.run(job, job.items), scored=self.parts.reward is not None)
+            results = self.engine.run(job, job.items)
+        infos = len(self.config.info_keys)
+        return Episodes.of(results, scored=self.parts.reward is not None, infos=infos)
 
     def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
         if self.parts.reward is not None:  # the user knows of rewards, and has chosen
@@ -214,6 +219,21 @@ class PolicyObjective:
         if evaluation is not None:
             self._survival.evaluated(evaluation.mean, evaluation.env_steps / len(evaluation.returns))
         return self._survival.look(trained.returns, trained.lengths)
+
+    def _info(
+        self, strategy: Strategy, trained: Episodes, evaluated: Episodes
+    ) -> tuple[tuple[str, float | None], ...]:
+        """Means of what the last infos hold, by column.
+
+        Raises:
+            InputError: no episode of the first generation has one of the keys.
+        """
+        keys, columns = self.config.info_keys, info_columns(self.config.info_keys)
+        if strategy.generation == 0:
+            both = np.concatenate([trained.infos, evaluated.infos])
+            check_known(self.parts.environment, keys, both)
+        found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T]
+        return tuple(zip(columns, found, strict=True))
 
     def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
         config, members = self.config, strategy.population_size

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from escalade.engines.base import EngineOptions, keep_waiting
 from escalade.engines.ray.fleet import Fleet
 from escalade.engines.ray.messages import Cluster, Event, Failed, Handle, Lost, Ready, Reply
-from escalade.engines.ray.report import NodeReport, Report
 from escalade.engines.ray.versions import difference
 from escalade.engines.ray.work import Chunk, Items
+from escalade.engines.report import NodeReport, Report
 from escalade.engines.shares import most_in_hand
 from escalade.errors import EngineFailure, InputError
 
@@ -51,6 +51,8 @@ class RayEngine:
         cluster: where workers are started.
         options: ``workers`` is how many to keep, unless ``elastic`` asks for all there is room for.
     """
+
+    reports: Literal["nodes", "workers"] = "nodes"
 
     def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
         self.on_note: Callable[[str], None] = _to_stderr

@@ -1,15 +1,15 @@
-"""What a cluster did for some jobs, by node."""
+"""What an engine did for some jobs, by node of a cluster or by worker process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 
 @dataclass
 class NodeReport:
-    """One node's part."""
+    """One node's part, or one worker process's."""
 
     name: str
     workers: int = 0
@@ -24,11 +24,11 @@ class NodeReport:
 
 @dataclass
 class Report:
-    """Some jobs' work, by node id."""
+    """Some jobs' work, by node id or by worker."""
 
     nodes: dict[str, NodeReport] = field(default_factory=dict)
     seconds: float = 0.0
-    """In which jobs ran."""
+    """In which jobs ran; of worker processes, also those between two jobs."""
 
     def idle_share(self, part: NodeReport) -> float:
         """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""
@@ -50,7 +50,10 @@ class Report:
 
 @runtime_checkable
 class Reporting(Protocol):
-    """An engine that counts what each node did."""
+    """An engine that counts what each node or each worker did."""
+
+    reports: Literal["nodes", "workers"]
+    """What its report is of."""
 
     def take_report(self) -> Report:
         """What was done since the last call."""

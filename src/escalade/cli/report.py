@@ -1,0 +1,39 @@
+"""The command ``report``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from escalade.cli.arguments import add_argument, add_command
+from escalade.cli.output import say
+
+
+def add_report(commands: Any) -> None:
+    """``escalade report``."""
+    parser = add_command(
+        commands,
+        "report",
+        "RUN [RUN ...]",
+        "write all about runs into one HTML file",
+        _report,
+        more="Curves, the population's quantiles, workers, configuration and what differs in it, versions,\n"
+        "the command that runs it again, and the film of the best policy. The file needs no network.",
+        examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video"],
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs")
+    add_argument(parser, "--output", "FILE", "x.html", "report.html")
+    add_argument(parser, "--over", "steps|seconds|generations", "what curves are drawn over", "steps")
+    parser.add_argument(
+        "--video",
+        action="store_true",
+        help="film the best policies first (default: show the films that are in the runs' folders)",
+    )
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from escalade.api.report import report
+
+    over, output = parsed.over or "steps", parsed.output or "report.html"
+    say(str(report(parsed.runs, output, over=over, video=parsed.video)))
+    return 0

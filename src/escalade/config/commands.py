@@ -1,0 +1,53 @@
+"""The command that trains with a config, as it can be typed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from escalade.config.options import OPTIONS, Config
+
+
+def flag(name: str) -> str:
+    """``target_return`` as ``--target-return``."""
+    given = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
+    return "--" + (given or name).replace("_", "-")
+
+
+def changed(config: Config) -> list[str]:
+    """Names of the options that are not at their defaults, but for the run's own folder."""
+    plain = Config(env=config.env)
+    return [name for name in OPTIONS if name != "run_dir" and getattr(config, name) != getattr(plain, name)]
+
+
+def train_command(config: Config) -> str:
+    """The ``escalade train`` that trains with this config, in a new folder; quoted for a shell."""
+    words = ["escalade", "train", config.env, flag("preset"), "none"]
+    for name in changed(config):
+        if name != "env":
+            words += _words(name, getattr(config, name))
+    return shlex.join(words)
+
+
+def text_of(value: Any) -> str:
+    """An option's value as a flag takes it."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return json.dumps(value) if isinstance(value, dict) else str(value)
+
+
+def _words(name: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [flag(name if value else f"no_{name}")]
+    words: list[str] = []
+    repeated = OPTIONS[name].metadata["flag"] is not None
+    for one in value if repeated else (value,):
+        text = text_of(one)
+        # What begins with a dash would be taken for a flag of its own.
+        words += [f"{flag(name)}={text}"] if text.startswith("-") else [flag(name), text]
+    return words

@@ -1,0 +1,193 @@
+"""A report of runs: one HTML file that needs nothing else, in light and dark, on a phone and on a desk."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from escalade.media.charts import Chart, draw, swatch
+from escalade.media.panels import Curves, own_charts, shared_charts
+from escalade.media.report_style import STYLE
+from escalade.storage.files import write_bytes
+
+FILMS = {".mp4": "video/mp4", ".gif": "image/gif", ".webm": "video/webm"}
+"""Endings of films that a page can hold, and their media types."""
+
+# Nothing is loaded from anywhere, and no script runs, whatever a run's names hold.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What a report says of one run."""
+
+    curves: Curves
+    subject: str
+    """What was trained: the environment's id, or the module's name."""
+    facts: Mapping[str, str]
+    """A row of the table of runs, by heading."""
+    options: Mapping[str, str]
+    """Every option, as text."""
+    changed: frozenset[str]
+    """Names of options that are not at their defaults."""
+    versions: Mapping[str, str]
+    commands: Sequence[tuple[str, str]]
+    """What reproduces it: what a command does, and the command."""
+    film: Path | None = None
+    notes: Sequence[str] = field(default=())
+
+
+def write_report(runs: Sequence[Reported], output: Path, over: str = "steps") -> None:
+    """Write the page.
+
+    Args:
+        runs: at least one.
+        output: the file; it is replaced.
+        over: what curves are drawn over: a key of :data:`escalade.media.panels.AXES`.
+
+    Raises:
+        InputError: the path is wrong.
+        StorageFailure: the disk is full.
+    """
+    write_bytes(output, page(runs, over).encode())
+
+
+def page(runs: Sequence[Reported], over: str) -> str:
+    """The page as text."""
+    title = ", ".join(dict.fromkeys(run.subject for run in runs))
+    count = "a run" if len(runs) == 1 else f"{len(runs)} runs"
+    parts = [
+        f"<header><h1>{_e(title)}</h1><p>Report of {count}, made by Escalade</p></header>",
+        _section("Result", _result(runs) + "".join(map(_notes, runs))),
+        *(_film(run, len(runs) > 1) for run in runs if run.film is not None),
+        _learning(runs, over),
+        _section("Configuration", _configuration(runs)),
+        _section("Versions", _versions(runs)),
+        _section("To run it again", "".join(_commands(run, len(runs) > 1) for run in runs)),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{_e(title)}: report</title><style>{STYLE}</style></head>"
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _result(runs: Sequence[Reported]) -> str:
+    return _pairs(runs[0].facts) if len(runs) == 1 else _table([run.facts for run in runs])
+
+
+def _learning(runs: Sequence[Reported], over: str) -> str:
+    curves = [run.curves for run in runs]
+    numbers = iter(range(10_000))
+    parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
+    for run in runs:
+        own = own_charts(run.curves, over)
+        if own:
+            name = f": {run.curves.name}" if len(runs) > 1 else ""
+            parts.append(_section(f"Population and workers{name}", _charts(own, numbers)))
+    return "".join(parts)
+
+
+def _charts(charts: Sequence[Chart], numbers: Any) -> str:
+    return f'<div class="charts">{"".join(draw(chart, next(numbers)) for chart in charts)}</div>'
+
+
+def _legend(runs: Sequence[Reported]) -> str:
+    if len(runs) == 1:
+        return ""
+    items = (f"<li>{swatch(number)}{_e(run.curves.name)}</li>" for number, run in enumerate(runs))
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _configuration(runs: Sequence[Reported]) -> str:
+    names = list(dict.fromkeys(name for run in runs for name in run.options))
+    differing = [name for name in names if len({run.options.get(name) for run in runs}) > 1]
+    changed = [n for n in names if n not in differing and any(n in run.changed for run in runs)]
+    rest = [name for name in names if name not in differing and name not in changed]
+    parts = []
+    if len(runs) > 1:
+        words = "<p>All options are the same.</p>"
+        parts.append("<h3>What differs</h3>")
+        parts.append(_columns(runs, differing) if differing else words)
+    shared = "Shared, and not the default" if len(runs) > 1 else "Not the default"
+    if changed:
+        parts.append(f"<h3>{shared}</h3>{_pairs({n: _option(runs, n) for n in changed})}")
+    if rest:
+        table = _pairs({name: _option(runs, name) for name in rest})
+        parts.append(f"<details><summary>{len(rest)} options at their defaults</summary>{table}</details>")
+    return "".join(parts)
+
+
+def _option(runs: Sequence[Reported], name: str) -> str:
+    return next(run.options[name] for run in runs if name in run.options)
+
+
+def _columns(runs: Sequence[Reported], names: Sequence[str]) -> str:
+    """A row a run, a column an option."""
+    return _table([{"run": r.curves.name} | {n: r.options.get(n, "-") for n in names} for r in runs])
+
+
+def _versions(runs: Sequence[Reported]) -> str:
+    known = [run.versions for run in runs if run.versions]
+    if not known:
+        return "<p>A run records them when it ends, and none of these has.</p>"
+    if all(versions == known[0] for versions in known) and len(known) == len(runs):
+        return _pairs(known[0])
+    names = list(dict.fromkeys(name for versions in known for name in versions))
+    return _table([{"run": r.curves.name} | {n: r.versions.get(n, "-") for n in names} for r in runs])
+
+
+def _commands(run: Reported, named: bool) -> str:
+    parts = [f"<h3>{_e(run.curves.name)}</h3>"] if named else []
+    for text, command in run.commands:
+        parts.append(f"<p>{_e(text)}</p>")
+        if command:  # whose lines break between two flags
+            flags = " ".join(f"<span>{_e(part)}</span>" for part in re.split(r" (?=--)", command))
+            parts.append(f"<pre><code>{flags}</code></pre>")
+    return "".join(parts)
+
+
+def _film(run: Reported, named: bool) -> str:
+    assert run.film is not None
+    kind = FILMS[run.film.suffix.lower()]
+    source = f"data:{kind};base64,{base64.b64encode(run.film.read_bytes()).decode()}"
+    label = f"An episode of {run.subject}, played by {run.curves.name}"
+    if kind.startswith("image/"):
+        shown = f'<img class="film" alt="{_e(label)}" src="{source}">'
+    else:
+        how = f'controls loop muted playsinline aria-label="{_e(label)}"'
+        shown = f'<video class="film" {how} src="{source}"></video>'
+    return _section(f"Film{f': {run.curves.name}' if named else ''}", shown)
+
+
+def _notes(run: Reported) -> str:
+    return "".join(f'<p class="note">{_e(run.curves.name)}: {_e(note)}</p>' for note in run.notes)
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{_e(title)}</h2>{content}</section>"
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """A table that scrolls sideways in a box of its own where it is wider than the page."""
+    heads = "".join(f'<th scope="col">{_e(name)}</th>' for name in rows[0])
+    body = "".join(f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in row.values())}</tr>" for row in rows)
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide" role="region" aria-label="table" tabindex="0">{table}</div>'
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    items = "".join(f"<div><dt>{_e(name)}</dt><dd>{_e(value)}</dd></div>" for name, value in values.items())
+    return f"<dl>{items}</dl>"
+
+
+def _e(text: str) -> str:
+    return html.escape(text)

@@ -1,0 +1,58 @@
+"""What a recorder may know of the run that it records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from escalade.errors import InputError
+from escalade.recorders.goals import Goals
+from escalade.recorders.progress import read_rows
+from escalade.recorders.row import Row
+from escalade.storage.run_folder import RunFolder
+
+
+def _say_nothing(text: str) -> None:
+    """Where nobody listens."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recorder may know of the run that it records."""
+
+    folder: RunFolder | None
+    """None where the run writes nothing."""
+    goals: Goals
+    """Its title, its limits and its target."""
+    info: tuple[str, ...] = ()
+    """The columns of its rows' ``info``."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked for: the fields of a config, or what ``evolve`` was given, as plain values."""
+    first: int = 1
+    """The first generation that will be recorded: more than 1 in a run that is resumed."""
+    repeated: int = 0
+    """How many generations, from ``first`` on, were recorded before: a killed run's, that run again."""
+    say: Callable[[str], None] = _say_nothing
+    """Gives a line for the user to all recorders of the run, as a note."""
+
+    @property
+    def files(self) -> RunFolder:
+        """The folder to write into.
+
+        Raises:
+            InputError: the run has none.
+        """
+        if self.folder is None:
+            raise InputError("`recorders`: a recorder that writes files needs a run folder: name a `run_dir`")
+        return self.folder
+
+    @property
+    def earlier(self) -> list[Row]:
+        """The rows of a run that is resumed; none of one that begins."""
+        if self.folder is None or not self.folder.progress.exists():
+            return []
+        with suppress(InputError):  # a damaged file is no reason not to go on
+            return read_rows(self.folder.progress)
+        return []

@@ -1,0 +1,80 @@
+"""Tables of a run folder: rows by generation, readable while the run goes on, cut back on resume."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from escalade.errors import InputError, StorageFailure
+from escalade.storage.files import read_bytes, storage, write_bytes
+
+
+class TableFile:
+    """Appends rows whose first column is a generation; numbers read back as they were.
+
+    Raises:
+        InputError: the path is wrong.
+        StorageFailure: the disk is full.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self._path = path
+        with storage(path):
+            self._file = path.open("a", newline="", encoding="utf-8")
+        try:
+            if self._file.tell() == 0:
+                self.write([columns])
+        except StorageFailure:
+            self.close()
+            raise
+
+    def write(self, rows: Iterable[Iterable[object]]) -> None:
+        """Append rows; None is an empty cell."""
+        with storage(self._path):
+            rows_of = csv.writer(self._file, lineterminator="\n")
+            rows_of.writerows(["" if cell is None else cell for cell in row] for row in rows)
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(OSError):  # rows are flushed one by one: what is left could not be written
+            self._file.close()
+
+
+def rewind_table(path: Path, columns: Sequence[str], generations: int) -> int:
+    """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
+    if not path.exists():
+        return 0
+    lines = read_bytes(path).decode(errors="replace").splitlines()
+    found = [(line, _generation(line, len(columns))) for line in lines[1:]]
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerow(columns)
+    text.writelines(f"{line}\n" for line, generation in found if generation <= generations)
+    write_bytes(path, text.getvalue().encode())
+    return sum(generations < generation < float("inf") for _, generation in found)
+
+
+def read_table(path: Path) -> dict[str, list[str]]:
+    """The columns of a table as text, in their order. A last line that a kill cut short is left out.
+
+    Raises:
+        InputError: it is not there, or no table.
+    """
+    data = read_bytes(path)
+    try:
+        heading, *rows = list(csv.reader(io.StringIO(data.decode(), newline=""))) or [[]]
+    except (ValueError, csv.Error):
+        raise InputError(f"{path} is not a table that Escalade wrote") from None
+    whole = [row for row in rows if len(row) == len(heading)]
+    return {name: [row[place] for row in whole] for place, name in enumerate(heading)}
+
+
+def _generation(line: str, columns: int) -> float:
+    """The generation that a line is of; infinite where a kill cut it short: it counts as not written."""
+    first = line.split(",", 1)[0]
+    # isdigit alone takes superscripts too, which int does not; a generation has no more than 18 digits.
+    whole = first.isascii() and first.isdigit() and len(first) <= 18
+    return int(first) if whole and line.count(",") == columns - 1 else float("inf")

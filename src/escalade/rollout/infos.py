@@ -1,0 +1,33 @@
+"""What episodes' last infos hold, in means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.envs import Environment
+from escalade.envs.environment import first_info
+from escalade.envs.wrapping import entries
+from escalade.errors import InputError
+
+
+def mean_known(values: NDArray[np.float64]) -> float | None:
+    """The mean of the numbers among ``values``, shape (n,); None where there is none."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def check_known(environment: Environment, keys: Sequence[str], infos: NDArray[np.float64]) -> None:
+    """Refuse a key that no episode's last info had; ``infos`` has the shape (episodes, keys).
+
+    Raises:
+        InputError: names the key, and what an info of the environment has.
+    """
+    for key, values in zip(keys, infos.T, strict=True):
+        if mean_known(values) is None:
+            raise InputError(
+                f"`info_keys` {key}: no episode's last info has a number of that name (that of a first step: "
+                f"{entries(first_info(environment))})"
+            )

@@ -1,0 +1,81 @@
+"""population.csv and workers.csv: what they hold, and what a resumed run leaves of them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.recorders.test_progress_file import row
+
+import escalade
+from escalade import InputError
+from escalade.engines.report import NodeReport, Report
+from escalade.recorders import LEVELS, WorkersFile, quantiles, read_table, workers
+from escalade.recorders.population import COLUMNS
+from escalade.recorders.tables import TableFile, rewind_table
+
+SMALL = {"preset": None, "population": 8, "hidden": [4], "max_episode_steps": 30, "verbose": False}
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 64])
+def test_quantiles_are_those_of_numpy(count):
+    returns = np.random.default_rng(count).normal(size=count)
+    before = returns.copy()
+    assert np.allclose(quantiles(returns), np.quantile(returns, LEVELS), rtol=1e-12)
+    assert (returns == before).all()
+
+
+def test_a_resumed_run_has_the_same_quantiles_as_an_uninterrupted_one(tmp_path):
+    for name, first in (("whole", 5), ("parts", 2)):
+        escalade.train("CartPole-v1", run_dir=tmp_path / name, workers=0, generations=first, **SMALL)
+    with (tmp_path / "parts" / "population.csv").open("a") as file:
+        file.write("3,1,2,3,4,5\n4,1,2")  # of a generation without a checkpoint, and of a kill
+    escalade.resume(tmp_path / "parts", generations=5, verbose=False)
+    tables = [(tmp_path / name / "population.csv").read_bytes() for name in ("whole", "parts")]
+    assert tables[0] == tables[1]
+    columns = read_table(tmp_path / "whole" / "population.csv")
+    assert tuple(columns) == COLUMNS
+    assert columns["generation"] == ["1", "2", "3", "4", "5"]
+    pairs = zip(columns["return_q05"], columns["return_q95"], strict=True)
+    assert all(float(low) <= float(high) for low, high in pairs)
+
+
+def test_a_run_says_what_each_worker_did(tmp_path):
+    escalade.train("CartPole-v1", run_dir=tmp_path / "run", workers=2, generations=3, **SMALL)
+    columns = read_table(tmp_path / "run" / "workers.csv")
+    assert set(columns["worker"]) <= {"1", "2"}
+    assert columns["generation"][-1] == "3"
+    assert all(0 <= float(share) <= 1 for share in columns["idle_share"])
+    assert sum(map(float, columns["env_steps_per_second"])) > 0
+
+
+def test_workers_are_written_now_and_then_and_at_the_end(tmp_path, monkeypatch):
+    clock = iter([0.0, 0.5, 1.25, 1.5, 1.75])
+    monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    taken = []
+
+    def take():
+        taken.append(1)
+        return Report({"1": NodeReport("1", 1, items=3, env_steps=20, busy_seconds=0.25)}, 1.25)
+
+    file = WorkersFile(tmp_path / "workers.csv", take)
+    for number in (1, 2, 3, 4):
+        file.generation(row(number))
+    file.close()
+    lines = (tmp_path / "workers.csv").read_text().splitlines()
+    assert lines[1:] == ["2,1,1.25,2.4,16.0,0.8", "4,1,1.25,2.4,16.0,0.8"]
+    assert len(taken) == 2
+
+
+def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
+    path = tmp_path / "t.csv"
+    table = TableFile(path, ("generation", "x"))
+    table.write([(1, 0.1), (2, None), (3, 7)])
+    table.close()
+    with path.open("a") as file:
+        file.write("4")
+    assert rewind_table(path, ("generation", "x"), 2) == 1
+    assert path.read_text() == "generation,x\n1,0.1\n2,\n"
+    assert read_table(path) == {"generation": ["1", "2"], "x": ["0.1", ""]}
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not a table"):
+        read_table(path)

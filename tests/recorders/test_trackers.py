@@ -1,0 +1,268 @@
+"""Trackers get every row once, whatever happens to the run; what happens to them does not end it."""
+
+import importlib.util
+import json
+import struct
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.commands import command
+from tests.recorders.test_progress_file import row
+
+import escalade
+from escalade import InputError
+from escalade.cli.main import main
+from escalade.config.forms import OPTIONS as FIELDS
+from escalade.recorders import TRACKERS, Goals, Recorded, read_rows, tracking
+from escalade.recorders.registry import start_recorder
+from escalade.recorders.wandb_log import run_id
+from escalade.storage.run_folder import RunFolder
+
+SMALL = {"preset": None, "population": 4, "hidden": [4], "max_episode_steps": 20, "workers": 0}
+FLAGS = "--preset none --population 4 --hidden 4 --max-episode-steps 20 --workers 0".split()  # noqa: SIM905
+
+needs_tensorboard = pytest.mark.skipif(
+    importlib.util.find_spec("tensorboard") is None, reason="TensorBoard is not installed"
+)
+needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="wandb is not installed")
+noisy = pytest.mark.filterwarnings("ignore")  # both packages warn of their own imports
+
+
+def scalars(folder):
+    """What TensorBoard shows of a run: (generation, value) by name."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder / "tensorboard"), size_guidance={"scalars": 0, "tensors": 0})
+    events.Reload()
+    names = events.Tags()["scalars"]
+    notes = [tensor for name in events.Tags()["tensors"] for tensor in events.Tensors(name)]
+    return {name: [(event.step, event.value) for event in events.Scalars(name)] for name in names}, notes
+
+
+def offline_steps(folder):
+    """Generations in the files that `wandb sync` would send, one by one; and the ids of the runs."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    steps, ids = [], set()
+    for path in sorted(folder.glob("wandb/offline-run-*/*.wandb")):
+        for data in _records(path.read_bytes()):
+            record = Record()
+            record.ParseFromString(data)
+            if record.HasField("history"):
+                items = {
+                    item.key or "/".join(item.nested_key): item.value_json for item in record.history.item
+                }
+                steps.append((int(items["_step"]), float(items["return_mean"])))
+            if record.HasField("run"):
+                ids.add(record.run.run_id)
+    return steps, ids
+
+
+def _records(data):
+    """Records of a log in LevelDB's format, after a heading of 7 bytes."""
+    at, parts = 7, []
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        _, length, kind = struct.unpack("<IHB", data[at : at + 7])
+        parts.append(data[at + 7 : at + 7 + length])
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            yield b"".join(parts)
+            parts = []
+
+
+def recorded(folder, **more):
+    return Recorded(RunFolder(folder), Goals("a run"), **more)
+
+
+@noisy
+@needs_tensorboard
+def test_tensorboard_has_each_row_of_a_run_and_of_its_resumption_once(tmp_path):
+    run = tmp_path / "run"
+    words = (
+        "train",
+        "CartPole-v1",
+        *FLAGS,
+        "--generations",
+        "3",
+        "--run-dir",
+        run,
+        "--track",
+        "tensorboard",
+    )
+    done = command(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert main(["resume", str(run), "--generations", "5"]) == 0
+    found, notes = scalars(run)
+    rows = read_rows(run / "progress.csv")
+    assert [step for step, _ in found["return_mean"]] == [1, 2, 3, 4, 5]
+    assert [value for _, value in found["return_max"]] == [row.return_max for row in rows]
+    assert len(found["eval_return_mean"]) == sum(row.eval_return_mean is not None for row in rows)
+    assert [step for step, _ in found["return_q50"]] == [1, 2, 3, 4, 5]
+    assert any(b"resuming" in note.tensor_proto.string_val[0] for note in notes)
+
+
+@noisy
+@needs_tensorboard
+def test_tensorboard_takes_back_what_runs_again(tmp_path):
+    for first, repeated, generations in ((1, 0, (1, 2, 3, 4, 5)), (4, 2, (4, 5, 6))):
+        recorder = start_recorder("tensorboard", recorded(tmp_path, first=first, repeated=repeated))
+        for generation in generations:
+            recorder.generation(row(generation, evaluation=float(first)))
+        recorder.close()
+    found, _ = scalars(tmp_path)
+    assert found["eval_return_mean"] == [(1, 1.0), (2, 1.0), (3, 1.0), (4, 4.0), (5, 4.0), (6, 4.0)]
+
+
+@noisy
+@needs_wandb
+def test_wandb_goes_on_with_its_run_and_logs_no_generation_twice(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    run = escalade.train(
+        "CartPole-v1", run_dir=tmp_path / "run", generations=3, track="wandb", verbose=False, **SMALL
+    )
+    known = json.loads((run.folder.path / "trackers.json").read_text())["wandb"]
+    # A kill: two more generations were logged, which have no checkpoint.
+    recorder = start_recorder("wandb", recorded(run.folder.path, first=4, repeated=0))
+    for generation in (4, 5):
+        recorder.generation(row(generation))
+    recorder.close()
+    with (run.folder.progress).open("a") as file:
+        file.writelines(",".join([str(number), *["1"] * 16]) + "\n" for number in (4, 5))
+    escalade.resume(run, generations=6, verbose=False)
+    steps, ids = offline_steps(run.folder.path)
+    assert Counter(step for step, _ in steps) == Counter({1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1})
+    rows = read_rows(run.folder.progress)
+    assert [value for step, value in steps if step in (1, 2, 3, 6)] == pytest.approx(
+        [row.return_mean for row in rows if row.generation in (1, 2, 3, 6)]
+    )
+    assert ids == {known}
+    assert capfd.readouterr().out == ""
+
+
+class Breaks:
+    """A tracker that fails at ``when``."""
+
+    def __init__(self, when):
+        self.when, self.calls = when, []
+
+    def start(self, run):
+        self._call("start")
+        return self
+
+    def _call(self, name):
+        self.calls.append(name)
+        if name == self.when:
+            raise ConnectionError("no route to\nhost")
+
+    def log(self, generation, numbers):
+        self._call("log")
+
+    def note(self, text):
+        self._call("note")
+
+    def close(self):
+        self._call("close")
+
+
+@pytest.mark.parametrize("when", ["start", "log", "note", "close"])
+def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, monkeypatch, capsys):
+    tracker = Breaks(when)
+    monkeypatch.setitem(TRACKERS, "wandb", tracking.TrackerEntry("Weights & Biases", "its_module", "json"))
+    monkeypatch.setitem(sys.modules, "its_module", tracker)
+    options = {"generations": 2, "track": ["wandb"], "run_dir": tmp_path / "run"}
+    # Without a limit of steps a run has something to say.
+    run = escalade.train("tests.environments:Walk-v0", **SMALL | options | {"max_episode_steps": None})
+    assert run.summary["generations"] == 2
+    said = capsys.readouterr().out
+    line = "Weights & Biases failed, and the run goes on without it: ConnectionError: no route to host"
+    assert said.count(line) == 1
+    assert tracker.calls.count(when) == 1
+    assert tracker.calls[-1] == when
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(TRACKERS, name, replace(TRACKERS[name], package="of_another_machine"))
+    assert main(["train", "CartPole-v1", "--track", name, "--run-dir", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert f"is not installed: pip install 'escalade[{name}]'" in said.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_tracker_needs_a_run_folder(name):
+    pytest.importorskip(TRACKERS[name].package)
+    how = {"generations": 1, "population": 4, "recorders": [name]}
+    with pytest.raises(InputError, match="needs a run folder"):
+        escalade.evolve(torch.nn.Linear(1, 1), lambda module: 0.0, **how)
+
+
+def test_the_help_names_the_trackers():
+    assert all(name in FIELDS["track"].metadata["help"] for name in TRACKERS)
+    with pytest.raises(InputError, match=r"^unknown `track` 'wand'; did you mean wandb\?"):
+        escalade.train("CartPole-v1", track="wand", **SMALL)
+
+
+class Listens:
+    """A recorder that a run is given by name."""
+
+    def __init__(self, run):
+        self.file = (run.files.path / "heard.txt").open("a")
+        print("population", run.options["population"], "from", run.first, file=self.file)
+
+    def generation(self, row):
+        print("generation", row.generation, sorted(row.columns())[0], file=self.file)
+
+    def note(self, text):
+        print("note", file=self.file)
+
+    def close(self):
+        self.file.close()
+
+
+def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
+    run = tmp_path / "run"
+    words = ("train", "CartPole-v1", *FLAGS, "--generations", "2", "--run-dir", run)
+    done = command(*words, "--recorder", "tests.recorders.test_trackers:Listens", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert main(["resume", str(run), "--generations", "3"]) == 0
+    heard = (run / "heard.txt").read_text().splitlines()
+    assert [line for line in heard if line != "note"] == [
+        "population 4 from 1",
+        "generation 1 env_steps",
+        "generation 2 env_steps",
+        "population 4 from 3",
+        "generation 3 env_steps",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere:Recorder", "--recorder nowhere:Recorder: module nowhere cannot be imported"),
+        ("tests.recorders.test_trackers:Listen", "did you mean Listens?"),
+        ("Listens", "--recorder Listens must be written as package.module:Recorder"),
+    ],
+)
+def test_a_recorder_that_is_not_there_is_one_line(name, message, tmp_path, capsys):
+    words = ["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"wandb": "../x"}', '{"wandb": 3}'])
+def test_an_id_that_cannot_be_one_is_made_anew(content, tmp_path):
+    path = Path(tmp_path / "trackers.json")
+    path.write_text(content)
+    made = run_id(path)
+    assert made.isalnum()
+    assert run_id(path) == made

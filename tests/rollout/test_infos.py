@@ -1,0 +1,139 @@
+"""Numbers of episodes' last infos: the same in any worker, in the row, in evaluations, and of no effect."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from tests.commands import command
+
+import escalade
+from escalade import InputError
+from escalade.cli.main import main
+from escalade.config.options import Config
+from escalade.recorders import COLUMNS, read_progress, read_rows
+
+ENV = "tests.environments:Succeeds-v0"
+KEYS = ("is_success", "where", "score")
+SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
+
+
+def trained(folder, env=ENV, **options):
+    return escalade.train(env, run_dir=folder, verbose=False, **SMALL | {"generations": 3} | options)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("infos") / "whole", info_keys=KEYS, workers=0, cutoff=9)
+
+
+def untimed(folder):
+    columns = read_progress(folder / "progress.csv")
+    return {
+        name: str(values) for name, values in columns.items() if name not in ("seconds", "steps_per_second")
+    }
+
+
+def test_columns_follow_those_that_all_runs_have(whole):
+    columns = read_progress(whole.folder.progress)
+    own = [f"{prefix}{key}_mean" for prefix in ("", "eval_") for key in KEYS]
+    assert list(columns) == [*COLUMNS, *own]
+    assert all(0 <= share <= 1 for share in columns["is_success_mean"])
+    assert len(set(columns["where_mean"])) == 3
+    evaluated = [not math.isnan(mean) for mean in columns["eval_is_success_mean"]]
+    assert evaluated == [not math.isnan(mean) for mean in columns["eval_return_mean"]]
+    row = read_rows(whole.folder.progress)[1]
+    assert dict(row.info)["where_mean"] == columns["where_mean"][1]
+    assert dict(row.info)["eval_where_mean"] is None
+
+
+@pytest.mark.parametrize(("workers", "engine"), [(3, "local"), (2, "threads")])
+def test_they_are_the_same_in_any_worker(workers, engine, whole, tmp_path):
+    other = trained(tmp_path / "run", info_keys=KEYS, workers=workers, engine=engine, cutoff=9)
+    assert other.summary["params_sha256"] == whole.summary["params_sha256"]
+    assert untimed(other.folder.path) == untimed(whole.folder.path)
+
+
+def test_they_change_no_bit_and_come_again_after_a_resume(whole, tmp_path):
+    assert (
+        trained(tmp_path / "plain", workers=0, cutoff=9).summary["params_sha256"]
+        == (whole.summary["params_sha256"])
+    )
+    trained(tmp_path / "parts", info_keys=KEYS, workers=0, generations=1, cutoff=9)
+    resumed = escalade.resume(tmp_path / "parts", generations=3, verbose=False)
+    assert untimed(resumed.folder.path) == untimed(whole.folder.path)
+
+
+def test_numbers_are_those_of_the_last_step_of_each_episode(whole):
+    """By playing the same episodes one by one."""
+    found = escalade.evaluate(whole, episodes=12, workers=0)
+    assert set(found.infos) == set(KEYS)
+    success, where = found.infos["is_success"], found.infos["where"]
+    assert ((where > 0) == (success == 1)).all()
+    assert (np.isnan(found.infos["score"]) == (success == 0)).all()
+    assert 0 < success.mean() < 1
+    assert len(set(where)) == 12
+
+
+def test_with_transformed_rewards_and_a_normaliser_nothing_is_mixed_up(tmp_path):
+    plain = trained(tmp_path / "a", reward_scale=2.0, workers=0)
+    both = trained(tmp_path / "b", reward_scale=2.0, info_keys=("where",), workers=0)
+    assert plain.summary["params_sha256"] == both.summary["params_sha256"]
+
+
+def test_envpool_gives_the_numbers_that_it_has(tmp_path):
+    options = {"max_episode_steps": 20, "cutoff": 15, "info_keys": "x_position,reward_ctrl"}
+    run = trained(tmp_path / "run", "HalfCheetah-v5", workers=0, generations=2, **options)
+    assert run.summary["backend"] == "envpool"
+    there = read_progress(run.folder.progress)
+    assert all(-5 < x < 5 for x in there["x_position_mean"])
+    assert len(set(there["x_position_mean"])) == 2
+    # Gymnasium plays other episodes from the same seeds, of the same policy: alike, and not equal.
+    of = {
+        name: escalade.evaluate(run, episodes=60, backend=name, workers=0)
+        for name in ("envpool", "gymnasium")
+    }
+    means = [float(found.infos["reward_ctrl"].mean()) for found in of.values()]
+    assert means[0] == pytest.approx(means[1], rel=0.3)
+    assert means[0] < 0
+
+
+def test_auto_takes_gymnasium_for_what_envpool_does_not_give(tmp_path):
+    options = {"max_episode_steps": 5, "workers": 0, "generations": 1, "info_keys": ["reward_forward"]}
+    assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "gymnasium"
+    with pytest.raises(InputError, match=r"`info_keys` reward_forward: EnvPool does not give .*gymnasium"):
+        trained(tmp_path / "other", "HalfCheetah-v5", backend="envpool", **options)
+
+
+def test_the_command_trains_and_evaluates_with_them(tmp_path, capsys):
+    flags = "--preset none --population 4 --hidden 4 --generations 2 --workers 0 --info-keys is_success,where"
+    done = command("train", ENV, *flags.split(), "--run-dir", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "is_success_mean,where_mean,eval_is_success_mean" in (tmp_path / "run/progress.csv").read_text()
+    done = command("eval", "run", "--episodes", "8", "--json", "--info-keys", "is_success", cwd=tmp_path)
+    assert 0 <= json.loads(done.stdout)["is_success_mean"] <= 1
+    assert main(["eval", str(tmp_path / "run"), "--episodes", "8"]) == 0
+    said = capsys.readouterr().out
+    assert "over 8 episodes, is_success 0." in said
+    assert ", where " in said
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("is_succes", "--info-keys is_succes: no episode's last info has a number of that name"),
+        ("text", "--info-keys text: a step's info holds no number there, but 'far'"),
+    ],
+)
+def test_a_key_that_is_no_number_of_the_info_is_one_line(keys, message, tmp_path, capsys):
+    flags = f"--preset none --population 4 --generations 1 --run-dir {tmp_path / 'run'} --info-keys {keys}"
+    assert main(["train", ENV, "--workers", "0", *flags.split()]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["return", "eval_return", "a,b", 'a"b', "", "a\nb"])
+def test_a_key_must_make_a_column_of_its_own(key):
+    with pytest.raises(InputError, match=r"^`info_keys` "):
+        Config(env="CartPole-v1", info_keys=("x", key))
+    with pytest.raises(InputError, match=r"^`info_keys` x"):
+        Config(env="CartPole-v1", info_keys=("x", "x"))
