@@ -73,6 +73,8 @@ FULL = {
     "early_end_from": 200,
     "weight_penalty": 0.01,
     "observation_clip": "none",
+    "start_from": "runs/first:best",
+    "start_sha256": "0123456789abcdef" * 4,
     "episode_seeds": "generation",
     "episodes_per_member": 2,
     "eval_episodes": 3,

@@ -15,6 +15,7 @@ from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import RESUMABLE, Config
+from escalade.config.sources import inherited
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
@@ -32,6 +33,7 @@ from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
+from escalade.training.start import begin
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def train(
     """
     values = from_values({"env": env} | options)
     chosen = presets.options(values["env"], preset, values)
-    config = Config(**(chosen | values))
+    config = Config(**(chosen | inherited(values) | values))
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
 
 
@@ -106,7 +108,7 @@ def train_config(
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
-        config = _with_backend(config, parts)
+        config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
@@ -138,7 +140,8 @@ def resume(
             folder.forget_after(0)
             warm_up_for(config, network)
             with one_thread():
-                return _run(config, make_parts(config, network), folder, listeners)
+                parts = make_parts(config, network)
+                return _run(_begun(config, parts, network), parts, folder, listeners)
         with one_thread():
             found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
             ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
@@ -186,6 +189,11 @@ def _with_backend(config: Config, parts: Parts) -> Config:
     return config.replace(backend=parts.environment.backend)
 
 
+def _begun(config: Config, parts: Parts, network: nn.Module | None) -> Config:
+    """The config of a run that begins, whose ``parts`` have what it starts from."""
+    return config if config.start_from is None else begin(config, parts, network)
+
+
 def _run(
     config: Config,
     parts: Parts,
@@ -201,7 +209,7 @@ def _run(
         verbose=listeners.verbose,
         goals=_goals(config, parts, workers),
         title=config.env,
-        subject={"env": config.env, "strategy": config.strategy, "seed": config.seed},
+        subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
     )
     if loaded is not None:
@@ -236,11 +244,20 @@ def _loop(
         saver=Saver(folder, config.snapshot_every),
         warn=not listeners.verbose,
     )
+    if config.start_from is not None and not resumed:
+        loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
     if parts.environment.max_episode_steps is None and not resumed:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
         )
     return loop
+
+
+def _subject(config: Config) -> dict[str, Any]:
+    """What is trained, for the summary."""
+    start = {"start_from": config.start_from, "start_sha256": config.start_sha256}
+    subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
+    return subject if config.start_from is None else subject | start
 
 
 def _goals(config: Config, parts: Parts, workers: str) -> Goals:

@@ -13,6 +13,7 @@ from escalade.cli.output import say
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
+from escalade.config.sources import inherited
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 
@@ -38,6 +39,7 @@ def add_train(commands: Any) -> None:
         examples=[
             "CartPole-v1",
             "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
+            "HalfCheetah-v5 --from runs/HalfCheetah-v5/first:best --sigma 0.01",
             "Pendulum-v1 --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
         ],
     )
@@ -76,7 +78,7 @@ def config_typed(parsed: argparse.Namespace) -> Config:
     file = read_toml(parsed.config) if getattr(parsed, "config", None) else {}
     given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
     preset = presets.options(given.get("env") or "", parsed.preset or "auto", given)
-    return Config(**(preset | given))
+    return Config(**(preset | inherited(given) | given))
 
 
 def warm_up_of(folder: RunFolder) -> None:

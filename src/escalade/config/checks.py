@@ -63,6 +63,7 @@ def check(config: Config) -> None:
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     _check_policy(config)
+    _check_start(config)
     for name in config.action_map.split(","):
         _named("action_map", name, BOUNDINGS)
     _check_cluster(config)
@@ -118,6 +119,16 @@ def _check_policy(config: Config) -> None:
         unread = config.policy not in ("linear", "mlp") and name not in entry.options
         if unread and getattr(config, name) != _default(config, name):
             raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
+
+
+def _check_start(config: Config) -> None:
+    digest = config.start_sha256
+    if digest is None:
+        return
+    if config.start_from is None:
+        raise InputError("`start_sha256` does nothing without `start_from`")
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise InputError(f"`start_sha256` {digest[:80]} must be 64 hexadecimal digits")
 
 
 def _check_cluster(config: Config) -> None:

@@ -32,6 +32,7 @@ def _option(
     unset: str = "none",
     resumable: bool = False,
     flag: str | None = None,
+    repeats: bool = False,
 ) -> Any:
     """A field of :class:`Config` with what ``--help`` and ``escalade resume`` must know of it.
 
@@ -43,7 +44,8 @@ def _option(
         choices: the names it takes, where its type does not list them.
         unset: what None stands for.
         resumable: whether it may change when a run is resumed.
-        flag: its flag, where that is not its name; such a flag may be given several times.
+        flag: its flag, where that is not its name.
+        repeats: whether its flag may be given several times.
     """
     metadata = {
         "group": group,
@@ -53,6 +55,7 @@ def _option(
         "unset": unset,
         "resumable": resumable,
         "flag": flag,
+        "repeats": repeats,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -101,6 +104,7 @@ class Config:
         "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
         form="WRAPPER",
         flag="wrap",
+        repeats=True,
     )
     seed: int = _environment(0, "the same seed gives the same bits")
 
@@ -196,6 +200,17 @@ class Config:
         CLIP, "the largest normalised observation, in standard deviations", form="X|none"
     )
 
+    start_from: str | os.PathLike[str] | None = _policy(
+        None,
+        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file",
+        form="RUN[:CHECKPOINT]",
+        unset="begin anew",
+        flag="from",
+    )
+    start_sha256: str | None = _policy(
+        None, "begin only with these numbers: their SHA-256, as a run records it", form="DIGEST", unset="any"
+    )
+
     episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
     episode_seeds: Literal["pair", "generation", "member"] = _limit(
         "pair", "which members of a generation play the same episodes", resumable=False
@@ -240,8 +255,9 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.run_dir, os.PathLike):
-            object.__setattr__(self, "run_dir", os.fspath(self.run_dir))
+        for name in ("run_dir", "start_from"):
+            if isinstance(path := getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(path))
         check(self)
 
     @property

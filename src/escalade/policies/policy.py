@@ -62,6 +62,7 @@ class Policy(nn.Module):
         size = moments_size(observation_space)
         self.normalized = False
         self.observation_clip = CLIP
+        self.observation_count = 0.0
         self.observation_mean: Tensor
         self.observation_inverse_std: Tensor
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
@@ -94,7 +95,7 @@ class Policy(nn.Module):
         self._state = None
         self.normalized = normalization is not None
         if normalization is not None:
-            self.observation_clip = normalization.clip
+            self.observation_clip, self.observation_count = normalization.clip, normalization.count
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
             self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
@@ -104,7 +105,7 @@ class Policy(nn.Module):
         if not self.normalized:
             return None
         mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()
-        return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip)
+        return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip, self.observation_count)
 
     @property
     def stateful(self) -> bool:
@@ -184,6 +185,7 @@ class Policy(nn.Module):
             "normalized": self.normalized,
             "scale_pixels": self.scale_pixels,
             "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
+            "observation_count": self.observation_count,
             "architecture": self.architecture,
         }
         write(Path(path), tensors, state)
@@ -222,9 +224,10 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     try:
         policy.network.load_state_dict(weights)
     except RuntimeError as problem:
-        raise InputError(f"the network does not fit {file}: {problem}") from None
+        said = " ".join(str(problem).split())
+        raise InputError(f"the network does not fit {file}: {said}") from None
     policy.normalized = saved.normalized
-    policy.observation_clip = saved.observation_clip
+    policy.observation_clip, policy.observation_count = saved.observation_clip, saved.observation_count
     policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
     policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_inverse_std))
     return policy.eval()

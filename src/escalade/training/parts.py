@@ -19,6 +19,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, to_vector
+from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.episodes import episode_steps
 from escalade.rollout.reference import reference_batch
@@ -39,6 +40,8 @@ class Parts:
     table: NoiseTable
     reward: RewardTransform | None = None
     """What fitness is made of; None where that is the reward itself."""
+    normalizer: Normalizer | None = None
+    """What the run begins with, where it begins with another's."""
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
