@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from escalade.api.check import check
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
+    from escalade.api.export import export
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
     from escalade.training.evolution import Evolution
@@ -27,6 +28,7 @@ __getattr__ = lazy_names(
         "check": "escalade.api.check",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
+        "export": "escalade.api.export",
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
         "optimize": "escalade.api.optimize",
@@ -53,6 +55,7 @@ __all__ = [
     "check",
     "evaluate",
     "evolve",
+    "export",
     "load",
     "load_evolved",
     "optimize",

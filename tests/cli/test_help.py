@@ -26,6 +26,7 @@ def test_the_commands():
         "bench",
         "check",
         "eval",
+        "export",
         "plot",
         "presets",
         "render",

@@ -14,12 +14,11 @@ from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
-from escalade.policies.networks import load_frozen_state
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.exact import one_thread
 from escalade.support.numbers import whole_number
-from escalade.training.parts import find_environment, make_parts, make_policy
+from escalade.training.parts import find_environment, make_parts
 from escalade.training.saved import SavedPolicy
 
 
@@ -110,8 +109,6 @@ def render(
     """
     saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
-    policy = make_policy(saved.config, environment, network)
-    load_frozen_state(policy.network, saved.frozen)
-    policy.set(saved.center, saved.normalization)
+    policy = saved.policy(environment, network)
     policy.reset(seed)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)

@@ -14,6 +14,7 @@ from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
 from escalade.cli.check import add_check
 from escalade.cli.detached import add_attach, add_stop
+from escalade.cli.export import add_export
 from escalade.cli.output import give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
 from escalade.cli.results import add_aggregate, add_eval, add_plot, add_render
@@ -29,6 +30,7 @@ _COMMANDS = (
     add_resume,
     add_eval,
     add_render,
+    add_export,
     add_plot,
     add_aggregate,
     add_presets,

@@ -27,7 +27,7 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
     """``RUN:CHECKPOINT`` as path and checkpoint, which is None where there is none."""
     whole = os.fspath(text)
     place, colon, checkpoint = whole.rpartition(":")
-    if not colon or not place or Path(whole).exists():
+    if not colon or not place or os.path.exists(whole):
         return Path(whole), None
     return Path(place), checkpoint
 
@@ -42,7 +42,7 @@ def inherited(given: Values) -> Values:
         return {}
     place, _ = split(given["start_from"])
     try:
-        found = _of_file(place) if place.is_file() else _of_run(place)
+        found = _of_file(place) if os.path.isfile(place) else _of_run(place)
     except InputError as problem:
         raise InputError(f"`start_from` {os.fspath(given['start_from'])}: {problem}") from None
     if given.get("policy") not in (None, found.get("policy")):

@@ -30,6 +30,7 @@ from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
+from escalade.support.installing import install
 from escalade.support.shared import without_warnings
 
 _NEED_FRESH = {
@@ -288,9 +289,9 @@ def _find(env_id: str) -> EnvSpec:
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
     """How to install the package that an environment misses."""
     if "opencv" in str(problem):
-        return "pip install 'escalade[pixels]'"
+        return install("pixels")
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for extra in ("mujoco", "box2d", "classic", "pybullet"):
         if f".{extra}" in f".{entry}":
-            return f"pip install 'escalade[{extra}]'"
+            return install(extra)
     return str(problem)

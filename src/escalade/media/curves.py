@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from escalade.errors import InputError
 from escalade.recorders.progress import read_progress
 from escalade.storage.files import AnyPath, write_bytes
+from escalade.support.installing import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def check_output(output: Path) -> None:
         InputError: matplotlib or the folder is missing, or the ending is another than png, pdf or svg.
     """
     if not plotting_available():
-        raise InputError("plots need matplotlib: pip install 'escalade[plot]'")
+        raise InputError(f"plots need matplotlib: {install('plot')}")
     if output.suffix.lower() not in _FORMATS:
         raise InputError(f"`output` {output} must end in {', '.join(_FORMATS)}")
     if not output.parent.is_dir():

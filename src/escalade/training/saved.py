@@ -11,10 +11,11 @@ from torch import nn
 
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
+from escalade.envs import Environment
 from escalade.errors import InputError
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
-from escalade.policies.policy import load
+from escalade.policies.policy import Policy, load
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
@@ -115,6 +116,19 @@ class SavedPolicy:
         frozen = frozen_state(policy.network)
         center = to_vector(policy.network)
         return cls(config, center, normalization, frozen, normalizer, latest.own_network)
+
+    def policy(self, environment: Environment, network: nn.Module | None) -> Policy:
+        """A policy with these numbers; ``network`` is the user's own, where the run trained one.
+
+        Raises:
+            Damaged: the numbers do not fit.
+        """
+        policy = make_policy(self.config, environment, network)
+        if self.center.shape != to_vector(policy.network).shape:
+            raise Damaged("the policy has another number of parameters than the run's")
+        load_frozen_state(policy.network, self.frozen)
+        policy.set(self.center, self.normalization)
+        return policy.eval()
 
     def fit(self, parts: Parts) -> None:
         """Give the network of ``parts`` the parameters and buffers that do not evolve.

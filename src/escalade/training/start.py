@@ -75,7 +75,7 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
 def _find(
     place: Path, checkpoint: str | None, config: Config, policy: Policy, network: nn.Module | None
 ) -> _Source:
-    if not place.is_file():
+    if not os.path.isfile(place):
         saved = SavedPolicy.find(RunFolder.open(place), checkpoint or "latest", network)
         return _Source(_policy_of(saved, config, policy, network), saved.normalizer)
     if checkpoint is not None:
