@@ -1,6 +1,6 @@
 """Every strategy on Rastrigin (many valleys) and Rosenbrock (one that bends), and a picture of how they went.
 
-python examples/functions.py [PICTURE]
+python examples/functions.py [PICTURE [GENERATIONS]]
 """
 
 import sys
@@ -14,7 +14,9 @@ from escalade import strategies
 mpl.use("agg")
 import matplotlib.pyplot as plt
 
-DIMENSION, POPULATION, GENERATIONS = 10, 60, 500
+DIMENSION, POPULATION = 10, 60
+picture = sys.argv[1] if len(sys.argv) > 1 else "functions.png"
+generations = int(sys.argv[2]) if len(sys.argv) > 2 else 500
 
 
 def rastrigin(x: Tensor) -> Tensor:
@@ -37,14 +39,13 @@ for axis, function in zip(axes, (rastrigin, rosenbrock), strict=True):
     print(function.__name__)
     for name, kind in concrete.items():
         es = kind(torch.full((DIMENSION,), 2.5), POPULATION, sigma=0.3, direction="minimize")
-        for _ in range(GENERATIONS):
+        for _ in range(generations):
             es.tell(function(es.ask()))
         best = torch.tensor(es.result.history[:, 0]).cummin(dim=0).values.clamp(min=1e-6)
-        axis.semilogy(torch.arange(1, GENERATIONS + 1) * POPULATION, best, label=name)
-        print(f"  {name:14} {es.result.best_fitness:.3g} after {GENERATIONS * POPULATION:,} evaluations")
+        axis.semilogy(torch.arange(1, generations + 1) * POPULATION, best, label=name)
+        print(f"  {name:14} {es.result.best_fitness:.3g} after {generations * POPULATION:,} evaluations")
     axis.set(title=f"{function.__name__.title()}, {DIMENSION} dimensions", xlabel="evaluations")
 axes[0].set_ylabel("best so far")
 axes[1].legend()
-picture = sys.argv[1] if len(sys.argv) > 1 else "functions.png"
 figure.savefig(picture, dpi=120)
 print(f"look at {picture}")

@@ -14,13 +14,19 @@ from escalade.strategies import OpenAIES
 FOLDER = Path(__file__).parent.parent / "examples"
 
 # Smaller settings for the tests, through each example's own arguments.
-ARGUMENTS = {"custom_environment": ["3"], "digits": ["1.5"], "recurrent": ["10"], "t_maze": ["2"]}
+ARGUMENTS = {
+    "functions": ["functions.png", "40"],
+    "custom_environment": ["3"],
+    "digits": ["2.0"],
+    "recurrent": ["3"],
+    "t_maze": ["2"],
+}
 SAYS = {
     "ten_line_toy": "generation 300: [0.5, 0.1, -0.3]",
     "functions": "CMAES",
     "digits": "evolution",
     "custom_environment": "mean return",
-    "recurrent": "right on new episodes, after 10 generations",
+    "recurrent": "right on new episodes, after 3 generations",
     "t_maze": "in 200 new episodes",
     "minimal_es": "found [0.5, 0.1, -0.3]",
 }

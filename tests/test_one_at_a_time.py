@@ -7,25 +7,31 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.commands import bits, command, running
 
+from escalade.cli.main import main
+
 LONG = ["CartPole-v1", "--preset", "none", "--population", "4", "--hidden", "4", "--workers", "0"]
 LONG += ["--max-episode-steps", "20", "--eval-every", "50", "--eval-episodes", "2"]
 SHORT = [*LONG, "--generations", "2"]
 
 
-def refused(result, *fragments):
-    lines = result.stderr.splitlines()
-    assert (result.returncode, len(lines)) == (2, 1), result.stderr
+def refused(code, said, *fragments):
+    lines = said.splitlines()
+    assert (code, len(lines)) == (2, 1), said
     assert all(fragment in lines[0] for fragment in fragments), lines[0]
 
 
-def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path):
+def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path, capsys):
     run = tmp_path / "run"
+
+    def here(*arguments):
+        return main([str(argument) for argument in arguments]), capsys.readouterr().err
+
     with running("train", *LONG, "--generations", "1000000", "--run-dir", run, cwd=tmp_path) as process:
         process.until(lambda: any(run.glob("checkpoints/*.safetensors")))
         who = f"in use by process {process.process.pid} on {socket.gethostname()}"
-        refused(command("resume", run, cwd=tmp_path), str(run), who, "wait until it has ended")
-        refused(command("train", *SHORT, "--run-dir", run, cwd=tmp_path), "holds a run already")
-        assert command("plot", run, "--output", tmp_path / "c.png", cwd=tmp_path).returncode == 0
+        refused(*here("resume", run), str(run), who, "wait until it has ended")
+        refused(*here("train", *SHORT, "--run-dir", run), "holds a run already")
+        assert here("plot", run, "--output", tmp_path / "c.png") == (0, "")
         process.signal(signal.SIGKILL)
         process.wait()
     # The kernel took the lock back: nothing has to be removed by hand.
@@ -43,18 +49,18 @@ def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
     assert sorted(result.returncode for result in results) == [0, 2, 2]
     for result in results:
         if result.returncode == 2:
-            refused(result, str(run))
+            refused(result.returncode, result.stderr, str(run))
 
 
 def test_of_two_resumes_one_goes_on(tmp_path):
     run, alone = tmp_path / "run", tmp_path / "alone"
     assert command("train", *SHORT, "--run-dir", run, cwd=tmp_path).returncode == 0
     shutil.copytree(run, alone)
-    assert command("resume", alone, "--generations", "300", cwd=tmp_path).returncode == 0
-    with running("resume", run, "--generations", "300", cwd=tmp_path) as process:
+    assert command("resume", alone, "--generations", "100", cwd=tmp_path).returncode == 0
+    with running("resume", run, "--generations", "100", cwd=tmp_path) as process:
         lock = run / ".lock"  # there while somebody holds it
         process.until(lambda: lock.exists() and f"process {process.process.pid} " in lock.read_text())
-        second = command("resume", run, "--generations", "300", cwd=tmp_path)
+        second = command("resume", run, "--generations", "100", cwd=tmp_path)
         assert process.wait() == 0
     assert second.returncode in (0, 2), second.stderr  # 0 where the first had ended before it began
     assert bits(run) == bits(alone)

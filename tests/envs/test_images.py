@@ -1,5 +1,8 @@
 """Images as observations: their layout, their type on the way to a policy, and who scales them."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,14 +10,14 @@ from gymnasium import spaces
 from tests.rollout.test_rollout import MEMBERS, TABLE, Feed, run
 from torch import nn
 
-from escalade import InputError
 from escalade.config.options import Config
 from escalade.envs import ActionMap, resolve, vectorize
 from escalade.envs.spaces import observation_shape
 from escalade.perturbation import GaussianPopulation
 from escalade.policies.networks import batched_network, build, to_vector
+from escalade.policies.normalizer import Normalization
 from escalade.policies.policy import Policy, load
-from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.training.parts import find_environment, make_policy
 
@@ -80,13 +83,9 @@ def test_an_episode_of_images_is_the_same_in_any_company(layout):
         np.testing.assert_array_equal(result, together[item])
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-def test_rollouts_and_policies_scale_alike(scaled):
-    environment = resolve(TINY, {"observation": "pixels"})
-    module = build("mlp", 90, 3, hidden=[4])
-    runner, job = rollouts("pixels", module, scale_pixels=scaled)
-    seen = []
-    forward = runner.forward
+def spied(runner):
+    """The list to which the runner adds what its networks see."""
+    seen, forward = [], runner.forward
     runner.forward = type(
         "Spy",
         (),
@@ -96,6 +95,15 @@ def test_rollouts_and_policies_scale_alike(scaled):
             "keep": forward.keep,
         },
     )()
+    return seen
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_rollouts_and_policies_scale_alike(scaled):
+    environment = resolve(TINY, {"observation": "pixels"})
+    module = build("mlp", 90, 3, hidden=[4])
+    runner, job = rollouts("pixels", module, scale_pixels=scaled)
+    seen = spied(runner)
     run(runner, job, Feed([0]))
     assert seen[0].dtype == np.float32
     assert seen[0].shape == (1, 3, 5, 6)
@@ -121,7 +129,31 @@ def test_a_policy_of_images_is_saved_and_loaded(tmp_path):
     assert again.act(image) == policy.act(image)
 
 
-def test_images_are_not_normalised_by_running_moments():
-    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, normalize_observations=True)
-    with pytest.raises(InputError, match="`normalize_observations` is not for images"):
-        make_policy(config, find_environment(config))
+def test_images_are_normalised_by_running_moments_where_that_is_asked_for(tmp_path):
+    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, hidden=(4,), normalize_observations=True)
+    environment = find_environment(config)
+    policy = make_policy(config, environment)
+    mean = np.arange(90, dtype=np.float64)
+    policy.set(to_vector(policy.network), Normalization(mean, np.full(90, 0.5)))
+    policy.save(tmp_path / "p.safetensors")
+    again = load(tmp_path / "p.safetensors")
+    image = environment.observation_space.sample()
+    seen = np.clip((image.reshape(-1) - mean) * 0.5, -5, 5).astype(np.float32)
+    expected = policy.network(torch.from_numpy(seen[None]))
+    for one in (policy, again):
+        torch.testing.assert_close(one(torch.from_numpy(image[None])), expected)
+
+
+def test_moments_of_images_are_those_of_the_frames():
+    module = build("mlp", 90, 3, hidden=[4])
+    runner, job = rollouts("pixels", module, normalize_images=True)
+    job = replace(job, normalization=Normalization(np.zeros(90), np.ones(90), math.inf))
+    seen = spied(runner)
+    episodes = Episodes.of(np.stack(list(run(runner, job, Feed([0])).values())))
+    assert seen[0].shape == (1, 3, 5, 6)
+    frames = np.concatenate(seen).reshape(-1, 90)
+    assert episodes.seen.tolist() == [len(frames)]
+    mean, squares = episodes.moments[0]
+    np.testing.assert_allclose(mean, frames.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(squares, len(frames) * frames.var(axis=0), rtol=1e-6)
+    assert squares.any()

@@ -20,15 +20,11 @@ def add_export(commands: Any) -> None:
         _export,
         more="Normaliser and action map are inside. Before the file is kept, 1,000 observations must\n"
         "give what the policy gives, to 1e-5.",
-        examples=[
-            "runs/CartPole-v1/first --format torch-export --output agent.pt2"
-        ],
+        examples=["runs/CartPole-v1/first --format torch-export --output agent.pt2"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
     add_argument(parser, "--format", "{onnx,torchscript,torch-export}", "kind of file", "onnx")
-    add_argument(
-        parser, "--output", "FILE", "the file", "in the run's folder"
-    )
+    add_argument(parser, "--output", "FILE", "the file", "in the run's folder")
     add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", "best")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
 

@@ -194,7 +194,9 @@ class Config:
         0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
     )
     normalize_observations: bool | None = _policy(
-        None, "by running mean and standard deviation", unset="yes, but not images"
+        None,
+        "by running mean and standard deviation; pixels are then not divided by 255",
+        unset="yes, but not images",
     )
     observation_clip: float | Literal["none"] = _policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none"

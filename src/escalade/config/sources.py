@@ -67,8 +67,9 @@ def _of_file(place: Path) -> Values:
         "head": saved.actions.head,
         "action_map": saved.actions.bounding,
         "scale_pixels": saved.scale_pixels,
+        "normalize_observations": saved.normalized,
         "observation_clip": "none" if saved.observation_clip == math.inf else saved.observation_clip,
     }
     if saved.architecture is not None:
         found |= asdict(saved.architecture) | {"hidden": tuple(saved.architecture.hidden)}
-    return found if saved.normalized else found | {"normalize_observations": False}
+    return found

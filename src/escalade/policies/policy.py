@@ -42,11 +42,12 @@ class Seeing(Protocol):
 
 def network_inputs(policy: Seeing, observations: Tensor) -> Tensor:
     """Observations as the policy's network gets them: scaled, normalised, flattened, float32."""
-    if policy.scale_pixels and observations.dtype == torch.uint8:
-        observations = observations.float() / 255
     if policy.normalized:
         moments = policy.observation_mean, policy.observation_inverse_std
-        observations = normalize(observations.double(), *moments, policy.observation_clip)
+        flat = normalize(observations.double().flatten(1), *moments, policy.observation_clip)
+        observations = flat.reshape(observations.shape)
+    elif policy.scale_pixels and observations.dtype == torch.uint8:
+        observations = observations.float() / 255
     if policy.takes_vectors:
         observations = observations.flatten(1)
     return observations.float()
@@ -57,7 +58,8 @@ class Policy(nn.Module):
 
     ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
     (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
-    255, unless ``scale_pixels`` is false. A network on another device than the CPU is left as it is:
+    255, unless ``scale_pixels`` is false; with ``normalize_images`` they are normalised instead, as
+    vectors are. A network on another device than the CPU is left as it is:
     the policy holds a copy of it on the CPU, where rollouts run.
 
     ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
@@ -73,6 +75,7 @@ class Policy(nn.Module):
         env_id: str = "",
         architecture: dict[str, Any] | None = None,
         scale_pixels: bool = True,
+        normalize_images: bool = False,
     ) -> None:
         super().__init__()
         layout_of(network)  # refuses what cannot evolve, before anything is copied
@@ -83,7 +86,7 @@ class Policy(nn.Module):
         self.env_id = env_id
         self.architecture = architecture or {}
         self.scale_pixels = scale_pixels
-        size = moments_size(observation_space)
+        size = moments_size(observation_space, normalize_images)
         self.normalized = False
         self.observation_clip = CLIP
         self.observation_count = 0.0
@@ -250,6 +253,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         env_id=saved.env,
         architecture=architecture,
         scale_pixels=saved.scale_pixels,
+        normalize_images=saved.normalized,
     )
     weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:

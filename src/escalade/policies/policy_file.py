@@ -91,7 +91,8 @@ class PolicyFile:
         actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
         weights = with_prefix("network.", content.tensors)
         mean, inverse_std = (
-            _vector(content.tensors, name, moments_size(space)) for name in ("observation_mean", INVERSE_STD)
+            _vector(content.tensors, name, moments_size(space, facts.normalized))
+            for name in ("observation_mean", INVERSE_STD)
         )
         architecture = None
         if facts.architecture:
@@ -106,9 +107,9 @@ class PolicyFile:
         return cls(facts.env, space, actions, *about, facts.scale_pixels, facts.observation_count)
 
 
-def moments_size(space: spaces.Space[Any]) -> int:
-    """How many means of observations a policy keeps: none of images, which are not normalised by them."""
-    return 0 if is_image(space) else observation_size(space)
+def moments_size(space: spaces.Space[Any], normalized: bool) -> int:
+    """How many means of observations a policy keeps: none of images that are not normalised by them."""
+    return observation_size(space) if normalized or not is_image(space) else 0
 
 
 def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:

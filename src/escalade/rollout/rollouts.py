@@ -63,6 +63,8 @@ class RolloutSetup:
     action_noise: float = 0.0
     scale_pixels: bool = True
     """Whether pixels (observations of uint8 images) are divided by 255."""
+    normalize_images: bool = False
+    """Whether images too are normalised by a running mean and standard deviation, instead of divided."""
     reward: RewardTransform | None = None
     """What fitness is made of; None where that is the reward itself."""
 
@@ -87,7 +89,7 @@ class Rollouts:
         self.slots = rows
         space = self.environment.observation_space
         shape, images = observation_shape(space), is_image(space)
-        size = 0 if images else shape[0]  # of moments: images are not normalised by them
+        size = int(np.prod(shape)) if setup.normalize_images or not images else 0  # of moments
         self._slot = np.arange(rows)
         self._item = np.zeros(rows, np.int64)
         self._seed = np.zeros(rows, np.int64)
@@ -162,8 +164,9 @@ class Rollouts:
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
         self._observations[rows] = seen
-        if self._pixels is None:
-            self._first[rows] = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
+        if self._first.shape[1]:
+            first = np.asarray(seen).reshape(len(rows), -1)
+            self._first[rows] = np.nan_to_num(first, nan=0.0, posinf=0.0, neginf=0.0)
         self._alive[rows] = True
         self._running += len(items)
         self._wasted = 0
@@ -194,15 +197,16 @@ class Rollouts:
     def _inputs(self, count: int) -> Vector:
         """What the policies see; the moments of what they see are summed on the way."""
         observations = self._observations[:count]
-        if self._pixels is not None:
-            return self._as_floats(observations, self._pixels[:count])
         if self.job.normalization is None:
+            if self._pixels is not None:
+                return self._as_floats(observations, self._pixels[:count])
             return observations.astype(np.float32)
-        deviations = observations - self._first[:count]
+        flat = observations.reshape(count, -1)
+        deviations = flat - self._first[:count]
         self._moments[0, :count] += deviations
         deviations *= deviations
         self._moments[1, :count] += deviations
-        return self.job.normalization.apply(observations)
+        return self.job.normalization.apply(flat).reshape(observations.shape)
 
     def _as_floats(self, images: NDArray[Any], out: Vector) -> Vector:
         if self._scale:

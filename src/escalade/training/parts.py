@@ -14,7 +14,7 @@ from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
 from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
-from escalade.envs.spaces import is_image, observation_shape
+from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.modules import Chain
@@ -52,6 +52,7 @@ class Parts:
             self.table,
             config.action_noise,
             config.scale_pixels,
+            bool(config.normalize_observations),
             self.reward,
         )
         return start_engine(
@@ -104,10 +105,6 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
-    if is_image(environment.observation_space) and config.normalize_observations:
-        raise InputError(
-            "`normalize_observations` is not for images: leave it out, `scale_pixels` scales them"
-        )
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
@@ -126,6 +123,7 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
         env_id=config.env,
         architecture=architecture,
         scale_pixels=config.scale_pixels,
+        normalize_images=bool(config.normalize_observations),
     )
 
 
@@ -133,6 +131,10 @@ def _set_reference(config: Config, environment: Environment, actions: ActionMap,
     """Play at random for the reference batch of a network that normalises by one."""
     if not isinstance(network, Chain) or network.reference is None:
         return
+    if config.normalize_observations:
+        raise InputError(
+            f"`policy` {config.policy} normalises by its reference batch: leave `normalize_observations` out"
+        )
     frames = len(network.reference)
     batch = torch.from_numpy(reference_batch(environment, actions, config.seed, frames))
     divisor = 255.0 if config.scale_pixels and batch.dtype == torch.uint8 else 1.0

@@ -66,7 +66,9 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
         begin_with(parts.policy.network, source.policy.network)
     except InputError as problem:
         raise InputError(f"`start_from` {text}: {problem}") from None
-    parts.normalizer = source.normalizer.grown(len(parts.policy.observation_mean))
+    before, now = len(source.normalizer.mean), len(parts.policy.observation_mean)
+    if now >= before:  # else images that are not normalised any more
+        parts.normalizer = source.normalizer.grown(now)
     parts.start = to_vector(parts.policy.network)
     absolute = str(place.absolute()) + (f":{checkpoint}" if checkpoint else "")
     return config.replace(start_from=absolute, start_sha256=digest)
