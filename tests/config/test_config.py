@@ -36,6 +36,7 @@ FULL = {
     "cutoff": "mean:2",
     "seed": 2**62,
     "strategy": "pgpe",
+    "strategy_options": {"some": [1, 2]},
     "population": 10,
     "min_episodes": 12,
     "min_env_steps": 500,

@@ -1,5 +1,6 @@
 """A policy in a file that needs no Escalade does what the policy does."""
 
+import importlib.util
 import json
 
 import gymnasium

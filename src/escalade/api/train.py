@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from escalade.api.named import named
 from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
@@ -24,6 +25,7 @@ from escalade.recorders import Goals, Recorder
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
+from escalade.strategies import Strategy
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
 from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
@@ -61,7 +63,7 @@ class _Listeners:
 
 
 def train(
-    env: str,
+    env: str | Callable[..., Any],
     *,
     network: nn.Module | None = None,
     preset: str | None = "auto",
@@ -73,7 +75,8 @@ def train(
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
 
     Args:
-        env: a Gymnasium id, or ``package.module:Id-v0``.
+        env: a Gymnasium id, ``package.module:Id-v0``, an environment's class, or a function that makes one.
+            Classes and functions are recorded by name, as are those in ``wrappers`` and ``strategy``.
         network: a module of yours to train, from flattened observations (batch, inputs) to action
             outputs (batch, outputs).
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
@@ -89,7 +92,7 @@ def train(
         InputError: an option is wrong; the message names it and what to do about it.
         EnvironmentFailure: the environment raised.
     """
-    values = from_values({"env": env} | options)
+    values = from_values(named({"env": env} | options))
     chosen = presets.options(values["env"], preset, values)
     config = Config(**(chosen | inherited(values) | values))
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
@@ -108,6 +111,7 @@ def train_config(
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
+        make_strategy(config, parts.start, parts.table)  # refused before there is a folder
         config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked():
@@ -212,11 +216,12 @@ def _run(
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
     )
+    strategy = make_strategy(config, parts.start, parts.table)  # before workers start: it may be refused
     if loaded is not None:
         write_config(folder, config)
     engine = parts.start_engine(config)
     try:
-        make_loop = partial(_loop, config, parts, folder, engine, listeners, loaded is not None)
+        make_loop = partial(_loop, config, parts, folder, engine, listeners, strategy, loaded is not None)
         _, summary = run_loop(around, engine, make_loop)
     finally:
         engine.close()
@@ -229,13 +234,14 @@ def _loop(
     folder: RunFolder,
     engine: Engine,
     listeners: _Listeners,
+    strategy: Strategy,
     resumed: bool,
     recorders: Sequence[Recorder],
     interrupts: Interrupts,
 ) -> Loop:
     loop = Loop(
         PolicyObjective(config, parts, engine, interrupts, folder),
-        make_strategy(config, parts.start, parts.table),
+        strategy,
         Limits(config.generations, config.env_steps, config.seconds, config.target_return),
         eval_every=config.eval_every,
         interrupts=interrupts,

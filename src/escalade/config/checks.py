@@ -29,7 +29,6 @@ def check(config: Config) -> None:
     """
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
-    _named("strategy", config.strategy, STRATEGIES)
     _named("backend", config.backend, BACKEND_CHOICES)
     _named("engine", config.engine, ENGINES)
     if config.shaping is not None:
@@ -157,6 +156,9 @@ def _check_reward(config: Config) -> None:
 
 
 def _check_strategy(config: Config) -> None:
+    if ":" in config.strategy:  # a class of the user's is looked at when it is made
+        return
+    _named("strategy", config.strategy, STRATEGIES)
     named = STRATEGIES[config.strategy]
     for name in STRATEGY_OPTIONS:
         if name not in named.options and getattr(config, name) != _default(config, name):

@@ -79,7 +79,7 @@ class Config:
         InputError: a value is impossible; the message names it.
     """
 
-    env: str = _environment("", "Gymnasium id, or package.module:Id-v0", form="ENV")
+    env: str = _environment("", "Gymnasium id, package.module:Id-v0, or package.module:Class", form="ENV")
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
@@ -141,7 +141,14 @@ class Config:
     )
     scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
-    strategy: str = _strategy("openai-es", "how the centre moves", choices=STRATEGIES)
+    strategy: str = _strategy(
+        "openai-es",
+        f"how the centre moves: {', '.join(STRATEGIES)}, or package.module:Class of a strategy of yours",
+        form="NAME|CLASS",
+    )
+    strategy_options: dict[str, Any] = _strategy(
+        {}, "further arguments of the strategy's class, such as those of your own", form="JSON"
+    )
     population: int = _strategy(64, "members in a generation")
     min_episodes: int | None = _strategy(
         None, "a generation grows by populations until it holds this many episodes", unset="it does not grow"
