@@ -28,6 +28,7 @@ from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
 from escalade.support.interrupts import Interrupts
+from escalade.training.card import write_card
 from escalade.training.loop import Callback, Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize
@@ -164,6 +165,7 @@ def run_loop(
             summary = summarize(loop, reason, around.subject, around.machine)
             if folder is not None:
                 folder.write_summary(summary)
+                write_card(folder, around.title, summary)
         if folder is not None and summary["generations"] and plotting_available():
             plot_runs([folder.path], folder.curve, summary["target_return"], around.title)
     return loop, summary
