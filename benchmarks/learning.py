@@ -1,0 +1,104 @@
+"""Long learning runs on pixels, memory and PyBullet: keeps what they left behind, and makes their table.
+
+    python benchmarks/learning.py keep RUN ...   # evaluates runs, copies their files to results/learning
+    python benchmarks/learning.py table          # of what is kept there, to learning.md
+
+A run is made by `escalade train ENV --seconds N`. Kept are its config, progress.csv and curve, and an
+evaluation of its best policy over fresh episodes, evaluation.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import escalade
+from escalade.config.files import read_config
+from escalade.recorders import read_progress
+from escalade.storage.run_folder import RunFolder
+
+HERE = Path(__file__).parent
+KEPT = HERE / "results" / "learning"
+PAGE = HERE / "learning.md"
+BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
+# What a run of each is asked to reach, by the mean of an evaluation.
+BARS = {"ALE/Pong-v5": -10.0, "ALE/SpaceInvaders-v5": 400.0, "CarRacing-v3": 300.0, "AntBulletEnv-v0": 1000.0}
+
+
+def keep(run: Path, episodes: int) -> None:
+    """Evaluate the run's best policy and copy what shows how it learnt."""
+    result = escalade.evaluate(run, episodes=episodes, checkpoint="best")
+    folder = KEPT / run.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("config.toml", "progress.csv"):
+        shutil.copy(run / name, folder / name)
+    escalade.plot([str(run)], folder / "curve.png")
+    facts = {
+        "episodes": episodes,
+        "mean": result.mean,
+        "std": result.std,
+        "min": float(result.returns.min()),
+        "max": float(result.returns.max()),
+    }
+    (folder / "evaluation.json").write_text(json.dumps(facts, indent=2) + "\n")
+    print(f"{run.name}: {result.mean:.1f} over {episodes} episodes")
+
+
+def row(folder: Path) -> dict[str, Any]:
+    """What the table says of a kept run."""
+    config = read_config(RunFolder(folder))
+    progress = read_progress(folder / "progress.csv")
+    evaluation = json.loads((folder / "evaluation.json").read_text())
+    reached = [
+        (seconds, steps)
+        for seconds, steps, mean in zip(
+            progress["seconds"], progress["env_steps"], progress["eval_return_mean"], strict=True
+        )
+        if not math.isnan(mean) and mean > BARS[config.env]
+    ]
+    first = f"{reached[0][0] / 60:.0f} min, {reached[0][1]:,.0f} steps" if reached else "-"
+    best = "{mean:.1f} ({min:.0f} to {max:.0f}), {episodes} episodes"
+    return {
+        "run": f"[{folder.name}](results/learning/{folder.name}/progress.csv)",
+        "environment": config.env,
+        "strategy, policy": f"{config.strategy}, {config.policy}",
+        "workers": config.worker_count,
+        "minutes": f"{progress['seconds'][-1] / 60:.0f}",
+        "env steps": f"{progress['env_steps'][-1]:,.0f}",
+        "bar": f"{BARS[config.env]:g}",
+        "first evaluation above it": first,
+        "best policy, mean (min to max)": best.format(**evaluation),
+    }
+
+
+def table() -> str:
+    rows = [row(folder) for folder in sorted(KEPT.iterdir())]
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([str(cell) for cell in one.values()] for one in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("runs", nargs="+", type=Path)
+    keeping.add_argument("--episodes", type=int, default=100)
+    commands.add_parser("table")
+    given = parser.parse_args()
+    if given.command == "keep":
+        for run in given.runs:
+            keep(run, given.episodes)
+        return
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN)
+    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1])
+
+
+if __name__ == "__main__":
+    main()
