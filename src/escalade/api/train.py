@@ -25,7 +25,6 @@ from escalade.recorders import Goals, Recorder
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
-from escalade.strategies import Strategy
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
 from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
@@ -216,12 +215,11 @@ def _run(
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
     )
-    strategy = make_strategy(config, parts.start, parts.table)  # before workers start: it may be refused
     if loaded is not None:
         write_config(folder, config)
     engine = parts.start_engine(config)
     try:
-        make_loop = partial(_loop, config, parts, folder, engine, listeners, strategy, loaded is not None)
+        make_loop = partial(_loop, config, parts, folder, engine, listeners, loaded is not None)
         _, summary = run_loop(around, engine, make_loop)
     finally:
         engine.close()
@@ -234,14 +232,13 @@ def _loop(
     folder: RunFolder,
     engine: Engine,
     listeners: _Listeners,
-    strategy: Strategy,
     resumed: bool,
     recorders: Sequence[Recorder],
     interrupts: Interrupts,
 ) -> Loop:
     loop = Loop(
         PolicyObjective(config, parts, engine, interrupts, folder),
-        strategy,
+        make_strategy(config, parts.start, parts.table),
         Limits(config.generations, config.env_steps, config.seconds, config.target_return),
         eval_every=config.eval_every,
         interrupts=interrupts,

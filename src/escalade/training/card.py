@@ -78,11 +78,13 @@ def _again(folder: RunFolder, evolved: bool) -> str:
     if evolved:
         return "`escalade.evolve` with these settings, and the same module and fitness, gives it again."
     name = folder.path.name
+    given = {"config": f"{name}/config.toml", "preset": "none", "run-dir": f"{name}-again"}
+    flags = " ".join(f"--{flag} {value}" for flag, value in given.items())
     return "\n".join(
         [
             "From the folder above this one; the same versions on the same machine give the same bits:",
             "",
-            f"    escalade train --config {name}/config.toml --preset none --run-dir {name}-again",
+            f"    escalade train {flags}",
             f"    escalade eval {name}",
             f"    escalade resume {name}",
         ]
