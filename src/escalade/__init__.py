@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from escalade import strategies
     from escalade.api.aggregate import aggregate
     from escalade.api.check import check
+    from escalade.api.compare import compare
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.export import export
+    from escalade.api.plot import plot
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
     from escalade.training.evolution import Evolution
@@ -26,12 +28,14 @@ __getattr__ = lazy_names(
         "Run": "escalade.api.train",
         "aggregate": "escalade.api.aggregate",
         "check": "escalade.api.check",
+        "compare": "escalade.api.compare",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
         "export": "escalade.api.export",
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
         "optimize": "escalade.api.optimize",
+        "plot": "escalade.api.plot",
         "render": "escalade.api.evaluate",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
@@ -53,12 +57,14 @@ __all__ = [
     "StorageFailure",
     "aggregate",
     "check",
+    "compare",
     "evaluate",
     "evolve",
     "export",
     "load",
     "load_evolved",
     "optimize",
+    "plot",
     "render",
     "resume",
     "strategies",

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import torch
 
 import escalade
 from escalade import InputError
@@ -63,3 +64,17 @@ def test_what_is_no_finished_run_of_train_is_refused_in_one_line(runs, tmp_path)
     (copy / "progress.csv").write_text(lines[0] + "\n")
     with pytest.raises(InputError, match="has no evaluation over steps"):
         escalade.aggregate([copy])
+
+
+def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
+    for seed in (1, 2):
+        options = {"population": 4, "generations": 2, "eval_every": 1, "workers": 0, "verbose": False}
+        options |= {"seed": seed, "run_dir": tmp_path / "runs" / f"seed{seed}"}
+        escalade.evolve(torch.nn.Linear(2, 1), lambda module: -module.weight.norm().item(), **options)
+    (group,) = escalade.aggregate([tmp_path / "runs"])
+    assert (group.env, group.label, len(group.runs)) == ("Linear: openai-es", "openai-es", 2)
+    assert group.curve.at[-1] == 8  # 2 generations of 4
+    assert escalade.plot([tmp_path / "runs"], tmp_path / "c.svg") == []
+    assert "evaluations of members" in (tmp_path / "c.svg").read_text()
+    (line,) = escalade.compare([tmp_path / "runs"]).lines
+    assert (line.seeds, line.env_steps, line.ended) == ((1, 2), None, 2)

@@ -19,7 +19,7 @@ from tests.commands import command, filling, hiding, temporary_files
 
 import escalade
 from escalade.cli import main as cli
-from escalade.media.curves import plotting_available
+from escalade.media.figure import plotting_available
 from escalade.recorders import ProgressFile
 
 ENV = "CartPole-v1"

@@ -25,6 +25,7 @@ def test_the_commands():
         "attach",
         "bench",
         "check",
+        "compare",
         "eval",
         "export",
         "plot",
@@ -32,6 +33,7 @@ def test_the_commands():
         "render",
         "resume",
         "stop",
+        "sweep",
         "train",
     ]
 

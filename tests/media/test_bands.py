@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from escalade import InputError
-from escalade.media.bands import Curve, band, draw_bands, interquartile_mean
+from escalade.media.bands import Curve, band, interquartile_mean
+from escalade.media.comparison import draw_bands
 
 
 def curve(at, returns, solved=False):

@@ -1,17 +1,22 @@
 """Curves and films are produced without a display, and hold what they should."""
 
 import gc
+import re
+import shutil
 import struct
 
 import gymnasium
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import resolve
-from escalade.media.curves import plot_runs
+from escalade.media.curves import plot_run
+from escalade.media.figure import fit_returns, style
+from escalade.media.smoothing import smoothed
 from escalade.media.video import record_episode
 
 
@@ -35,8 +40,8 @@ def test_a_run_leaves_a_curve(run):
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-def test_curves_of_several_runs(ending, start, run, tmp_path):
-    plot_runs([run.folder.path, run.folder.path], tmp_path / f"c.{ending}")
+def test_a_curve_is_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
+    plot_run(run.folder.path, tmp_path / f"c.{ending}")
     assert (tmp_path / f"c.{ending}").read_bytes().startswith(start)
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -88,3 +93,63 @@ def test_a_film_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="rgb_array"):
         record_episode(resolve("tests.environments:Walk-v0"), Still(), tmp_path / "f.gif")
     assert list(tmp_path.iterdir()) == []
+
+
+def texts(picture):
+    """What is written in an svg."""
+    return re.findall(r"<!-- (.*?) -->", picture.read_text())
+
+
+def test_a_run_is_drawn_with_its_members_and_its_evaluations(run, tmp_path):
+    plot_run(run.folder.path, tmp_path / "c.svg", 400.0, "pole", x="generations", smooth=2)
+    written = texts(tmp_path / "c.svg")
+    assert {"pole", "generations", "evaluation", "population mean", "target 400"} <= set(written)
+    assert ("members, worst to best" in written) is not (run.folder.path / "population.csv").exists()
+
+
+def test_the_band_is_of_percentiles_where_there_are_any(run, tmp_path):
+    shutil.copytree(run.folder.path, tmp_path / "run")
+    heading = "generation,return_q05,return_q25,return_q50,return_q75,return_q95\n"
+    (tmp_path / "run" / "population.csv").write_text(heading + "1,9,10,11,12,13\n2,9,10,11,12,13\n")
+    plot_run(tmp_path / "run", tmp_path / "c.svg")
+    assert "members, 5th to 95th percentile" in texts(tmp_path / "c.svg")
+    (tmp_path / "run" / "population.csv").write_text(heading + "1,9,10")
+    plot_run(tmp_path / "run", tmp_path / "c.svg")
+    assert "members, worst to best" in texts(tmp_path / "c.svg")
+
+
+def limits(*curves, around=()):
+    figure = Figure()
+    axes = figure.subplots()
+    fit_returns(
+        axes, [np.array(curve, float) for curve in curves], around=[np.array(a, float) for a in around]
+    )
+    return *axes.get_ylim(), [text.get_text() for text in axes.texts]
+
+
+def test_an_axis_holds_the_curves_and_says_what_it_cuts():
+    low, high, said = limits(range(100))
+    assert (low < 0, high > 99, said) == (True, True, [])
+    low, high, said = limits([-6000, *range(100)])  # one value beyond all others
+    assert (-10 < low < 3, 99 < high < 110) == (True, True)
+    assert said == ["the axis is cut: values go on to -6,000"]
+    low, high, said = limits(range(100), around=[[-60000, 5]])
+    assert -10 < low < 3
+    assert said == ["the axis is cut: values go on to -60,000"]
+    low, high, said = limits([0, 1, 2, 3, 500])  # a curve's end is always seen
+    assert (high > 500, said) == (True, [])
+    low, high, said = limits([7, 7], [np.nan])
+    assert low < 7 < high
+
+
+def test_curves_differ_for_eyes_that_see_no_colour():
+    styles = [style(number) for number in range(28)]
+    assert len({(one["color"], str(one["linestyle"])) for one in styles}) == 28
+    assert len({str(one["linestyle"]) for one in styles[:4]}) == 4
+
+
+def test_a_smoothed_point_is_the_mean_of_the_last_ones():
+    values = np.array([1.0, 3.0, np.nan, 5.0, 7.0])
+    np.testing.assert_allclose(smoothed(values, 2), [1, 2, np.nan, 5, 6])
+    np.testing.assert_array_equal(smoothed(values, 1), values)
+    np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, Literal
+from typing import Literal
 
-from escalade.config.files import read_config
-from escalade.config.options import OPTIONS, Config
+from escalade.api.groups import AnyRun, RunGroup, axis_of, group_runs
 from escalade.errors import InputError
-from escalade.media.bands import AXES, Band, band, draw_bands, read_curve
-from escalade.storage.run_folder import RunFolder
+from escalade.media.bands import Band, band, read_curve
+from escalade.media.comparison import draw_bands
+from escalade.media.curves import X_AXES
 
-Over = Literal["steps", "seconds"]
-
-_SAME_CURVE = ("seed", "generations", "env_steps", "seconds", "target_return", "backend")
-"""Options, besides those of where a run runs, in which runs of one curve may differ."""
-_COMPARED = [
-    name for name, option in OPTIONS.items() if name not in _SAME_CURVE and option.metadata["group"] != "run"
-]
-_NAMED = 4  # differing options, at most, in a label
+Over = Literal["steps", "seconds", "generations", "episodes"]
 
 
 @dataclass(frozen=True)
@@ -38,66 +30,49 @@ class Group:
 
 
 def aggregate(
-    runs: Sequence[str | PathLike[str]],
-    output: str | PathLike[str] | None = None,
+    runs: Sequence[AnyRun],
+    output: AnyRun | None = None,
     *,
     over: Over = "steps",
 ) -> list[Group]:
-    """Group runs by environment and configuration, and make one curve of each group.
+    """Group runs by environment and configuration, and make one curve of each group, as numbers.
 
-    Runs of a group may differ in seed, budget, target, backend, and where they ran. See
+    :func:`escalade.api.plot.plot` draws the same curves with more choices. See
+    :func:`escalade.api.groups.group_runs` for what makes a group, and
     :func:`escalade.media.bands.band` for how a curve is made.
 
     Args:
-        runs: run folders.
+        runs: run folders, or folders of runs.
         output: a picture with a panel for each environment, png, pdf or svg; None draws none.
-        over: what curves are drawn over, ``steps`` of training or ``seconds``.
+        over: what curves are over: ``steps`` of training, ``seconds``, ``generations`` or ``episodes``.
 
     Raises:
-        InputError: a folder is no run of :func:`escalade.train`, or has no evaluation.
+        InputError: a folder is no run, or has no evaluation.
         StorageFailure: the picture could not be written.
     """
-    if over not in AXES:
-        raise InputError(f"`over` {over!r} must be one of {', '.join(AXES)}")
-    if not runs:
-        raise InputError("no runs given: name at least one run folder")
-    grouped: dict[str, tuple[Config, list[RunFolder]]] = {}
-    for folder in dict.fromkeys(RunFolder.open(run).path.resolve() for run in runs):
-        opened = RunFolder.open(folder)
-        config = read_config(opened)
-        grouped.setdefault(repr(_compared(config)), (config, []))[1].append(opened)
-    configs = [config for config, _ in grouped.values()]
-    groups = [_group(config, configs, folders, over) for config, folders in grouped.values()]
+    check_axis("over", over)
+    found = group_runs(runs)
+    axis = axis_of(found, over)
+    groups = [_group(group, axis) for group in found]
     if output is not None:
         panels: dict[str, dict[str, Band]] = {}
         for group in groups:
-            panel = panels.setdefault(group.env, {})
-            label = group.label if group.label not in panel else f"{group.label} ({len(panel) + 1})"
-            panel[label] = group.curve
-        draw_bands(panels, output, over)
+            panels.setdefault(group.env, {})[group.label] = group.curve
+        draw_bands(panels, output, axis)
     return groups
 
 
-def _group(config: Config, configs: Sequence[Config], folders: Sequence[RunFolder], over: str) -> Group:
-    solved = [folder.read_summary().get("solved") is True for folder in folders]
-    curves = [read_curve(folder, over, met) for folder, met in zip(folders, solved, strict=True)]
-    paths = tuple(str(folder.path) for folder in folders)
-    return Group(config.env, _label(config, configs), paths, sum(solved), band(curves))
+def check_axis(name: str, value: str) -> None:
+    """Refuse what curves cannot be drawn over.
+
+    Raises:
+        InputError: it is another than the names of :data:`escalade.media.curves.X_AXES`.
+    """
+    if value not in X_AXES:
+        raise InputError(f"`{name}` {value!r} must be one of {', '.join(X_AXES)}")
 
 
-def _compared(config: Config) -> dict[str, Any]:
-    return {name: getattr(config, name) for name in _COMPARED}
-
-
-def _label(config: Config, configs: Sequence[Config]) -> str:
-    """The strategy, and the options in which this environment's groups differ."""
-    others = [_compared(other) for other in configs if other.env == config.env]
-    own = _compared(config)
-    differing = [name for name in own if any(other[name] != own[name] for other in others)]
-    named = [f"{name}={_shown(own[name])}" for name in differing if name != "strategy"]
-    more = ["..."] if len(named) > _NAMED else []
-    return ", ".join([config.strategy, *named[:_NAMED], *more])
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _group(group: RunGroup, over: str) -> Group:
+    curves = [read_curve(run.folder, over, run.solved) for run in group.runs]
+    paths = tuple(str(run.folder.path.resolve()) for run in group.runs)
+    return Group(group.task, group.label, paths, group.solved, band(curves))

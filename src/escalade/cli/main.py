@@ -13,12 +13,15 @@ from typing import NoReturn
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
 from escalade.cli.check import add_check
+from escalade.cli.compare import add_compare
+from escalade.cli.curves import add_aggregate, add_plot
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.export import add_export
-from escalade.cli.output import give_up_stdout, say
+from escalade.cli.output import INTERRUPTED, give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
-from escalade.cli.results import add_aggregate, add_eval, add_plot, add_render
-from escalade.cli.training import INTERRUPTED, add_resume, add_train
+from escalade.cli.results import add_eval, add_render
+from escalade.cli.sweep import add_sweep
+from escalade.cli.training import add_resume, add_train
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
@@ -32,6 +35,8 @@ _COMMANDS = (
     add_render,
     add_export,
     add_plot,
+    add_compare,
+    add_sweep,
     add_aggregate,
     add_presets,
     add_bench,

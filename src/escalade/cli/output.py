@@ -7,6 +7,9 @@ import sys
 
 from escalade.support.output import printing
 
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted, after what it did was saved."""
+
 
 def say(text: str) -> None:
     """Print a line to standard output.

@@ -1,4 +1,4 @@
-"""The commands that look at runs: ``eval``, ``render``, ``plot`` and ``aggregate``."""
+"""The commands that run a trained policy: ``eval`` and ``render``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
 from escalade.cli.output import say
 from escalade.cli.training import warm_up_of
-from escalade.config.files import curve_of, read_config
+from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 
@@ -53,39 +53,6 @@ def add_render(commands: Any) -> None:
     add_argument(parser, "--seed", "N", _SEED, "0")
 
 
-def add_plot(commands: Any) -> None:
-    """``escalade plot``."""
-    parser = add_command(
-        commands,
-        "plot",
-        "RUN [RUN ...]",
-        "draw the learning curves of runs",
-        _plot,
-        examples=["runs/CartPole-v1/* --output curves.svg"],
-    )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs")
-    add_argument(parser, "--output", "FILE", "x.png, x.pdf or x.svg", "curve.png")
-
-
-def add_aggregate(commands: Any) -> None:
-    """``escalade aggregate``."""
-    parser = add_command(
-        commands,
-        "aggregate",
-        "RUN [RUN ...]",
-        "draw the runs of several seeds as one curve for each environment and configuration",
-        _aggregate,
-        more="A curve is the interquartile mean of the runs' evaluations, with a 95 % bootstrap interval.",
-        examples=["runs/*/* --output seeds.svg --over seconds"],
-    )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs")
-    add_argument(parser, "--output", "FILE", "x.png, x.pdf or x.svg", "aggregate.png")
-    add_argument(parser, "--over", "steps|seconds", "what curves are drawn over", "steps")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object a curve (default: lines of text)"
-    )
-
-
 def _evaluate(parsed: argparse.Namespace) -> int:
     folder, given = RunFolder.open(parsed.run), options_typed(parsed)
     checkpoint = parsed.checkpoint or "latest"
@@ -122,43 +89,4 @@ def _render(parsed: argparse.Namespace) -> int:
 
     total, steps = render(parsed.run, output, checkpoint=parsed.checkpoint or "best", max_steps=most, **given)
     say(f"{output}: {steps} steps, return {total:.1f}")
-    return 0
-
-
-def _plot(parsed: argparse.Namespace) -> int:
-    from escalade.media.curves import plot_runs
-
-    folders = [RunFolder.open(run) for run in parsed.runs]
-    titles, goals = zip(*(curve_of(folder) for folder in folders), strict=True)
-    targets = set(goals)
-    target = targets.pop() if len(targets) == 1 else None
-    title = ", ".join(dict.fromkeys(titles))
-    output = Path(parsed.output or "curve.png")
-    plot_runs([folder.path for folder in folders], output, target, title)
-    say(str(output))
-    return 0
-
-
-def _aggregate(parsed: argparse.Namespace) -> int:
-    from escalade.api.aggregate import aggregate
-
-    output = Path(parsed.output or "aggregate.png")
-    groups = aggregate(parsed.runs, output, over=parsed.over or "steps")
-    for group in groups:
-        curve = group.curve
-        last = {
-            "return_iqm": float(curve.middle[-1]),
-            "return_low": float(curve.low[-1]),
-            "return_high": float(curve.high[-1]),
-        }
-        facts = {"env": group.env, "label": group.label, "runs": len(group.runs), "solved": group.solved}
-        if parsed.json:
-            say(json.dumps(facts | last))
-            continue
-        say(
-            f"{group.env}: {group.label}: {last['return_iqm']:.1f} ({last['return_low']:.1f} to "
-            f"{last['return_high']:.1f}), {group.solved} of {len(group.runs)} runs solved"
-        )
-    if not parsed.json:
-        say(str(output))
     return 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, flag, options_typed
 from escalade.cli.detached import add_detached, train_detached
-from escalade.cli.output import say
+from escalade.cli.output import INTERRUPTED, say
+from escalade.cli.series import add_series, is_series, train_series
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
@@ -19,9 +21,6 @@ from escalade.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from escalade.api.train import Run
-
-INTERRUPTED = 130
-"""Exit code of a run that was interrupted, after it was saved."""
 
 PRESET = "settings tuned for an environment: auto takes the environment's own, if there are any"
 
@@ -40,11 +39,12 @@ def add_train(commands: Any) -> None:
             "CartPole-v1",
             "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
             "HalfCheetah-v5 --from runs/HalfCheetah-v5/first:best --sigma 0.01",
+            "CartPole-v1 --seeds 0-4 --config narrow.toml --config wide.toml",
             "Pendulum-v1 --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
         ],
     )
     parser.add_argument("env", nargs="?", metavar="ENV", help="Gymnasium id, or package.module:Id-v0")
-    add_argument(parser, "--config", "FILE", "TOML file of options, such as target_return = 475", "no file")
+    add_series(parser)
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_detached(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
@@ -71,11 +71,15 @@ def add_resume(commands: Any) -> None:
     }
 
 
-def config_typed(parsed: argparse.Namespace) -> Config:
-    """The config that was asked for: defaults, then preset, then file, then flags."""
+def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
+    """The config that was asked for: defaults, then preset, then file, then flags.
+
+    The file is the one at ``path``, one of several; where that is None, the only one that was given.
+    """
     from escalade.config import presets
 
-    file = read_toml(parsed.config) if getattr(parsed, "config", None) else {}
+    only = [path] if path else getattr(parsed, "config", None)
+    file = read_toml(only[0]) if only else {}
     given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
     preset = presets.options(given.get("env") or "", parsed.preset or "auto", given)
     return Config(**(preset | inherited(given) | given))
@@ -87,8 +91,22 @@ def warm_up_of(folder: RunFolder) -> None:
         warm_up_for(read_config(folder))
 
 
+def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
+    """A config for each file, by the file's name without its ending; one alone is called ``config``."""
+    named: dict[str, Config] = {}
+    for path in parsed.config or [None]:
+        name = stem = "config" if path is None else Path(path).stem
+        while name in named:
+            name = f"{stem}-{len(named) + 1}"
+        named[name] = config_typed(parsed, path)
+    return named
+
+
 def _train(parsed: argparse.Namespace) -> int:
-    config = config_typed(parsed)
+    configs = _configs_typed(parsed)
+    if is_series(parsed):
+        return train_series(parsed, configs)
+    (config,) = configs.values()
     if parsed.detached:
         return train_detached(parsed, config)
     warm_up_for(config)

@@ -6,25 +6,22 @@ follows its outliers, and a median one run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.media.curves import COLOURS, check_output, finish, save_figure
+from escalade.media.curves import X_AXES, drawable, evaluations
+from escalade.media.smoothing import smoothed
 from escalade.recorders.progress import read_progress
 from escalade.storage.files import AnyPath
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 Array = NDArray[np.float64]
 
-AXES = {"steps": ("env_steps", "training steps"), "seconds": ("seconds", "seconds of training")}
 _POINTS = 200
 _RESAMPLES = 2000
 _AT_ONCE = 50  # resamples whose numbers are in memory together
@@ -54,18 +51,30 @@ class Band:
     runs: int
 
 
-def read_curve(run: AnyPath, over: str, solved: bool) -> Curve:
-    """A run's evaluations, over ``steps`` or ``seconds``.
+def read_curve(
+    run: AnyPath, over: str, solved: bool, *, smooth: int = 1, of: str = "eval_return_mean"
+) -> Curve:
+    """A run's evaluations.
+
+    Args:
+        run: its folder.
+        over: a name of :data:`escalade.media.curves.X_AXES`.
+        solved: whether it met its target.
+        smooth: each point is the mean of this many in a row, the last of which is its own.
+        of: the column of progress.csv that is drawn.
 
     Raises:
         InputError: the folder is no run, or has no evaluation that can be drawn.
     """
-    columns = read_progress(Path(run) / "progress.csv")
-    at, returns = (np.array(columns[name]) for name in (AXES[over][0], "eval_return_mean"))
+    columns = {name: np.array(values) for name, values in read_progress(Path(run) / "progress.csv").items()}
+    if of == "eval_return_mean":
+        at, returns = evaluations(run, columns, over)
+    else:
+        at, returns = columns[X_AXES[over][0]], drawable(columns[of])
     usable = np.isfinite(at) & np.isfinite(returns)
     if not usable.any():
-        raise InputError(f"run {run} has no evaluation over {over}: there is no curve to draw")
-    return Curve(at[usable], returns[usable], solved)
+        raise InputError(f"run {os.fspath(run)} has no evaluation over {over}: there is no curve to draw")
+    return Curve(at[usable], smoothed(returns[usable], smooth), solved)
 
 
 def interquartile_mean(values: Array, axis: int = 0) -> Array:
@@ -89,33 +98,8 @@ def band(curves: Sequence[Curve], seed: int = 0) -> Band:
     unsolved = [end for curve, end in zip(curves, ends, strict=True) if not curve.solved]
     at = np.linspace(first, max(first, min(unsolved, default=max(ends))), _POINTS)
     values = np.stack([_as_of(curve, at) for curve in curves])
-    low, high = _interval(values, np.random.default_rng(seed))
+    low, high = interval(values, seed)
     return Band(at, interquartile_mean(values), low, high, len(curves))
-
-
-def draw_bands(panels: Mapping[str, Mapping[str, Band]], output: AnyPath, over: str = "steps") -> None:
-    """Draw a panel for each task, with a band for each of its settings, into a png, pdf or svg file.
-
-    Raises:
-        InputError: matplotlib is missing, or the output's ending is another.
-        StorageFailure: the disk is full.
-    """
-    output = Path(output)
-    check_output(output)
-    from matplotlib.figure import Figure
-
-    columns = min(len(panels), 3)
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(max(8.0, 5.0 * columns), 4.5 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
-    for place, (task, bands) in zip(axes, panels.items(), strict=False):
-        for number, (label, of) in enumerate(bands.items()):
-            _draw(place, of, label, COLOURS[number % len(COLOURS)])
-        place.set_xlim(left=0)
-        finish(place, AXES[over][1], task)
-    for place in axes[len(panels) :]:
-        place.set_visible(False)
-    save_figure(figure, output)
 
 
 def _as_of(curve: Curve, at: Array) -> Array:
@@ -123,18 +107,15 @@ def _as_of(curve: Curve, at: Array) -> Array:
     return curve.returns[np.searchsorted(curve.at, at, side="right") - 1]
 
 
-def _interval(values: Array, chance: np.random.Generator) -> tuple[Array, Array]:
-    """Ends of the interval at each point, of runs' values, shape (runs, points)."""
-    runs, found = len(values), []
+def interval(values: Array, seed: int = 0) -> tuple[Array, Array]:
+    """Ends of the 95 % interval of the interquartile mean of runs' values, shape (runs, points).
+
+    The percentile bootstrap's: runs are drawn whole, with replacement.
+    """
+    runs, chance, found = len(values), np.random.default_rng(seed), []
     for _ in range(_RESAMPLES // _AT_ONCE):
         drawn = values[chance.integers(runs, size=(_AT_ONCE, runs))]
         found.append(interquartile_mean(drawn, axis=1))
     beyond = (100 - _LEVEL) / 2
     low, high = np.percentile(np.concatenate(found), [beyond, 100 - beyond], axis=0)
     return low, high
-
-
-def _draw(axes: Axes, of: Band, label: str, colour: str) -> None:
-    axes.fill_between(of.at, of.low, of.high, color=colour, alpha=0.2, linewidth=0)
-    runs = f"{of.runs} run{'s' * (of.runs > 1)}"
-    axes.plot(of.at, of.middle, color=colour, linewidth=2, label=f"{label} ({runs})")

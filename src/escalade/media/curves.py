@@ -1,120 +1,155 @@
-"""Learning curves, from progress.csv to a picture."""
+"""The learning curve of one run, from progress.csv to a picture."""
 
 from __future__ import annotations
 
-import importlib.util
-import io
-import math
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from escalade.errors import InputError
+import numpy as np
+
+from escalade.media.figure import (
+    COLOURS,
+    DASHES,
+    GREY,
+    LARGEST,
+    Array,
+    check_output,
+    finish,
+    fit_returns,
+    save_figure,
+    widened,
+)
+from escalade.media.smoothing import smoothed
 from escalade.recorders.progress import read_progress
-from escalade.storage.files import AnyPath, write_bytes
-from escalade.support.installing import install
+from escalade.storage.files import AnyPath
+from escalade.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-Columns = dict[str, list[float]]
-"""A progress.csv: numbers by column."""
+X_AXES = {
+    "steps": ("env_steps", "training steps"),
+    "seconds": ("seconds", "seconds of training"),
+    "generations": ("generation", "generations"),
+    "episodes": ("episodes", "evaluations of members"),
+}
+"""What curves are drawn over: a column of progress.csv, and its name in pictures."""
 
-COLOURS = ("#2a6fbb", "#d1495b", "#3f8f5f", "#edae49", "#7d5ba6", "#66717e")
-_FORMATS = (".png", ".pdf", ".svg")
-_LARGEST = 1e30  # returns beyond this come from a simulation that diverged
+_EVALUATION: dict[str, Any] = {
+    "label": "evaluation",
+    "color": COLOURS[0],
+    "linestyle": "-",
+    "linewidth": 2,
+    "markersize": 4,
+}
+_QUANTILES = ("return_q05", "return_q95")
 
 
-def plotting_available() -> bool:
-    """Whether matplotlib is installed."""
-    return importlib.util.find_spec("matplotlib") is not None
+def plot_run(
+    run: AnyPath,
+    output: AnyPath,
+    target: float | None = None,
+    title: str = "",
+    *,
+    x: str = "steps",
+    smooth: int = 1,
+) -> None:
+    """Draw the learning curve of a run folder into ``output`` (png, pdf or svg).
 
+    It shows the evaluations of the unperturbed policy, the population's mean, and a band of its members:
+    from the 5th to the 95th percentile, or from the worst to the best of them where there is no
+    population.csv to read percentiles from.
 
-def plot_runs(runs: Sequence[AnyPath], output: AnyPath, target: float | None = None, title: str = "") -> None:
-    """Draw the learning curves of run folders into ``output`` (png, pdf or svg).
-
-    For each run: the evaluations of the unperturbed policy, the population's mean, and its range from
-    worst to best member, over training steps, or over evaluations of members where there is no
-    environment. ``target`` is drawn as a line.
+    Args:
+        run: its folder.
+        output: the picture.
+        target: drawn as a line.
+        title: of the picture.
+        x: a name of :data:`X_AXES`; ``steps`` is ``episodes`` where there is no environment.
+        smooth: each point is the mean of this many in a row, the last of which is its own.
 
     Raises:
-        InputError: matplotlib is missing, a folder is no run, or the output's ending is another.
+        InputError: matplotlib is missing, the folder is no run, or the output's ending is another.
         StorageFailure: the disk is full.
     """
     output = Path(output)
     check_output(output)
-    progress = [(Path(run), read_progress(Path(run) / "progress.csv")) for run in runs]
+    columns = {name: np.array(values) for name, values in read_progress(Path(run) / "progress.csv").items()}
+    members = _members(Path(run) / "population.csv", columns)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    x = "episodes" if x == "steps" and np.isnan(columns["env_steps"]).any() else x
+    column, unit = X_AXES[x]
+    figure = Figure(layout="constrained")
     axes = figure.subplots()
-    counted = all(_all_numbers(columns["env_steps"]) for _, columns in progress)
-    axis, unit = ("env_steps", "training steps") if counted else ("episodes", "evaluations of members")
-    for number, (run, columns) in enumerate(progress):
-        label = run.resolve().name if len(runs) > 1 else ""
-        _draw(axes, columns, axis, COLOURS[number % len(COLOURS)], label)
-    if target is not None and abs(target) <= _LARGEST:
-        axes.axhline(target, color="#66717e", linestyle="--", linewidth=1, label=f"target {target:g}")
+    drawn, around = _draw_members(axes, columns, members, columns[column], smooth)
+    at, found = evaluations(run, columns, x)
+    if len(at):
+        drawn.append(smoothed(found, smooth))
+        axes.plot(at, drawn[-1], marker="o" if len(at) <= 25 else "", **_EVALUATION)
+    shown = []
+    if target is not None and abs(target) <= LARGEST:
+        axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {target:g}")
+        shown = [target]
+    fit_returns(axes, drawn, shown, around=around)
     finish(axes, unit, title)
+    labels = axes.get_legend_handles_labels()[1]
+    figure.set_size_inches(7.0 + widened(labels), 4.5)
     save_figure(figure, output)
 
 
-def finish(axes: Axes, unit: str, title: str) -> None:
-    """Name the axes of a picture of returns, and draw its legend."""
-    axes.set_xlabel(unit)
-    axes.set_ylabel("return")
-    axes.set_title(title)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, loc="best")
+def evaluations(run: AnyPath, columns: Mapping[str, Array], over: str) -> tuple[Array, Array]:
+    """Where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
 
+    The evaluation of the policy that the run ended with is in summary.json alone; it is the last one here.
 
-def save_figure(figure: Figure, output: Path) -> None:
-    """Write a picture, whole or not at all."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format=output.suffix.lower()[1:], dpi=120)
-    write_bytes(output, picture.getvalue())
-
-
-def check_output(output: Path) -> None:
-    """Refuse what a picture cannot be written to.
-
-    Raises:
-        InputError: matplotlib or the folder is missing, or the ending is another than png, pdf or svg.
+    Args:
+        run: its folder.
+        columns: of its progress.csv.
+        over: a name of :data:`X_AXES`.
     """
-    if not plotting_available():
-        raise InputError(f"plots need matplotlib: {install('plot')}")
-    if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"`output` {output} must end in {', '.join(_FORMATS)}")
-    if not output.parent.is_dir():
-        raise InputError(f"`output` {output}: there is no folder {output.parent}")
+    at, found = columns[X_AXES[over][0]], drawable(columns["eval_return_mean"])
+    known = np.isfinite(at) & np.isfinite(found)
+    at, found = at[known], found[known]
+    summary = RunFolder(run).read_summary()
+    name = "generations" if over == "generations" else X_AXES[over][0]
+    end, value = (_number(summary.get(key)) for key in (name, "eval_return_mean"))
+    if not len(at) or not at[-1] <= end or not abs(value) <= LARGEST:
+        return at, found
+    earlier = at < end
+    return np.append(at[earlier], end), np.append(found[earlier], value)
 
 
-def _draw(axes: Axes, columns: Columns, axis: str, colour: str, run: str) -> None:
-    x, worst, best = (_drawable(columns[name]) for name in (axis, "return_min", "return_max"))
-    axes.fill_between(x, worst, best, color=colour, alpha=0.13, linewidth=0)
-    mean = _drawable(columns["return_mean"])
-    axes.plot(x, mean, color=colour, alpha=0.6, linewidth=1, label=_label(run, "population mean"))
-    evaluated = [
-        (at, value)
-        for at, value in zip(x, _drawable(columns["eval_return_mean"]), strict=True)
-        if not math.isnan(value)
-    ]
-    if evaluated:
-        at, values = zip(*evaluated, strict=True)
-        axes.plot(at, values, color=colour, linewidth=2, label=_label(run, "evaluation"))
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
 
 
-def _all_numbers(column: Sequence[float]) -> bool:
-    return not any(map(math.isnan, column))
-
-
-def _drawable(column: Sequence[float]) -> list[float]:
+def drawable(values: Array) -> Array:
     """The numbers, with NaN, which leaves a gap, for those that would stretch the axes beyond all use."""
-    return [value if abs(value) <= _LARGEST else math.nan for value in column]
+    return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def _label(run: str, what: str) -> str:
-    return f"{run}: {what}" if run else what
+def _members(path: Path, columns: dict[str, Array]) -> tuple[str, Array, Array]:
+    """What the band of members shows, and its ends."""
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        found = {float(row["generation"]): [float(row[name]) for name in _QUANTILES] for row in rows}
+    except (OSError, KeyError, ValueError, TypeError):  # no such file, or one that a kill cut short
+        return "members, worst to best", columns["return_min"], columns["return_max"]
+    missing = [float("nan")] * 2
+    low, high = np.array([found.get(at, missing) for at in columns["generation"]]).reshape(-1, 2).T
+    return "members, 5th to 95th percentile", low, high
+
+
+def _draw_members(
+    axes: Axes, columns: dict[str, Array], members: tuple[str, Array, Array], at: Array, smooth: int
+) -> tuple[list[Array], list[Array]]:
+    """Draw the mean of the members, which is returned, and the band of them, whose ends are."""
+    named, *ends = members
+    low, high = (smoothed(drawable(values), smooth) for values in ends)
+    axes.fill_between(at, low, high, color=COLOURS[1], alpha=0.15, linewidth=0, label=named)
+    mean = smoothed(drawable(columns["return_mean"]), smooth)
+    axes.plot(at, mean, color=COLOURS[1], linewidth=1, linestyle=DASHES[1], label="population mean")
+    return [mean], [low, high]

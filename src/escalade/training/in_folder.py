@@ -11,7 +11,8 @@ from typing import Any
 from escalade.engines import Engine
 from escalade.engines.ray.report import Reporting
 from escalade.errors import InputError
-from escalade.media.curves import plot_runs, plotting_available
+from escalade.media.curves import plot_run
+from escalade.media.figure import plotting_available
 from escalade.recorders import (
     ClusterFile,
     Goals,
@@ -170,7 +171,7 @@ def run_loop(
                 if not plotting_available():
                     loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
         if folder is not None and summary["generations"] and plotting_available():
-            plot_runs([folder.path], folder.curve, summary["target_return"], around.title)
+            plot_run(folder.path, folder.curve, summary["target_return"], around.title)
     return loop, summary
 
 

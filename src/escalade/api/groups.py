@@ -1,0 +1,201 @@
+"""Runs of the same configuration, found among run folders: what is drawn and compared as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from escalade.config.conversion import parse_toml
+from escalade.config.files import curve_of, is_evolved, read_config
+from escalade.config.options import OPTIONS
+from escalade.errors import InputError, nearest
+from escalade.recorders.progress import read_progress
+from escalade.storage.run_folder import RunFolder
+
+AnyRun = str | PathLike[str]
+
+_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
+"""Options, besides those of where a run runs, in which runs of one configuration may differ."""
+_WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
+_NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
+_NAMED = 4  # differing options, at most, in a label
+_SHORT = 12  # letters, at most, of the words for a value that is not set
+_DEEPEST = 3  # folders between a folder of runs and a run
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A run as its folder tells it."""
+
+    folder: RunFolder
+    task: str
+    """The environment, or the module and the strategy of a run of ``evolve``."""
+    target: float | None
+    options: dict[str, Any]
+    """All options of a run of ``train``; for ``evolve``, what its config.toml holds."""
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds; empty where the run has not ended."""
+        return self.folder.read_summary()
+
+    @cached_property
+    def columns(self) -> dict[str, list[float]]:
+        """What progress.csv holds."""
+        return read_progress(self.folder.progress)
+
+    def has(self, column: str) -> bool:
+        """Whether its progress.csv has a number in this column."""
+        return not all(map(math.isnan, self.columns[column]))
+
+    @property
+    def solved(self) -> bool:
+        """Whether it met its target."""
+        return self.summary.get("solved") is True
+
+    def told(self) -> dict[str, Any]:
+        """The options that a comparison shows where they differ: all but the seed and where the run ran."""
+        hidden = {*_WHERE, "seed", "run", "parameters"}
+        return {name: value for name, value in self.options.items() if name not in hidden}
+
+    def compared(self) -> dict[str, Any]:
+        """The options that runs of one configuration share."""
+        return {name: value for name, value in self.options.items() if name not in _NOT_COMPARED}
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs that are drawn as one curve, and stand in one line of a table."""
+
+    task: str
+    label: str
+    """What tells the group from the task's others."""
+    runs: tuple[RunFacts, ...]
+
+    @property
+    def solved(self) -> int:
+        """How many of them met their target."""
+        return sum(run.solved for run in self.runs)
+
+    @property
+    def target(self) -> float | None:
+        """The target of all of them; None where they differ, or have none."""
+        targets = {run.target for run in self.runs}
+        return targets.pop() if len(targets) == 1 else None
+
+
+def find_runs(paths: Iterable[AnyRun]) -> list[RunFolder]:
+    """The run folders that ``paths`` name, each once; a folder of runs stands for the runs in it.
+
+    Files among several paths are passed over: a shell's ``*`` names them too.
+
+    Raises:
+        InputError: a path is no run folder and holds none, or there is no path at all.
+    """
+    found: dict[Path, RunFolder] = {}
+    given = [Path(path) for path in paths]
+    folders = [path for path in given if not path.is_file()] if len(given) > 1 else given
+    for path in folders or given:
+        for one in [path] if _is_run(path) else _runs_below(path) or [path]:
+            folder = RunFolder.open(one)
+            found.setdefault(folder.path.resolve(), folder)
+    if not found:
+        raise InputError("no runs given: name at least one run folder")
+    return list(found.values())
+
+
+def read_facts(folder: RunFolder) -> RunFacts:
+    """What a run's folder says of it.
+
+    Raises:
+        InputError: its config.toml cannot be read.
+    """
+    task, target = curve_of(folder)
+    options = parse_toml(folder.config) if is_evolved(folder) else dict(vars(read_config(folder)))
+    return RunFacts(folder, task, target, options)
+
+
+def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
+    """Group runs by task and configuration.
+
+    Runs of a group may differ in seed, budget, target, backend, and where they ran.
+
+    Args:
+        paths: run folders, or folders of runs.
+        group_by: the options by which runs are told apart, instead of their whole configuration.
+
+    Raises:
+        InputError: a path is no run, or there is no such option.
+    """
+    names = None if group_by is None else [_known(name) for name in group_by]
+    grouped: dict[str, list[RunFacts]] = {}
+    for facts in map(read_facts, find_runs(paths)):
+        chosen = facts.compared() if names is None else {name: facts.options.get(name) for name in names}
+        grouped.setdefault(repr((facts.task, chosen)), []).append(facts)
+    firsts = [runs[0] for runs in grouped.values()]
+    labels: dict[str, list[str]] = {}
+    groups = []
+    for runs in grouped.values():
+        taken = labels.setdefault(runs[0].task, [])
+        label = _label(runs[0], firsts) if names is None else assignments(runs[0].options, names)
+        taken.append(label if label not in taken else f"{label} ({len(taken) + 1})")
+        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs)))
+    return groups
+
+
+def axis_of(groups: Iterable[RunGroup], x: str) -> str:
+    """What the groups can be drawn over: ``x``, but for ``steps`` where a run has no environment to step."""
+    counted = all(run.has("env_steps") for group in groups for run in group.runs if run.columns["generation"])
+    return "episodes" if x == "steps" and not counted else x
+
+
+def differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The options whose value is not the same in all of these, in their order."""
+    names = dict.fromkeys(name for one in options for name in one)
+    return [name for name in names if any(one.get(name) != options[0].get(name) for one in options)]
+
+
+def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``."""
+    return ", ".join(f"{name}={shown(name, options.get(name))}" for name in names)
+
+
+def shown(name: str, value: Any) -> str:
+    """An option's value as a label or a table shows it."""
+    if value is None or value == ():
+        unset = OPTIONS[name].metadata["unset"] if name in OPTIONS else "none"
+        return unset if len(unset) <= _SHORT else "default"
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
+    """The strategy, and the options in which this task's groups differ."""
+    names = differing([other.compared() for other in others if other.task == facts.task])
+    names = [name for name in names if name != "strategy"]
+    more = ["..."] if len(names) > _NAMED else []
+    strategy = str(facts.options.get("strategy", ""))
+    return ", ".join([strategy, *([assignments(facts.options, names[:_NAMED])] if names else []), *more])
+
+
+def _known(name: str) -> str:
+    option = name.strip().replace("-", "_")
+    if option not in OPTIONS:
+        raise InputError(f"`group_by`: there is no option {name!r}{nearest(option, OPTIONS)}")
+    return option
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / "config.toml").is_file() or not path.is_dir()
+    except OSError:  # RunFolder.open says what is wrong
+        return True
+
+
+def _runs_below(folder: Path) -> list[Path]:
+    depths = ["*/" * depth for depth in range(1, _DEEPEST + 1)]
+    return sorted(config.parent for depth in depths for config in folder.glob(f"{depth}config.toml"))

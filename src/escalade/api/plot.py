@@ -1,0 +1,98 @@
+"""Learning curves of any runs in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from escalade.api.aggregate import Over, check_axis
+from escalade.api.groups import AnyRun, RunGroup, axis_of, group_runs
+from escalade.errors import InputError
+from escalade.media.bands import Band, Curve, band, read_curve
+from escalade.media.comparison import draw_bands
+from escalade.media.curves import plot_run
+from escalade.support.numbers import whole_number
+
+_EVALUATION, _MEAN = "eval_return_mean", "return_mean"
+_MOST_SINGLE = 20  # curves of single runs below the one that they make
+
+
+def plot(
+    runs: AnyRun | Sequence[AnyRun],
+    output: AnyRun = "curve.png",
+    *,
+    x: Over = "steps",
+    smooth: int = 1,
+    group_by: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+) -> list[str]:
+    """Draw runs: one in full, the seeds of a configuration as one curve, configurations beside each other.
+
+    One run is drawn with its population (:func:`escalade.media.curves.plot_run`). Of several, only the
+    evaluations are drawn: for each configuration their interquartile mean over the runs, with a
+    bootstrap interval (:func:`escalade.media.bands.band`), in a panel for each environment.
+
+    Args:
+        runs: run folders, or folders of runs.
+        output: the picture, png, pdf or svg.
+        x: what curves are over: ``steps`` of training, ``seconds``, ``generations`` or ``episodes``.
+        smooth: each point is the mean of this many in a row, the last of which is its own.
+        group_by: the options by which runs are told apart, instead of their whole configuration.
+        labels: names for the curves, in their order.
+
+    Returns:
+        What the picture leaves out, in words: runs without an evaluation yet.
+
+    Raises:
+        InputError: a folder is no run, nothing can be drawn, or an argument is wrong.
+        StorageFailure: the picture could not be written.
+    """
+    check_axis("x", x)
+    whole_number(smooth, "`smooth`", 1)
+    listed = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
+    groups = _labelled(group_runs(listed, group_by), labels)
+    every = [run for group in groups for run in group.runs]
+    if len(every) == 1:
+        title = groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}"
+        plot_run(every[0].folder, output, every[0].target, title, x=x, smooth=smooth)
+        return []
+    return _plot_groups(groups, output, x, smooth)
+
+
+def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:
+    every = [run for group in groups for run in group.runs]
+    x = axis_of(groups, x)
+    of = _EVALUATION if any(run.has(_EVALUATION) for run in every) else _MEAN
+    panels: dict[str, dict[str, Band]] = {}
+    curves: list[Curve] = []
+    for group in groups:
+        curves = [
+            read_curve(run.folder, x, run.solved, smooth=smooth, of=of) for run in group.runs if run.has(of)
+        ]
+        if curves:
+            panels.setdefault(group.task, {})[group.label] = band(curves)
+    if not panels:
+        raise InputError(f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw")
+    alone = curves if len(groups) == 1 and len(curves) <= _MOST_SINGLE else []
+    what = "evaluations" if of == _EVALUATION else "population means"
+    draw_bands(panels, output, x, targets=_targets(groups), single=alone, what=what)
+    return [f"left out: {run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
+
+
+def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
+    if labels is None:
+        return groups
+    if len(labels) != len(groups):
+        curves = "; ".join(f"{group.task}: {group.label}" for group in groups)
+        raise InputError(f"`labels`: {len(labels)} given for {len(groups)} curves: {curves}")
+    if len({(group.task, label) for group, label in zip(groups, labels, strict=True)}) < len(groups):
+        raise InputError("`labels`: two curves of a task have the same: give each its own")
+    return [RunGroup(group.task, label, group.runs) for group, label in zip(groups, labels, strict=True)]
+
+
+def _targets(groups: Iterable[RunGroup]) -> dict[str, float]:
+    """The targets of the tasks whose runs all have the same."""
+    found: dict[str, set[float | None]] = {}
+    for group in groups:
+        found.setdefault(group.task, set()).add(group.target)
+    alone = {task: next(iter(goals)) for task, goals in found.items() if len(goals) == 1}
+    return {task: goal for task, goal in alone.items() if goal is not None}

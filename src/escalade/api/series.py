@@ -1,0 +1,172 @@
+"""Configurations trained with several seeds each: ordinary runs, one after the other, in one folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from escalade.api.groups import RunFacts, differing, read_facts, shown
+from escalade.config.options import RESUMABLE, Config
+from escalade.errors import InputError
+from escalade.storage.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from escalade.api.train import Run
+
+_MOST_SEEDS = 10_000
+_FREE = {"address", "worker_resources", "workers", "engine", "step_timeout", "snapshot_every"}
+"""Options that a finished run need not share with the series: they change none of its results."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a series."""
+
+    config: Config
+    """With its seed and its folder."""
+    begun: RunFacts | None
+    """What its folder holds already."""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return Path(str(self.config.run_dir))
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The options of a resumed run that are others than those it was begun with."""
+        assert self.begun is not None
+        before = self.begun.options
+        return {
+            name: getattr(self.config, name)
+            for name in RESUMABLE
+            if name not in _FREE and getattr(self.config, name) != before.get(name)
+        }
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to run."""
+        if self.begun is None or self.begun.summary.get("stop_reason") in (None, "interrupted"):
+            return False
+        return not self.changes
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds as they are typed: ``0-4``, ``0,3,7`` or both, ``0-4,9``.
+
+    Raises:
+        InputError: it is written in another way, or names a seed twice.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = (piece.strip() for piece in part.partition("-"))
+        ends = [first, last] if dash else [first]
+        if not all(end.isascii() and end.isdecimal() and len(end) <= 18 for end in ends):
+            raise InputError(f"`seeds` {text!r} is not valid: it takes seeds such as 0-4 or 0,3,7")
+        low, high = int(ends[0]), int(ends[-1])
+        if high < low or high - low >= _MOST_SEEDS:
+            raise InputError(
+                f"`seeds` {text!r}: {part.strip()} must go up, over at most {_MOST_SEEDS:,} seeds"
+            )
+        seeds += range(low, high + 1)
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"`seeds` {text!r} names a seed twice")
+    return tuple(seeds)
+
+
+def series_folder(configs: Mapping[str, Config], run_dir: str | PathLike[str] | None) -> Path:
+    """The folder of a series: ``run_dir``, or one in runs/ that the same configurations always get.
+
+    Its name ends with a digest of every option but seeds, budgets, evaluation, and where runs run.
+    So whoever asks for the same again, or for more seeds, goes on in it.
+    """
+    if run_dir is not None:
+        return Path(run_dir)
+    tellings = []
+    for name, config in configs.items():
+        hidden = {*RESUMABLE, "seed", "run_dir"}
+        options = {option: repr(value) for option, value in vars(config).items() if option not in hidden}
+        tellings.append([name if len(configs) > 1 else "", options])
+    digest = hashlib.sha256(json.dumps(tellings, sort_keys=True).encode()).hexdigest()[:8]
+    first = next(iter(configs.values()))
+    if len(configs) > 1:
+        return Path("runs") / f"grid-{digest}"
+    subject = first.env.rpartition(":")[2].replace("/", "-")
+    return Path("runs") / subject / f"{first.strategy}-{digest}"
+
+
+def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, folder: Path) -> list[Planned]:
+    """The runs of a series, with what is there of them already.
+
+    Args:
+        configs: by name; of several, each has a folder of that name.
+        seeds: of every configuration; None takes each one's own.
+        folder: of the series.
+
+    Raises:
+        InputError: the folder holds a run of other options where one of the series goes.
+    """
+    runs = []
+    for name, config in configs.items():
+        place = folder / name if len(configs) > 1 else folder
+        for seed in seeds if seeds is not None else (config.seed,):
+            run = config.replace(seed=seed, run_dir=str(place / f"seed{seed}"))
+            runs.append(Planned(run, _begun(run)))
+    if RunFolder(folder).config.exists():
+        raise InputError(f"`run_dir` {folder} is a run's own folder: a series needs one with runs in it")
+    return runs
+
+
+def run_series(planned: Sequence[Planned], *, verbose: bool = True) -> Iterator[Run]:
+    """Train what is missing of a series, each run when it is asked for; an interrupted one is the last."""
+    from escalade.api.train import resume, train_config
+
+    for one in planned:
+        if one.done:
+            continue
+        if one.begun is None:
+            run = train_config(one.config, verbose=verbose)
+        else:
+            run = resume(one.folder, verbose=verbose, **_where(one.config), **one.changes)
+        yield run
+        if run.summary["stop_reason"] == "interrupted":
+            return
+
+
+def reread(planned: Sequence[Planned]) -> list[Planned]:
+    """The same runs, as their folders are now."""
+    return [replace(one, begun=_begun(one.config)) for one in planned]
+
+
+def _where(config: Config) -> dict[str, Any]:
+    """Where a resumed run runs: as the series was asked for, whatever it was begun with."""
+    return {name: getattr(config, name) for name in _FREE}
+
+
+def _begun(config: Config) -> RunFacts | None:
+    """What is in the run's folder.
+
+    Raises:
+        InputError: it is a run of other options.
+    """
+    folder = RunFolder(str(config.run_dir))
+    if not folder.config.exists():
+        return None
+    facts = read_facts(folder)
+    wanted = dict(vars(config))
+    fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir")]
+    if wanted["backend"] == "auto":  # which a run replaces by what it found
+        fixed.remove("backend")
+    others = differing([{name: one.get(name) for name in fixed} for one in (wanted, facts.options)])
+    if others:
+        name = others[0]
+        raise InputError(
+            f"{folder.path} holds a run with `{name}` {shown(name, facts.options.get(name))}, not "
+            f"{shown(name, wanted[name])}: name another `run_dir`"
+        )
+    return facts

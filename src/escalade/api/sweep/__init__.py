@@ -1,0 +1,1 @@
+"""A search for options: many trials, each an ordinary run, suggested and ended early by Optuna."""

@@ -1,0 +1,91 @@
+"""``train --seeds`` and ``train`` with several ``--config``: a series of runs, a table and a picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from escalade.api.series import Planned, parse_seeds, plan_series, reread, run_series, series_folder
+from escalade.api.warm import warm_up_for
+from escalade.cli.arguments import Parser, add_argument
+from escalade.cli.compare import say_comparison
+from escalade.cli.output import INTERRUPTED, say
+from escalade.config.options import Config
+from escalade.errors import InputError
+from escalade.media.figure import plotting_available
+from escalade.support.installing import install
+
+_GO_ON = "the same command goes on with what is missing"
+
+
+def add_series(parser: Parser) -> None:
+    """The flags of ``train`` that make several runs."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        action="append",
+        help="TOML file of options, such as target_return = 475; several are run one after the other "
+        "(default: no file)",
+    )
+    add_argument(parser, "--seeds", "SEEDS", "a run for each of these seeds, such as 0-4 or 0,3,7", "one run")
+
+
+def is_series(parsed: argparse.Namespace) -> bool:
+    """Whether several runs were asked for."""
+    return parsed.seeds is not None or len(parsed.config or ()) > 1
+
+
+def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
+    """Run what is missing of the series; say how all of it ended.
+
+    Raises:
+        InputError: flags that exclude each other, or a folder that holds other runs.
+    """
+    if parsed.detached:
+        raise InputError("`detached` is for one run: leave out `seeds`, and all but one `config`")
+    if parsed.seeds is not None and hasattr(parsed, "seed"):
+        raise InputError("`seed` and `seeds` were both given: choose one")
+    seeds = None if parsed.seeds is None else parse_seeds(parsed.seeds)
+    run_dirs = {config.run_dir for config in configs.values()}
+    if len(run_dirs) > 1:
+        raise InputError("`config` files name different run_dir: give one `run_dir` for all of their runs")
+    folder = series_folder(configs, run_dirs.pop())
+    planned = plan_series(configs, seeds, folder)
+    missing = [one for one in planned if not one.done]
+    done = f", {len(planned) - len(missing)} of them done already" if len(missing) < len(planned) else ""
+    say(f"{len(planned)} runs in {folder}{done}; Ctrl-C saves, and {_GO_ON}")
+    code = _run(planned, missing) if missing else 0
+    _conclude(planned, folder)
+    return code
+
+
+def _run(planned: list[Planned], missing: list[Planned]) -> int:
+    runs = run_series(missing)
+    for number, one in enumerate(missing):
+        verb = "begins" if one.begun is None else "goes on"
+        say(f"run {len(planned) - len(missing) + number + 1} of {len(planned)} {verb}: {one.folder}")
+        warm_up_for(one.config)
+        run = next(runs)
+        if run.summary["stop_reason"] == "interrupted":
+            say(f"interrupted; {_GO_ON}")
+            return INTERRUPTED
+    return 0
+
+
+def _conclude(planned: list[Planned], folder: Path) -> None:
+    """The table and the picture of the runs that there are."""
+    from escalade.api.compare import compare
+    from escalade.api.plot import plot
+
+    begun = [one for one in reread(planned) if one.begun is not None and one.begun.columns["generation"]]
+    if not begun:
+        return
+    folders = [one.folder for one in begun]
+    say_comparison(compare(folders))
+    if not plotting_available():
+        say(f"no picture: plots need matplotlib: {install('plot')}")
+        return
+    picture = folder / "curve.png"
+    plot(folders, picture)
+    say(f"picture: {picture}")

@@ -1,0 +1,51 @@
+"""The command that searches for options: ``sweep``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from escalade.cli.arguments import add_argument, add_command, whole
+from escalade.cli.output import INTERRUPTED, say
+from escalade.errors import InputError
+
+
+def add_sweep(commands: Any) -> None:
+    """``escalade sweep``."""
+    parser = add_command(
+        commands,
+        "sweep",
+        "FILE.toml",
+        "search for good options of train: many short runs, suggested by Optuna",
+        _sweep,
+        more="FILE.toml names the trials, and in the tables [options] what they share, in [space] what is\n"
+        "searched. The same command goes on with what is missing. See the page 'Many runs' in the docs.",
+        examples=["lunar.toml --jobs 2", "lunar.toml --trials 100 --run-dir runs/lunar"],
+    )
+    parser.add_argument("file", metavar="FILE.toml", help="what is searched, and how")
+    add_argument(parser, "--jobs", "N", "trials that run at the same time", "1")
+    add_argument(parser, "--trials", "N", "how many there are to be", "as the file says")
+    add_argument(parser, "--run-dir", "FOLDER", "the sweep's folder", "runs/sweep-NAME, of the file's name")
+
+
+def _sweep(parsed: argparse.Namespace) -> int:
+    jobs, trials = whole("jobs", parsed.jobs, 1) or 1, whole("trials", parsed.trials, None)
+    from escalade.api.sweep.sweep import sweep
+
+    swept = sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)
+    result = swept.result
+    if swept.interrupted:
+        say("interrupted; the same command goes on with what is missing")
+    if result.best is None:
+        if not swept.interrupted:
+            raise InputError(f"no trial of {result.folder} ran to its end: its trials.csv lists them")
+        return INTERRUPTED
+    counted = [f"{sum(one.state == state for one in result.trials)} {state}" for state in ("ended", "pruned")]
+    say(
+        f"{len(result.trials)} trials, {', '.join(counted)}: the best is trial {result.best.number}, "
+        f"return {result.best.value:.1f}"
+    )
+    say(f"in {result.folder}: {', '.join(path.name for path in swept.files)}")
+    preset = "" if result.plan.preset == "auto" else f" --preset {result.plan.preset}"
+    say(f"train with the best options: escalade train --config {result.folder / 'best.toml'}{preset}")
+    return INTERRUPTED if swept.interrupted else 0

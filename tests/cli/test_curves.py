@@ -1,0 +1,86 @@
+"""``plot`` draws one run in full, seeds as one curve, and configurations beside each other."""
+
+import re
+import shutil
+
+import pytest
+
+import escalade
+from escalade.cli import main as cli
+
+OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
+OPTIONS |= {"generations": 4, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for sigma in (0.1, 0.5):
+        for seed in (1, 2):
+            place = folder / f"{sigma}" / f"seed{seed}"
+            escalade.train("CartPole-v1", seed=seed, run_dir=place, sigma=sigma, **OPTIONS)
+    return folder
+
+
+def drawn(picture):
+    """What is written in an svg."""
+    return re.findall(r"<!-- (.*?) -->", picture.read_text())
+
+
+def plot(*arguments, to):
+    assert cli.main(["plot", *map(str, arguments), "--output", str(to)]) == 0
+    return drawn(to)
+
+
+def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(runs, tmp_path, capsys):
+    written = plot(runs / "0.1", to=tmp_path / "seeds.svg")
+    assert {"openai-es (2 runs)", "single runs", "training steps"} <= set(written)
+    written = plot(runs, to=tmp_path / "both.svg")
+    labels = [text for text in written if "runs)" in text]
+    assert labels == ["openai-es, sigma=0.1 (2 runs)", "openai-es, sigma=0.5 (2 runs)"]
+    assert not {"single runs", "population mean"} & set(written)
+    assert capsys.readouterr().out.split() == [str(tmp_path / "seeds.svg"), str(tmp_path / "both.svg")]
+
+
+def test_files_that_a_star_names_are_passed_over(runs, tmp_path):
+    written = plot(runs / "0.1" / "seed1" / "curve.png", *(runs / "0.1").iterdir(), to=tmp_path / "c.svg")
+    assert "openai-es (2 runs)" in written
+
+
+def test_one_run_is_drawn_in_full(runs, tmp_path):
+    assert "population mean" in plot(runs / "0.1" / "seed1", to=tmp_path / "one.svg")
+
+
+def test_what_tells_curves_apart_and_what_they_are_called(runs, tmp_path):
+    every = plot(runs, "--group-by", "seed", "--x", "seconds", to=tmp_path / "c.svg")
+    assert {"seed=1 (2 runs)", "seed=2 (2 runs)", "seconds of training"} <= set(every)
+    named = plot(
+        runs, "--labels", "small, large", "--x", "generations", "--smooth", "2", to=tmp_path / "c.svg"
+    )
+    assert {"small (2 runs)", "large (2 runs)", "generations"} <= set(named)
+
+
+def test_a_run_without_an_evaluation_is_left_out_and_named(runs, tmp_path, capsys):
+    shutil.copytree(runs, tmp_path / "runs")
+    young = tmp_path / "runs" / "0.5" / "seed2"
+    lines = (young / "progress.csv").read_text().splitlines()
+    (young / "progress.csv").write_text(lines[0] + "\n")
+    assert "openai-es, sigma=0.5 (1 run)" in plot(tmp_path / "runs", to=tmp_path / "c.svg")
+    assert capsys.readouterr().out.splitlines()[0] == f"left out: {young} has no evaluation yet"
+
+
+@pytest.mark.parametrize(
+    ("typed", "fragments"),
+    [
+        ("--x days", ["--x 'days' must be one of steps, seconds, generations, episodes"]),
+        ("--smooth 0", ["--smooth '0'", "at least 1"]),
+        ("--group-by sgma", ["--group-by", "'sgma'", "did you mean sigma"]),
+        ("--labels one", ["--labels", "1 given for 2 curves", "sigma=0.5"]),
+        ("--labels one,one", ["--labels", "give each its own"]),
+    ],
+)
+def test_wrong_input_is_one_line(typed, fragments, runs, capsys):
+    assert cli.main(["plot", str(runs), *typed.split()]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert all(fragment in said for fragment in fragments), said

@@ -1,0 +1,137 @@
+"""``train`` over seeds and configurations, and the table that ``compare`` prints of any runs."""
+
+import json
+import re
+import signal
+
+import pytest
+from tests.commands import Running
+
+from escalade import InputError
+from escalade.api.series import parse_seeds
+from escalade.cli import main as cli
+from escalade.training import in_folder
+
+SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
+SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capfd):
+    """The command's main function in an empty folder: its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(in_folder, "plotting_available", lambda: False)  # no picture of each run
+
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        said = capfd.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def begun(out):
+    """What a series says of the runs that it starts."""
+    return re.findall(r"^run (\d+ of \d+ \w+)", out, re.MULTILINE)
+
+
+def digests(folder):
+    return {
+        path.parent.name: json.loads(path.read_text())["params_sha256"]
+        for path in folder.glob("**/summary.json")
+    }
+
+
+def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
+    code, out, _ = call("train", *SMALL, "--seeds", "0-1", "--generations", 2)
+    assert (code, begun(out)) == (0, ["1 of 2 begins", "2 of 2 begins"])
+    (folder,) = tmp_path.glob("runs/CartPole-v1/*")
+    assert sorted(path.name for path in folder.iterdir()) == ["curve.png", "seed0", "seed1"]
+    assert re.search(r"openai-es +2 +\d+\.\d +\d+\.\d \[", out)
+    assert f"picture: {folder.relative_to(tmp_path)}/curve.png" in out
+
+    code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)  # one more seed
+    assert (code, begun(out)) == (0, ["3 of 3 begins"])
+    code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)
+    assert (code, begun(out)) == (0, [])
+    assert "3 runs in" in out
+    assert "3 of them done already" in out
+    assert re.search(r"openai-es +3 ", out)
+    before = digests(folder)
+    code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 3)  # and one more generation
+    assert (code, begun(out)) == (0, ["1 of 3 goes", "2 of 3 goes", "3 of 3 goes"])
+    assert {*digests(folder).values()}.isdisjoint(before.values())
+
+    call("train", *SMALL, "--seed", 2, "--generations", 3, "--run-dir", "alone")
+    assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
+
+
+def test_config_files_make_a_grid(call, tmp_path):
+    for name, sigma in (("narrow", 0.01), ("wide", 0.5)):
+        (tmp_path / f"{name}.toml").write_text(f"sigma = {sigma}\ngenerations = 1\n")
+    files = ["--config", "narrow.toml", "--config", "wide.toml"]
+    code, out, _ = call("train", *SMALL, *files, "--seeds", "3,5", "--run-dir", "grid")
+    assert (code, len(begun(out))) == (0, 4)
+    runs = sorted(str(path.parent.relative_to(tmp_path)) for path in tmp_path.glob("grid/*/*/summary.json"))
+    assert runs == ["grid/narrow/seed3", "grid/narrow/seed5", "grid/wide/seed3", "grid/wide/seed5"]
+    assert re.search(r"sigma=0.01 +2 ", out)
+    assert re.search(r"^ sigma +0.01 +0.5", out, re.MULTILINE)
+    code, out, _ = call("train", *SMALL, *files)  # each with its own seed
+    assert (code, len(begun(out))) == (0, 2)
+
+    _, out, _ = call("compare", "grid", "--json")
+    found = json.loads(out)
+    assert [line["seeds"] for line in found["lines"]] == [[3, 5], [3, 5]]
+    assert [line["ended"] for line in found["lines"]] == [2, 2]
+    assert all(line["return_low"] <= line["return_iqm"] <= line["return_high"] for line in found["lines"])
+    assert found["options"] == {"sigma": ["0.01", "0.5"]}
+    assert call("compare", "grid/narrow/seed3", "grid/wide")[0] == 0
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
+    command = ["train", *SMALL, "--seeds", "0-1", "--run-dir", "many"]
+    running = Running(*command, cwd=tmp_path)
+    progress = tmp_path / "many" / "seed0" / "progress.csv"
+    running.until(lambda: progress.exists() and len(progress.read_text().splitlines()) > 3)
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    assert "0 of 1" in running.out  # the table says that the run has not ended
+    assert not (tmp_path / "many" / "seed1").exists()
+    assert (
+        json.loads((tmp_path / "many" / "seed0" / "summary.json").read_text())["stop_reason"] == "interrupted"
+    )
+    assert cli.main([*command[:-1], str(tmp_path / "many"), "--generations", "2"]) == 0
+    assert (tmp_path / "many" / "seed1" / "summary.json").exists()
+
+
+def test_seeds_are_typed_as_ranges_and_lists():
+    assert parse_seeds("0-4") == (0, 1, 2, 3, 4)
+    assert parse_seeds("0,3,7") == (0, 3, 7)
+    assert parse_seeds("8, 1-2") == (8, 1, 2)
+    for wrong in ("", "4-0", "a", "1,,2", "1-2-3", "-1", "0-99999999", "1,0-1"):
+        with pytest.raises(InputError, match="`seeds`"):
+            parse_seeds(wrong)
+
+
+def test_wrong_input_is_one_line(call, tmp_path):
+    (tmp_path / "a.toml").write_text('run_dir = "x"\n')
+    (tmp_path / "b.toml").write_text("")
+    assert call("train", *SMALL, "--generations", 1, "--seeds", "1", "--run-dir", "many")[0] == 0
+    cases = {
+        ("--seeds", "1-"): ["--seeds '1-'", "0-4 or 0,3,7"],
+        ("--seeds", "1", "--seed", "2"): ["--seed and --seeds", "choose one"],
+        ("--seeds", "1", "--run-dir", "many/seed1"): ["many/seed1", "run's own folder"],
+        ("--seeds", "1", "--run-dir", "many", "--sigma", "0.3"): [
+            "--sigma 0.05, not 0.3",
+            "name another --run-dir",
+        ],
+        ("--seeds", "1", "--detached", "--storage", "x"): ["--detached is for one run"],
+        ("--config", "a.toml", "--config", "b.toml"): ["--config files name different run_dir"],
+    }
+    for typed, fragments in cases.items():
+        code, _, err = call("train", *SMALL, *typed)
+        assert (code, len(err.splitlines())) == (2, 1), err
+        assert all(fragment in err for fragment in fragments), err
+    assert call("compare", "b.toml")[0] == 2

@@ -1,0 +1,189 @@
+"""``sweep``: trials are runs, a killed sweep goes on as if nothing had been, the best is a config file."""
+
+import json
+import shutil
+import signal
+import sys
+
+import pytest
+from tests.commands import Running, command
+
+from escalade import EngineFailure
+from escalade.api.sweep.crew import Crew
+from escalade.api.sweep.results import load_sweep
+from escalade.api.sweep.trial import PARTS, Watch
+from escalade.cli import main as cli
+from escalade.cli.training import config_typed
+from escalade.config.files import read_config
+from escalade.config.options import Config
+from escalade.media.sweeps import draw_parallel
+from escalade.storage.run_folder import RunFolder
+from escalade.training.loop import View
+
+PLAN = """
+trials = {trials}
+preset = "none"
+[options]
+env = "CartPole-v1"
+backend = "gymnasium"
+policy = "linear"
+generations = 4
+eval_every = 1
+eval_episodes = 2
+max_episode_steps = 60
+workers = 0
+[space]
+sigma = {{low = 0.01, high = 1.0, log = true}}
+population = {{low = 4, high = 8, step = 2}}
+optimizer = ["adam", "sgd"]
+[pruning]
+startup_trials = 1
+warmup = 0.1
+"""
+
+
+def trials(folder):
+    return [(one.number, one.state, one.value, one.params, one.parts) for one in load_sweep(folder).trials]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """A finished sweep, and what its command said."""
+    place = tmp_path_factory.mktemp("sweep")
+    (place / "poles.toml").write_text(PLAN.format(trials=4))
+    done = command("sweep", "poles.toml", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place, done.stdout
+
+
+def test_trials_are_runs_and_the_best_is_a_config_file(swept):
+    place, out = swept
+    folder = place / "runs" / "sweep-poles"
+    found = load_sweep(folder)
+    assert [trial.number for trial in found.trials] == list(range(4))
+    assert {trial.state for trial in found.trials} == {"ended", "pruned"}
+    for trial in found.trials:
+        (run,) = found.runs(trial)
+        summary = json.loads((run / "summary.json").read_text())
+        assert summary["stop_reason"] == ("generations" if trial.state == "ended" else "callback")
+        assert trial.value in (None, summary["eval_return_mean"])
+        assert (trial.state == "ended") == (max(trial.parts, default=0) == PARTS - 1)
+    again = ["train", "--config", folder / "best.toml", "--preset", "none", "--run-dir", place / "best"]
+    assert cli.main([str(word) for word in again]) == 0
+    digests = [
+        json.loads((run / "summary.json").read_text())["params_sha256"]
+        for run in (place / "best", *found.runs(found.best))
+    ]
+    assert digests[0] == digests[1]
+    parsed = cli.parse(["train", "--config", str(folder / "best.toml"), "--preset", "none"])
+    best = read_config(RunFolder(found.runs(found.best)[0]))
+    assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None)
+    assert f"the best is trial {found.best.number}, return {found.best.value:.1f}" in out
+    assert len((folder / "trials.csv").read_text().splitlines()) == 5
+    for picture in ("history.png", "parallel.png"):
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
+    place, _ = swept
+    shutil.copy(place / "poles.toml", tmp_path)
+    running = Running("sweep", "poles.toml", "--run-dir", "again", cwd=tmp_path)
+    running.until(lambda: len(list(tmp_path.glob("again/trial-0001/progress.csv"))) == 1)
+    for process in running.family():
+        process.kill()
+    running.wait()
+    with (tmp_path / "again" / "study.jsonl").open("a") as journal:
+        journal.write('{"op_code": 4, "half')  # a kill in the middle of a line
+    assert cli.main(["sweep", str(tmp_path / "poles.toml"), "--run-dir", str(tmp_path / "again")]) == 0
+    assert trials(tmp_path / "again") == trials(place / "runs" / "sweep-poles")
+
+
+def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        PLAN.format(trials=1).replace("[options]", "seeds = [3, 4]\n[options]", 1)
+    )
+    running = Running("sweep", "s.toml", "--jobs", 2, "--trials", 99, cwd=tmp_path)
+    other = tmp_path / "runs" / "sweep-s" / "trial-0001"
+    running.until(lambda: "return" in running.out and other.is_dir())
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130, running.err
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    found = load_sweep(tmp_path / "runs" / "sweep-s")
+    assert found.best is not None
+    for trial in found.trials:
+        if trial.state == "ended":
+            runs = [json.loads((run / "summary.json").read_text()) for run in found.runs(trial)]
+            assert [run["seed"] for run in runs] == [3, 4]
+            assert trial.value == sum(run["eval_return_mean"] for run in runs) / 2
+
+
+def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
+    place, _ = swept
+    monkeypatch.chdir(place)
+    (place / "other.toml").write_text(PLAN.format(trials=4).replace("sgd", "clipup"))
+    assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles"]) == 2
+    assert "holds a sweep with other space: name another --run-dir" in capsys.readouterr().err
+    assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles/trial-0000"]) == 2
+    assert "is not the folder of a sweep" in capsys.readouterr().err
+    assert cli.main(["sweep", "missing.toml"]) == 2
+    assert cli.main(["sweep", "other.toml", "--jobs", "0"]) == 2
+
+
+class Rows:
+    """A run's rows, one at a time."""
+
+    def __init__(self, config):
+        self.asked = []
+        self.watch = Watch(config, self._ask, 0, [])
+
+    def _ask(self, part, value):
+        self.asked.append((part, value))
+        return part >= 10
+
+    def pass_by(self, generation, evaluation):
+        row = type("Row", (), {"generation": generation, "env_steps": 0, "seconds": 0.0})
+        row.eval_return_mean = evaluation
+        return self.watch(View(row, None, None, None))
+
+
+def test_each_part_of_the_budget_is_reported_once_with_the_latest_evaluation():
+    rows = Rows(Config(env="any", generations=8))
+    assert not rows.pass_by(1, None)  # nothing to report yet
+    assert rows.asked == []
+    assert not rows.pass_by(2, 7.0)
+    assert rows.asked == [(part, 7.0) for part in range(1, 6)]
+    assert not rows.pass_by(3, None)
+    assert rows.asked[5:] == [(6, 7.0), (7, 7.0)]
+    assert rows.pass_by(5, 9.0)
+    assert rows.asked[7:] == [(8, 9.0), (9, 9.0), (10, 9.0)]
+    assert rows.watch.pruned
+
+
+def test_trials_are_lines_through_their_options(tmp_path):
+    rows = [({"sigma": 0.1 * number, "optimizer": "adam"}, float(number)) for number in (1, 2)]
+    draw_parallel(rows, {"sigma"}, tmp_path / "p.svg")
+    text = (tmp_path / "p.svg").read_text()
+    assert all(f"<!-- {word} -->" in text for word in ("sigma", "optimizer", "return", "adam", "0.1", "0.2"))
+
+
+def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, capsys):
+    place, _ = swept
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
+    assert "sweeps need Optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err
+
+
+def test_a_process_that_ends_is_a_failure_unless_it_was_interrupted(tmp_path):
+    for interrupted in (True, False):
+        with Crew(1, tmp_path) as crew:
+            (hand,) = crew.hands
+            hand.begin(0, [])  # not even one run: it cannot answer with their mean
+            if interrupted:
+                hand.interrupt()
+                assert crew.ready(60) == [hand]
+                assert hand.answers() == [{"interrupted": True}]
+                continue
+            assert crew.ready(60) == [hand]
+            with pytest.raises(EngineFailure, match=r"trial 0 ended with 1: .*job-0.log says why"):
+                hand.answers()
+    assert "StatisticsError" in (tmp_path / "job-0.log").read_text()

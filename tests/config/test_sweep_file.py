@@ -1,0 +1,90 @@
+"""The file of a sweep: what it says, and how it is refused."""
+
+import pytest
+
+from escalade import InputError
+from escalade.config.sweep import Choices, Range, read_sweep
+
+WHOLE = """
+trials = 9
+seeds = [1, 2]
+[options]
+env = "CartPole-v1"
+generations = 5
+[space]
+sigma = {low = 0.01, high = 1, log = true}
+population = {low = 8, high = 64, step = 8}
+hidden = [[16], [64, 64]]
+strategy = ["openai-es", "pgpe"]
+[pruning]
+warmup = 0.5
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        (tmp_path / "s.toml").write_text(text)
+        return tmp_path / "s.toml"
+
+    return write
+
+
+def test_what_a_file_says(written):
+    plan = read_sweep(written(WHOLE), trials=3)
+    assert (plan.trials, plan.seeds, plan.sampler, plan.pruning.warmup) == (3, (1, 2), "tpe", 0.5)
+    assert plan.space["sigma"] == Range(0.01, 1.0, log=True)
+    assert plan.space["population"] == Range(8, 64, step=8)
+    assert (plan.space["sigma"].whole, plan.space["population"].whole) == (False, True)
+    assert plan.space["hidden"] == Choices({"16": (16,), "64,64": (64, 64)})
+    config = plan.config({"sigma": 0.2, "population": 16, "hidden": (16,), "strategy": "pgpe"})
+    assert (config.sigma, config.hidden, config.strategy, config.generations) == (0.2, (16,), "pgpe", 5)
+
+
+WRONG = {
+    'trials = "many"': "trials must be a whole number",
+    "trials = 2\nspeed = 3": "unknown entry 'speed'; did you mean seeds",
+    "trials = 2": r"\[options\] must name an env",
+    'trials = 2\n[options]\nenv = "CartPole-v1"': r"\[space\] is empty",
+}
+SPACES = {
+    "sgma = [1, 2]": "sgma is no option that can be searched; did you mean sigma",
+    "seed = [1, 2]": "seed is no option that can be searched",
+    "generations = [1, 2]": "generations is no option that can be searched",
+    "sigma = [1]": "two values at least",
+    "sigma = [1, 1]": "lists a value twice",
+    'sigma = ["a", {}]': "`sigma`",
+    "sigma = 3": "a list of values, or a range",
+    "sigma = {low = 1}": "a list of values, or a range",
+    "sigma = {low = 2, high = 1}": "low must be below high",
+    "sigma = {low = 0, high = 1, log = true}": "above 0 for log",
+    "sigma = {low = 1, high = 2, log = true, step = 1}": "log or step, not both",
+    "sigma = {low = 1, high = 2, lg = true}": "unknown entry 'lg'; did you mean log",
+    "hidden = {low = 1, high = 2}": "hidden",
+    "bias = {low = 0, high = 1}": "`bias`",
+}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_space_that_cannot_be_searched_is_refused(space, written):
+    text = f'trials = 2\n[options]\nenv = "CartPole-v1"\ngenerations = 2\n[space]\n{space}\n'
+    with pytest.raises(InputError, match=SPACES[space]):
+        read_sweep(written(text))
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_file_that_says_too_little_is_refused(text, written):
+    with pytest.raises(InputError, match=rf"s\.toml: {WRONG[text]}"):
+        read_sweep(written(text))
+
+
+def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
+    env = 'trials = 2\npreset = "none"\n[options]\nenv = "CartPole-v1"\n'
+    with pytest.raises(InputError, match="needs a budget: give one of generations, env_steps, seconds"):
+        read_sweep(written(f"{env}[space]\nsigma = [1, 2]"))
+    with pytest.raises(InputError, match=r"sigma stands in \[options\] and in \[space\]"):
+        read_sweep(written(f"{env}sigma = 1\ngenerations = 2\n[space]\nsigma = [1, 2]"))
+    with pytest.raises(InputError, match=r"\[options\] seed is the sweep's to choose"):
+        read_sweep(written(f"{env}seed = 1\n[space]\nsigma = [1, 2]"))
+    with pytest.raises(InputError, match="pruner 'best' must be one of median, halving, none"):
+        read_sweep(written(f'{env}generations = 2\n[space]\nsigma = [1, 2]\n[pruning]\npruner = "best"'))
