@@ -1,24 +1,67 @@
-"""Tables that follow from the code: ``{{ strategies }}`` and ``{{ networks }}`` stand for their lists."""
+"""Tables that follow from the code: `{{ strategies }}`, `{{ networks }}`, `{{ options }}`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from escalade.cli.arguments import flag
+from escalade.config import forms
+from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put the tables in; mkdocs calls this for every page."""
+    tables = {"strategies": strategies, "networks": networks, "options": options}
+    for name, table in tables.items():
+        if f"{{{{ {name} }}}}" in markdown:
+            markdown = markdown.replace(f"{{{{ {name} }}}}", table())
+    return markdown
+
+
+def strategies() -> str:
+    """The strategies."""
+    head = ["| class | name | paper | good for |", "| --- | --- | --- | --- |"]
     rows = [
         f"| `{entry.class_name}` | `{name}` | {entry.paper} | {entry.use} |"
         for name, entry in STRATEGIES.items()
     ]
-    networks = [
+    return "\n".join(head + rows)
+
+
+def networks() -> str:
+    """The named networks."""
+    head = ["| name | network | made for | options it reads |", "| --- | --- | --- | --- |"]
+    rows = [
         f"| `{name}` | {entry.title} | {entry.use} | {', '.join(sorted(entry.options)) or '-'} |"
         for name, entry in ARCHITECTURES.items()
     ]
-    top = ["| name | network | made for | options it reads |", "| --- | --- | --- | --- |"]
-    markdown = markdown.replace("{{ networks }}", "\n".join(top + networks))
-    head = ["| class | name | paper | good for |", "| --- | --- | --- | --- |"]
-    return markdown.replace("{{ strategies }}", "\n".join(head + rows))
+    return "\n".join(head + rows)
+
+
+def options() -> str:
+    """Every option, a table for each group."""
+    groups: dict[str, list[str]] = {}
+    for name, option in OPTIONS.items():
+        written = "ENV" if name == "env" else f"{flag(name)} {forms.form(name)}".strip()
+        cells = [f"`{name}`", f"`{written}`", forms.default(name), option.metadata["help"], takers(name)]
+        row = " | ".join(cell.replace("|", "\\|") for cell in cells)
+        groups.setdefault(option.metadata["group"], []).append(f"| {row} |")
+    head = "| option | flag | default | what it does | who takes it |\n| --- | --- | --- | --- | --- |"
+    return "\n\n".join(
+        f"## {title[0].upper()}{title[1:]}\n\n{head}\n" + "\n".join(rows) for title, rows in groups.items()
+    )
+
+
+def takers(name: str) -> str:
+    """Which commands, strategies or networks take an option."""
+    who = ["train, resume"] if name in RESUMABLE else ["train"]
+    if name in STRATEGY_OPTIONS:
+        who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if name in entry.options))
+    if name in ("min_episodes", "min_env_steps", "max_population"):
+        who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if entry.grows))
+    if name in ("hidden", "activation", "bias"):
+        known = ", ".join(network for network, entry in ARCHITECTURES.items() if name in entry.options)
+        who.append(known)
+    return "; ".join(who)

@@ -1,5 +1,6 @@
 """What is packed is complete: built as a release is, from a copy of the sources, without the network."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -53,6 +54,21 @@ def test_the_source_distribution_has_all_that_make_test_needs(built):
         packed = {member.name.partition("/")[2] for member in tar if member.isfile()}
     wanted = {f"{name}/{file}" for name in PACKED for file in files(source / name)} | set(FILES)
     assert {name for name in wanted ^ packed if ".egg-info/" not in name} == {"PKG-INFO", "setup.cfg"}
+
+
+@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+def test_what_is_packed_installs(built, kind, tmp_path):
+    """Without dependencies, which are here, and without the network. The workflow installs them as well."""
+    (packed,) = built[1].glob(kind)
+    how = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--target", str(tmp_path / "here")]
+    pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *how, str(packed)]
+    done = subprocess.run(pip, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "escalade", "presets"]
+    variables = os.environ | {"PYTHONPATH": str(tmp_path / "here")}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "CartPole-v1" in done.stdout
 
 
 def test_the_citation_is_of_this_version():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from escalade.api.compare import compare
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
+    from escalade.api.export import export
     from escalade.api.optimize import Optimum, optimize
     from escalade.api.plot import plot
     from escalade.api.report import report
@@ -32,6 +33,7 @@ __getattr__ = lazy_names(
         "compare": "escalade.api.compare",
         "evaluate": "escalade.api.evaluate",
         "evolve": "escalade.api.evolve",
+        "export": "escalade.api.export",
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
         "optimize": "escalade.api.optimize",
@@ -63,6 +65,7 @@ __all__ = [
     "compare",
     "evaluate",
     "evolve",
+    "export",
     "load",
     "load_evolved",
     "optimize",

@@ -70,6 +70,7 @@ def test_a_run_is_a_folder_a_person_can_read(run):
         "curve.png",
         "policy.safetensors",
         "best.safetensors",
+        "README.md",
         "checkpoints",
     }
     summary = json.loads(run.folder.summary.read_text())

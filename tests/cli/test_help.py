@@ -27,6 +27,7 @@ def test_the_commands():
         "check",
         "compare",
         "eval",
+        "export",
         "plot",
         "presets",
         "render",
@@ -45,7 +46,9 @@ def test_each_flag_names_its_choices_or_form_and_its_default(command):
     for action in flags(command):
         formless = isinstance(action, argparse.BooleanOptionalAction | argparse._StoreTrueAction)
         form = action.metavar or ""
-        if not formless and not re.fullmatch(r"\{[\w,.-]+\}|[A-Z][A-Z.,]*|[a-zA-Z|]+\|[a-zA-Z|]+", form):
+        if not formless and not re.fullmatch(
+            r"\{[\w,.-]+\}|[A-Z][A-Z.,]*|[a-zA-Z|]+\|[a-zA-Z|]+|RUN\[:CHECKPOINT\]", form
+        ):
             wrong[action.dest] = f"form {form!r}"
         if not re.search(r"\w.* \(default: .+\)$", action.help or ""):
             wrong[action.dest] = f"help {action.help!r}"

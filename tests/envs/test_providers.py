@@ -58,10 +58,11 @@ def test_a_missing_part_of_a_family_is_named_too():
     from gymnasium.envs.registration import EnvSpec
 
     from escalade.envs.environment import pip_line
+    from escalade.support.installing import install
 
     ant = EnvSpec("AntBulletEnv-v0", entry_point="pybullet_envs_gymnasium.gym_locomotion_envs:AntBulletEnv")
-    assert pip_line(ant, ModuleNotFoundError("pybullet")) == "pip install 'escalade[pybullet]'"
+    assert pip_line(ant, ModuleNotFoundError("pybullet")) == install("pybullet")
     car = EnvSpec("CarRacing-v3", entry_point="gymnasium.envs.box2d.car_racing:CarRacing")
     wanted = "opencv (cv2) is not installed"
-    assert pip_line(car, ModuleNotFoundError(wanted)) == "pip install 'escalade[pixels]'"
-    assert pip_line(car, ModuleNotFoundError("Box2D")) == "pip install 'escalade[box2d]'"
+    assert pip_line(car, ModuleNotFoundError(wanted)) == install("pixels")
+    assert pip_line(car, ModuleNotFoundError("Box2D")) == install("box2d")

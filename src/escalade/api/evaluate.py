@@ -17,15 +17,12 @@ from escalade.errors import InputError
 from escalade.media.video import record_episode
 from escalade.media.window import show_episode
 from escalade.perturbation import Stream
-from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
-from escalade.policies.policy import load
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
 from escalade.support.numbers import whole_number
-from escalade.training.parts import find_environment, make_parts, make_policy
+from escalade.training.parts import find_environment, make_parts
 from escalade.training.saved import SavedPolicy
 
 
@@ -81,7 +78,7 @@ def evaluate(
     changes = from_values({name: value for name, value in given.items() if value is not None})
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
-    saved = _load(RunFolder.open(run), str(checkpoint), network)
+    saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
     config = saved.config.replace(**changes, reward_info=None)  # which only training reads
     warm_up_for(config, network)
     parts = make_parts(config, network)
@@ -133,41 +130,10 @@ def render(
     """
     if live == (output is not None):
         raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
-    saved = _load(RunFolder.open(run), str(checkpoint), network)
+    saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
-    policy = make_policy(saved.config, environment, network)
-    load_frozen_state(policy.network, saved.frozen)
-    policy.set(saved.center, saved.normalization)
+    policy = saved.policy(environment, network)
     policy.reset(seed)
     if output is None:
         return show_episode(environment, policy, seed=seed, max_steps=max_steps)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
-
-
-def _load(folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
-    """A checkpoint: ``latest``, ``best`` or a generation.
-
-    ``best`` is the policy of the best evaluation, that after the last generation included.
-    """
-    checkpoints = folder.checkpoints
-    if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
-        checkpoint = "latest"
-
-    def check(content: Stored) -> SavedPolicy:
-        return SavedPolicy.of(content, network)
-
-    if checkpoint == "latest":
-        return checkpoints.load_latest(check).checkpoint
-    if checkpoint == "best":
-        config = checkpoints.load_latest(check).checkpoint.config
-        if network is None and ":" in config.policy:  # a factory's network is not in the file
-            network = make_policy(config, find_environment(config)).network
-        policy = load(folder.best, network)
-        return SavedPolicy(
-            config, to_vector(policy.network), policy.normalization, frozen_state(policy.network)
-        )
-    number = int(checkpoint) if checkpoint.isascii() and checkpoint.isdecimal() else None
-    if number in checkpoints.generations():
-        return checkpoints.load(number, check)
-    there = ", ".join(map(str, checkpoints.generations()))
-    raise InputError(f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}")

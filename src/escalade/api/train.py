@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from os import PathLike
@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from torch import nn
 
+from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.config import presets
@@ -17,6 +18,7 @@ from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.keywords import ResumeOptions, TrainOptions
 from escalade.config.options import RESUMABLE, Config
+from escalade.config.sources import inherited
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
@@ -36,6 +38,7 @@ from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
+from escalade.training.start import begin
 
 _FACTS = (
     *("strategy", "eval_return_mean", "eval_return_std", "target_return"),
@@ -82,7 +85,7 @@ class _Listeners:
 
 
 def train(
-    env: str,
+    env: str | Callable[..., Any],
     *,
     network: nn.Module | None = None,
     preset: str | None = "auto",
@@ -94,7 +97,8 @@ def train(
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
 
     Args:
-        env: a Gymnasium id, or ``package.module:Id-v0``.
+        env: a Gymnasium id, ``package.module:Id-v0``, an environment's class, or a function that makes one.
+            Classes and functions are recorded by name, as are those in ``wrappers`` and ``strategy``.
         network: a module of yours to train, from flattened observations (batch, inputs) to action
             outputs (batch, outputs).
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
@@ -110,9 +114,9 @@ def train(
         InputError: an option is wrong; the message names it and what to do about it.
         EnvironmentFailure: the environment raised.
     """
-    values = from_values({"env": env, **options})
+    values = from_values(named({"env": env} | options))
     chosen = presets.options(values["env"], preset, values)
-    config = Config(**(chosen | values))
+    config = Config(**(chosen | inherited(values) | values))
     if verbose:
         announce(config)
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
@@ -132,7 +136,8 @@ def train_config(
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
-        config = _with_backend(config, parts)
+        make_strategy(config, parts.start, parts.table)  # refused before there is a folder
+        config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
@@ -182,7 +187,8 @@ def resume_folder(
             folder.forget_after(0)
             warm_up_for(config, network)
             with one_thread():
-                return _run(config, make_parts(config, network), folder, listeners)
+                parts = make_parts(config, network)
+                return _run(_begun(config, parts, network), parts, folder, listeners)
         with one_thread():
             found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
             ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
@@ -230,6 +236,11 @@ def _with_backend(config: Config, parts: Parts) -> Config:
     return config.replace(backend=parts.environment.backend)
 
 
+def _begun(config: Config, parts: Parts, network: nn.Module | None) -> Config:
+    """The config of a run that begins, whose ``parts`` have what it starts from."""
+    return config if config.start_from is None else begin(config, parts, network)
+
+
 def _run(
     config: Config,
     parts: Parts,
@@ -246,7 +257,7 @@ def _run(
         verbose=listeners.verbose,
         goals=_goals(config, parts, workers),
         title=config.env,
-        subject={"env": config.env, "strategy": config.strategy, "seed": config.seed},
+        subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
         info=info_columns(config.info_keys),
         trackers=[*config.recorder, *config.track],
@@ -289,11 +300,20 @@ def _loop(
         saver=Saver(folder, config.snapshot_every),
         warn=not listeners.verbose,
     )
+    if config.start_from is not None and not resumed:
+        loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
     if parts.environment.max_episode_steps is None and not resumed:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
         )
     return loop
+
+
+def _subject(config: Config) -> dict[str, Any]:
+    """What is trained, for the summary."""
+    start = {"start_from": config.start_from, "start_sha256": config.start_sha256}
+    subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
+    return subject if config.start_from is None else subject | start
 
 
 def _goals(config: Config, parts: Parts, workers: str) -> Goals:

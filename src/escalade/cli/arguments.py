@@ -113,7 +113,9 @@ def add_options(parser: Parser, names: Iterable[str], default: str | None = None
         if OPTIONS[name].type in ("bool", "bool | None"):
             how = {"action": argparse.BooleanOptionalAction}
         if OPTIONS[name].metadata["flag"] is not None:
-            how |= {"action": "append", "dest": name}
+            how["dest"] = name
+        if OPTIONS[name].metadata["repeats"]:
+            how["action"] = "append"
         text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
         group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
 

@@ -16,6 +16,7 @@ from escalade.cli.check import add_check
 from escalade.cli.compare import add_compare
 from escalade.cli.curves import add_aggregate, add_plot
 from escalade.cli.detached import add_attach, add_stop
+from escalade.cli.export import add_export
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
 from escalade.cli.report import add_report
@@ -36,6 +37,7 @@ _COMMANDS = (
     add_watch,
     add_eval,
     add_render,
+    add_export,
     add_plot,
     add_compare,
     add_sweep,

@@ -14,6 +14,7 @@ from escalade.cli.output import INTERRUPTED, say
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.figure import plotting_available
+from escalade.support.installing import install
 
 _GO_ON = "the same command goes on with what is missing"
 
@@ -83,7 +84,7 @@ def _conclude(planned: list[Planned], folder: Path) -> None:
     folders = [one.folder for one in begun]
     say_comparison(compare(folders))
     if not plotting_available():
-        say("no picture: plots need matplotlib: pip install 'escalade[plot]'")
+        say(f"no picture: plots need matplotlib: {install('plot')}")
         return
     picture = folder / "curve.png"
     plot(folders, picture)

@@ -17,6 +17,7 @@ from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
+from escalade.config.sources import inherited
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 
@@ -39,6 +40,7 @@ def add_train(commands: Any) -> None:
         examples=[
             "CartPole-v1",
             "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
+            "HalfCheetah-v5 --from runs/HalfCheetah-v5/first:best --sigma 0.01",
             "CartPole-v1 --seeds 0-4 --config narrow.toml --config wide.toml",
             "Pendulum-v1 --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
         ],
@@ -82,7 +84,7 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
     file = read_toml(only[0]) if only else {}
     given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
     preset = presets.options(given.get("env") or "", parsed.preset or "auto", given)
-    return Config(**(preset | given))
+    return Config(**(preset | inherited(given) | given))
 
 
 def warm_up_of(folder: RunFolder) -> None:

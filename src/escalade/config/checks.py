@@ -29,7 +29,6 @@ def check(config: Config) -> None:
     """
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
-    _named("strategy", config.strategy, STRATEGIES)
     _named("backend", config.backend, BACKEND_CHOICES)
     _named("engine", config.engine, ENGINES)
     if config.shaping is not None:
@@ -63,6 +62,7 @@ def check(config: Config) -> None:
     if any(size < 1 for size in config.hidden):
         raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     _check_policy(config)
+    _check_start(config)
     for name in config.action_map.split(","):
         _named("action_map", name, BOUNDINGS)
     _check_cluster(config)
@@ -147,6 +147,16 @@ def _check_policy(config: Config) -> None:
             raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
 
 
+def _check_start(config: Config) -> None:
+    digest = config.start_sha256
+    if digest is None:
+        return
+    if config.start_from is None:
+        raise InputError("`start_sha256` does nothing without `start_from`")
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise InputError(f"`start_sha256` {digest[:80]} must be 64 hexadecimal digits")
+
+
 def _check_cluster(config: Config) -> None:
     for name in ("address", "worker_resources"):
         if config.engine != "ray" and getattr(config, name):
@@ -173,6 +183,9 @@ def _check_reward(config: Config) -> None:
 
 
 def _check_strategy(config: Config) -> None:
+    if ":" in config.strategy:  # a class of the user's is looked at when it is made
+        return
+    _named("strategy", config.strategy, STRATEGIES)
     named = STRATEGIES[config.strategy]
     for name in STRATEGY_OPTIONS:
         if name not in named.options and getattr(config, name) != _default(config, name):

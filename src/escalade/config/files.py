@@ -15,7 +15,9 @@ def new_folder(config: Config) -> RunFolder:
         InputError: the folder cannot be made, or holds a run already.
     """
     subject = config.env.rpartition(":")[2]
-    folder = RunFolder.create(config.run_dir, subject, f"{config.strategy}-seed{config.seed}")
+    folder = RunFolder.create(
+        config.run_dir, subject, f"{config.strategy.rpartition(':')[2]}-seed{config.seed}"
+    )
     write_config(folder, config)
     return folder
 

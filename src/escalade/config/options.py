@@ -32,6 +32,7 @@ def _option(
     unset: str = "none",
     resumable: bool = False,
     flag: str | None = None,
+    repeats: bool = False,
 ) -> Any:
     """A field of :class:`Config` with what ``--help`` and ``escalade resume`` must know of it.
 
@@ -43,7 +44,8 @@ def _option(
         choices: the names it takes, where its type does not list them.
         unset: what None stands for.
         resumable: whether it may change when a run is resumed.
-        flag: its flag, where that is not its name; such a flag may be given several times.
+        flag: its flag, where that is not its name.
+        repeats: whether its flag may be given several times.
     """
     metadata = {
         "group": group,
@@ -53,6 +55,7 @@ def _option(
         "unset": unset,
         "resumable": resumable,
         "flag": flag,
+        "repeats": repeats,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -76,7 +79,7 @@ class Config:
         InputError: a value is impossible; the message names it.
     """
 
-    env: str = _environment("", "Gymnasium id, or package.module:Id-v0", form="ENV")
+    env: str = _environment("", "Gymnasium id, package.module:Id-v0, or package.module:Class", form="ENV")
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
@@ -101,6 +104,7 @@ class Config:
         "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
         form="WRAPPER",
         flag="wrap",
+        repeats=True,
     )
     seed: int = _environment(0, "the same seed gives the same bits")
 
@@ -137,7 +141,14 @@ class Config:
     )
     scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
-    strategy: str = _strategy("openai-es", "how the centre moves", choices=STRATEGIES)
+    strategy: str = _strategy(
+        "openai-es",
+        f"how the centre moves: {', '.join(STRATEGIES)}, or package.module:Class of a strategy of yours",
+        form="NAME|CLASS",
+    )
+    strategy_options: dict[str, Any] = _strategy(
+        {}, "further arguments of the strategy's class, such as those of your own", form="JSON"
+    )
     population: int = _strategy(64, "members in a generation")
     min_episodes: int | None = _strategy(
         None, "a generation grows by populations until it holds this many episodes", unset="it does not grow"
@@ -196,6 +207,17 @@ class Config:
     )
     observation_clip: float | Literal["none"] = _policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none"
+    )
+
+    start_from: str | os.PathLike[str] | None = _policy(
+        None,
+        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file",
+        form="RUN[:CHECKPOINT]",
+        unset="begin anew",
+        flag="from",
+    )
+    start_sha256: str | None = _policy(
+        None, "begin only with these numbers: their SHA-256, as a run records it", form="DIGEST", unset="any"
     )
 
     episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
@@ -258,8 +280,9 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.run_dir, os.PathLike):
-            object.__setattr__(self, "run_dir", os.fspath(self.run_dir))
+        for name in ("run_dir", "start_from"):
+            if isinstance(path := getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(path))
         check(self)
 
     @property

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from escalade.errors import InputError
+from escalade.support.installing import install
 
 if TYPE_CHECKING:
     from escalade.envs.environment import Environment, VectorEnvironment
@@ -79,9 +80,7 @@ def check_installed(backend: str) -> None:
     """
     if backend != "auto" and not BACKENDS[backend].installed:
         entry = BACKENDS[backend]
-        raise InputError(
-            f"`backend` {backend} is not installed: pip install 'escalade[{entry.extra or entry.package}]'"
-        )
+        raise InputError(f"`backend` {backend} is not installed: {install(entry.extra or entry.package)}")
 
 
 def settle_backend(environment: Environment) -> Environment:

@@ -23,6 +23,7 @@ from escalade.envs.atari import frame_limit
 from escalade.envs.backends import check_installed
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.course import Course
+from escalade.envs.factories import FactorySpec, build, factory_spec
 from escalade.envs.frames import Frames
 from escalade.envs.providers import register
 from escalade.envs.quiet import mujoco_quiet, quiet
@@ -30,6 +31,7 @@ from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
+from escalade.support.installing import install
 from escalade.support.shared import without_warnings
 
 _NEED_FRESH = {
@@ -127,19 +129,25 @@ class Environment:
         """One Gymnasium environment in its wrappers; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            env = gymnasium.make(
-                self.spec,
-                max_episode_steps=self.max_episode_steps if self.plain else None,  # None: as registered
-                disable_env_checker=True,
-                **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
-                **extra,
-            )
+            env = self._made(extra)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             env = self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
         if self.plain or self.max_episode_steps is None:
             return env
         # Of the policy's steps: not of skipped ones, no-ops or a burn-in.
         return TimeLimit(env, self.max_episode_steps)
+
+    def _made(self, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+        limit = self.max_episode_steps if self.plain else None  # None: as registered
+        if isinstance(self.spec, FactorySpec):
+            return build(self.spec, self.kwargs, limit, extra)
+        return gymnasium.make(
+            self.spec,
+            max_episode_steps=limit,
+            disable_env_checker=True,
+            **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
+            **extra,
+        )
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
@@ -165,7 +173,8 @@ def resolve(
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
     Args:
-        env_id: a registered id or ``package.module:Id-v0``, which imports the module first.
+        env_id: a registered id; ``package.module:Id-v0``, which imports the module first; or
+            ``package.module:name`` of an environment's class, or of a function that makes one.
         kwargs: arguments of its constructor.
         backend: a key of :data:`escalade.envs.backends.BACKENDS`, or ``auto``.
         max_episode_steps: cut episodes after this many steps; the registered limit when not given.
@@ -308,7 +317,9 @@ def _has_egl() -> bool:
 def _find(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if colon:
-        import_named(module, f"environment {env_id}")
+        place = import_named(module, f"environment {env_id}")
+        if name.isidentifier() and callable(factory := getattr(place, name, None)):
+            return factory_spec(name, factory)
     register(name)
     try:
         with without_warnings():  # "a newer version exists": the user chose this one
@@ -320,9 +331,9 @@ def _find(env_id: str) -> EnvSpec:
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
     """How to install the package that an environment misses."""
     if "opencv" in str(problem):
-        return "pip install 'escalade[pixels]'"
+        return install("pixels")
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for extra in ("mujoco", "box2d", "classic", "pybullet"):
         if f".{extra}" in f".{entry}":
-            return f"pip install 'escalade[{extra}]'"
+            return install(extra)
     return str(problem)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import gymnasium
 
 from escalade.errors import InputError
+from escalade.support.installing import install
 from escalade.support.shared import without_warnings
 
 
@@ -40,8 +41,7 @@ def register(env_id: str) -> None:
         sure = provider.ids.match(env_id) is not None
         if importlib.util.find_spec(provider.package) is None:
             if sure:
-                line = f"pip install 'escalade[{provider.extra}]'"
-                raise InputError(f"environment {env_id} needs a package: {line}")
+                raise InputError(f"environment {env_id} needs a package: {install(provider.extra)}")
         elif sure or provider.package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
             with without_warnings():
                 importlib.import_module(provider.package)

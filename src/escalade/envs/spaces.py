@@ -77,6 +77,33 @@ def flatten(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
     return np.asarray(spaces.flatten(space, observation), dtype=np.float32)
 
 
+def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:
+    """An observation, or a batch of them as a vector environment gives it, as an array with the batch first.
+
+    Returns:
+        The array, shape (n, *observation_shape), of float64, but images keep their type; and whether
+        ``observation`` was a batch.
+    """
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        items = [(part, observation[key]) for key, part in _parts(space)]
+        found = [as_batch(part, value) for part, value in items]
+        rows = np.concatenate([array for array, _ in found], axis=1)
+        return rows.astype(np.float32).astype(np.float64), any(batched for _, batched in found)
+    given = np.array(observation)
+    batched = given.ndim > len(space.shape or ())
+    if is_image(space):
+        return given.reshape(-1, *observation_shape(space)), batched
+    rows = given if batched else given[None]
+    if isinstance(space, spaces.Box):
+        return rows.reshape(len(rows), -1).astype(np.float64), batched
+    return np.stack([flatten(space, row) for row in rows]).astype(np.float64), batched
+
+
+def _parts(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
+    """Keys and spaces in the order of Gymnasium's flattening."""
+    return list(space.items()) if isinstance(space, spaces.Dict) else list(enumerate(space))
+
+
 def is_vector(space: spaces.Space[Any]) -> bool:
     """Whether observations are vectors as they come."""
     return isinstance(space, spaces.Box) and len(space.shape) == 1

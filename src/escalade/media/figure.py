@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.storage.files import write_bytes
+from escalade.support.installing import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ def check_output(output: Path) -> None:
         InputError: matplotlib or the folder is missing, or the ending is another than png, pdf or svg.
     """
     if not plotting_available():
-        raise InputError("plots need matplotlib: pip install 'escalade[plot]'")
+        raise InputError(f"plots need matplotlib: {install('plot')}")
     if output.suffix.lower() not in _FORMATS:
         raise InputError(f"`output` {output} must end in {', '.join(_FORMATS)}")
     if not output.parent.is_dir():

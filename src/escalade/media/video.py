@@ -17,6 +17,7 @@ from escalade.envs.environment import headless
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 from escalade.media.playing import Acts, Played, make_drawing, needs_package, play
 from escalade.storage.files import AnyPath, storage, temporary_beside, write_bytes
+from escalade.support.installing import install
 
 _FORMATS = (".mp4", ".gif")
 _GIF_FPS = 25.0  # browsers show faster ones slowly
@@ -70,7 +71,7 @@ def record_episode(
 
 def _check_output(output: Path) -> None:
     if not video_available():
-        raise InputError("videos need imageio: pip install 'escalade[video]'")
+        raise InputError(f"videos need imageio: {install('video')}")
     if output.suffix.lower() not in _FORMATS:
         raise InputError(f"`output` {output} must end in .mp4 or .gif")
     if not output.parent.is_dir():

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from escalade.errors import InputError
-from escalade.policies.modules import State, map_state
+from escalade.policies.modules import State, map_state, tensors_of
 
 
 class MemberState:
@@ -24,7 +24,7 @@ class MemberState:
     def __init__(self, first: State, rows: int, block: int) -> None:
         self._like = map_state(torch.clone, first)
         self._block = block
-        self._tensors = [part.new_zeros((rows, *part.shape)) for part in _tensors(first)]
+        self._tensors = [part.new_zeros((rows, *part.shape)) for part in tensors_of(first)]
 
     def begin(self, row: int, first: State) -> None:
         """Set the state of the member in ``row``."""
@@ -50,10 +50,10 @@ class MemberState:
             tensor[span] = part
 
     def _checked(self, state: State, batch: tuple[int, ...]) -> list[Tensor]:
-        given = _tensors(state)
-        expected = [((*batch, *part.shape), part.dtype) for part in _tensors(self._like)]
+        given = tensors_of(state)
+        expected = [((*batch, *part.shape), part.dtype) for part in tensors_of(self._like)]
         if [(tuple(part.shape), part.dtype) for part in given] != expected:
-            was = ", ".join(f"{tuple(part.shape)} of {part.dtype}" for part in _tensors(self._like))
+            was = ", ".join(f"{tuple(part.shape)} of {part.dtype}" for part in tensors_of(self._like))
             now = ", ".join(f"{tuple(part.shape[len(batch) :])} of {part.dtype}" for part in given)
             raise InputError(f"a state must keep its shapes and types: it began as {was}, and became {now}")
         return given
@@ -74,15 +74,3 @@ class _Begin(nn.Module):
 
     def forward(self, seed: int) -> State:
         return self.module.initial_state(seed)  # type: ignore[operator]
-
-
-def _tensors(state: State) -> list[Tensor]:
-    """The tensors of a state, always in one order."""
-    found: list[Tensor] = []
-
-    def note(part: Tensor) -> Tensor:
-        found.append(part)
-        return part
-
-    map_state(note, state)
-    return found

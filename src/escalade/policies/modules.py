@@ -42,6 +42,18 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
     return function(state)
 
 
+def tensors_of(state: State) -> list[Tensor]:
+    """The tensors of a state, always in one order."""
+    found: list[Tensor] = []
+
+    def note(part: Tensor) -> Tensor:
+        found.append(part)
+        return part
+
+    map_state(note, state)
+    return found
+
+
 class VirtualBatchNorm(nn.Module):
     """Batch normalisation by a fixed batch; see :class:`escalade.policies.virtual_batch.VirtualBatchNorm`.
 
@@ -143,6 +155,11 @@ class Chain(nn.Sequential):
     def reference_seen(self) -> Tensor | None:
         """The reference batch as the network sees it, (frames, *shape); None where there is none."""
         return None if self.reference is None else self.reference.float() / self.reference_divisor
+
+    @property
+    def stateful_layers(self) -> list[nn.Module]:
+        """The layers that have an entry in the state, in its order."""
+        return [layer for layer in self if isinstance(layer, _STATEFUL)]
 
     def initial_state(self, seed: int) -> tuple[State, ...]:
         """What an episode with this seed begins with."""

@@ -20,6 +20,7 @@ CLIP = 5.0
 """Normalised observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
 
 _SMALLEST_STD = 1e-3
+_MOST_WHEN_GROWN = 1e5  # observations: as many as es-distributed's init_from counts for what it reads
 _LARGEST_MEAN = 1e100  # of an episode that has not diverged: its square must be a number too
 
 
@@ -38,6 +39,8 @@ class Normalization:
     inverse_std: Array
     clip: float = CLIP
     """The largest normalised observation; infinite for none."""
+    count: float = 0.0
+    """Observations that mean and deviation were taken of; 0 where there were none, or it is not known."""
 
     def apply(self, observations: NDArray[np.floating]) -> NDArray[np.float32]:
         """Normalise observations, shape (..., size); see :func:`normalize`."""
@@ -70,6 +73,32 @@ class Normalizer:
         normalizer.squares = tensors["normalizer.squares"].copy()
         return normalizer
 
+    @classmethod
+    def of(cls, normalization: Normalization) -> Normalizer:
+        """The normaliser that gives this normalisation, up to the last bits, and learns on from it."""
+        mean, inverse_std, count = normalization.mean, normalization.inverse_std, normalization.count
+        normalizer = cls(len(mean))
+        if count == 0 and (mean.any() or (inverse_std != 1.0).any()):
+            count = _MOST_WHEN_GROWN  # of a file that does not say
+        normalizer.count = count
+        normalizer.mean, normalizer.squares = mean.copy(), count / inverse_std**2
+        return normalizer
+
+    def grown(self, size: int) -> Normalizer:
+        """A copy for observations of ``size`` numbers, at least as many as here.
+
+        The new ones come last, and begin with mean 0 and deviation 1. That they are learnt soon, the
+        observations so far count for at most 100,000.
+        """
+        more = size - len(self.mean)
+        known = min(self.count, _MOST_WHEN_GROWN) if more else self.count
+        grown = Normalizer(size)
+        grown.count = known
+        grown.mean[: len(self.mean)] = self.mean
+        share = known / self.count if self.count else 1.0
+        grown.squares = np.concatenate([self.squares * share, np.full(more, known)])
+        return grown
+
     def tensors(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of it."""
         return {
@@ -90,7 +119,7 @@ class Normalizer:
         # A dimension that has not moved keeps its scale: dividing by next to nothing would turn
         # its first movement into an explosion.
         scale = np.where(deviation > _SMALLEST_STD, deviation, 1.0)
-        return Normalization(self.mean.copy(), 1.0 / scale, clip)
+        return Normalization(self.mean.copy(), 1.0 / scale, clip, self.count)
 
     def merge_episodes(self, seen: NDArray[np.int64], moments: Array) -> None:
         """Add episodes of ``seen`` (n,) observations with ``moments`` (n, 2, size).

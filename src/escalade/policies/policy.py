@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -13,10 +14,10 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import describe, flatten, is_image, observation_shape, observation_size
+from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
 from escalade.errors import InputError
 from escalade.policies.layout import on_cpu
-from escalade.policies.modules import State, is_stateful, map_state
+from escalade.policies.modules import State, is_stateful, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
@@ -26,6 +27,30 @@ from escalade.storage.files import AnyPath
 from escalade.storage.tensors import write
 
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
+
+
+class Seeing(Protocol):
+    """What decides how observations reach a network."""
+
+    scale_pixels: bool
+    normalized: bool
+    takes_vectors: bool
+    observation_clip: float
+    observation_mean: Tensor
+    observation_inverse_std: Tensor
+
+
+def network_inputs(policy: Seeing, observations: Tensor) -> Tensor:
+    """Observations as the policy's network gets them: scaled, normalised, flattened, float32."""
+    if policy.normalized:
+        moments = policy.observation_mean, policy.observation_inverse_std
+        flat = normalize(observations.double().flatten(1), *moments, policy.observation_clip)
+        observations = flat.reshape(observations.shape)
+    elif policy.scale_pixels and observations.dtype == torch.uint8:
+        observations = observations.float() / 255
+    if policy.takes_vectors:
+        observations = observations.flatten(1)
+    return observations.float()
 
 
 class Policy(nn.Module):
@@ -64,6 +89,7 @@ class Policy(nn.Module):
         size = moments_size(observation_space, normalize_images)
         self.normalized = False
         self.observation_clip = CLIP
+        self.observation_count = 0.0
         self.observation_mean: Tensor
         self.observation_inverse_std: Tensor
         self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
@@ -74,7 +100,7 @@ class Policy(nn.Module):
 
     def _check(self) -> None:
         batched, outputs = self.batched, self.actions.outputs
-        self._takes_vectors = isinstance(batched, Stack) and len(batched.layers[0].inputs) == 1
+        self.takes_vectors = isinstance(batched, Stack) and len(batched.layers[0].inputs) == 1
         if isinstance(batched, TorchNetwork):
             batched.check(observation_shape(self.observation_space), outputs)
             return
@@ -96,7 +122,7 @@ class Policy(nn.Module):
         self._state = None
         self.normalized = normalization is not None
         if normalization is not None:
-            self.observation_clip = normalization.clip
+            self.observation_clip, self.observation_count = normalization.clip, normalization.count
             self.observation_mean.copy_(torch.from_numpy(normalization.mean))
             self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
@@ -106,7 +132,7 @@ class Policy(nn.Module):
         if not self.normalized:
             return None
         mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()
-        return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip)
+        return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip, self.observation_count)
 
     @property
     def stateful(self) -> bool:
@@ -118,53 +144,60 @@ class Policy(nn.Module):
 
         A stateful network also takes a state of the batch, and the result is outputs and next state.
         """
-        if self.normalized:
-            observations = self._normalize(observations)
-        elif self.scale_pixels and observations.dtype == torch.uint8:
-            observations = observations.float() / 255
-        if self._takes_vectors:
-            observations = observations.flatten(1)
-        seen = observations.float()
+        seen = network_inputs(self, observations)
         return self.network(seen, state) if self.stateful else self.network(seen)
 
-    def _normalize(self, observations: Tensor) -> Tensor:
-        mean, inverse_std = self.observation_mean, self.observation_inverse_std
-        flat = observations.double().flatten(1)
-        return normalize(flat, mean, inverse_std, self.observation_clip).reshape(observations.shape)
+    def first_state(self, seeds: Sequence[int]) -> State:
+        """What episodes with these seeds begin with: the network's state of a batch."""
+        with torch.no_grad():
+            made = {seed: self.network.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
+        firsts = [made[seed] for seed in seeds]
+        rows = zip(*(tensors_of(first) for first in firsts), strict=True)
+        batch = iter([torch.stack([part.detach() for part in parts]) for parts in rows])
+        return map_state(lambda _: next(batch), firsts[0])
 
-    def reset(self, seed: int = 0) -> None:
+    def reset(self, seed: int | Sequence[int] = 0) -> None:
         """Begin an episode: :meth:`act` goes on from the network's first state.
 
         Nothing changes for a network without a state. A policy that was made, loaded or given other
         parameters begins with the first state by itself.
 
         Args:
-            seed: the episode's, which decides what is drawn in the first state, where anything is.
+            seed: the episode's, which decides what is drawn in the first state, where anything is; a list of
+                them for a batch of episodes.
         """
         if self.stateful:
-            with torch.no_grad():
-                first = self.network.initial_state(seed)  # type: ignore[operator]
-            self._state = map_state(lambda part: part.detach()[None].clone(), first)
+            self._state = self.first_state([seed] if isinstance(seed, int) else seed)
 
     def act(self, observation: Any) -> Any:
         """The action for one observation, each as the environment gives and takes it.
 
-        A stateful network goes on from where its last call left it: see :meth:`reset`.
+        A batch of observations, as a vector environment gives them, has an action each: an array with the
+        batch first. A stateful network goes on from where its last call left it: see :meth:`reset`.
+
+        Raises:
+            InputError: the batch has another size than the one that the state is of.
         """
-        if is_image(self.observation_space):
-            seen = np.array(observation).reshape(observation_shape(self.observation_space))
-        else:
-            seen = np.asarray(flatten(self.observation_space, observation), dtype=np.float64)
-        batch = torch.from_numpy(seen)[None]
-        if self.stateful and self._state is None:
-            self.reset()
+        seen, batched = as_batch(self.observation_space, observation)
+        batch = torch.from_numpy(seen)
         with torch.no_grad():
-            if self.stateful:
-                raw, self._state = self.forward(batch, self._state)
-            else:
-                raw = self.forward(batch)
-        action = self._map(raw.numpy())[0]
-        return int(action) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(action)
+            raw = self._next(batch) if self.stateful else self.forward(batch)
+        actions = self._map(raw.numpy())
+        if batched:
+            return actions
+        return int(actions[0]) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(actions[0])
+
+    def _next(self, batch: Tensor) -> Tensor:
+        """Raw outputs, and one step of the state."""
+        if self._state is None:
+            self.reset([0] * len(batch))
+        rows = len(tensors_of(self._state)[0])
+        if rows != len(batch):
+            raise InputError(
+                f"the state is of {rows} episodes, not {len(batch)}: call policy.reset([...]) first"
+            )
+        raw, self._state = self.forward(batch, self._state)
+        return cast("Tensor", raw)
 
     def save(self, path: AnyPath) -> None:
         """Write the policy to one safetensors file.
@@ -186,6 +219,7 @@ class Policy(nn.Module):
             "normalized": self.normalized,
             "scale_pixels": self.scale_pixels,
             "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
+            "observation_count": self.observation_count,
             "architecture": self.architecture,
         }
         write(Path(path), tensors, state)
@@ -225,9 +259,10 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     try:
         policy.network.load_state_dict(weights)
     except RuntimeError as problem:
-        raise InputError(f"the network does not fit {file}: {problem}") from None
+        said = " ".join(str(problem).split())
+        raise InputError(f"the network does not fit {file}: {said}") from None
     policy.normalized = saved.normalized
-    policy.observation_clip = saved.observation_clip
+    policy.observation_clip, policy.observation_count = saved.observation_clip, saved.observation_count
     policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
     policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_inverse_std))
     return policy.eval()

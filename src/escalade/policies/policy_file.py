@@ -45,6 +45,7 @@ class _Facts:
     observation_clip: float | None
     architecture: dict[str, Any]
     scale_pixels: bool = True
+    observation_count: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class PolicyFile:
     weights: Tensors
     """The network's state dict."""
     scale_pixels: bool = True
+    observation_count: float = 0.0
+    """Observations that the moments were taken of."""
 
     @classmethod
     def read(cls, path: Path) -> PolicyFile:
@@ -98,8 +101,10 @@ class PolicyFile:
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
         if not clip > 0:
             raise Damaged("its observations are clipped to nothing")
-        about = (architecture, facts.normalized, clip, mean, inverse_std, weights, facts.scale_pixels)
-        return cls(facts.env, space, actions, *about)
+        if facts.observation_count < 0:
+            raise Damaged("its observations were counted wrong")
+        about = (architecture, facts.normalized, clip, mean, inverse_std, weights)
+        return cls(facts.env, space, actions, *about, facts.scale_pixels, facts.observation_count)
 
 
 def moments_size(space: spaces.Space[Any], normalized: bool) -> int:

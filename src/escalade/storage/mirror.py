@@ -12,6 +12,7 @@ from typing import Any
 
 from escalade.errors import InputError, StorageFailure
 from escalade.storage.lock import LOCK
+from escalade.support.installing import install
 
 _PARTIAL = ".part"
 
@@ -77,7 +78,7 @@ def _open(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise InputError("a storage path needs a package: pip install 'escalade[ray]'") from None
+        raise InputError(f"a storage path needs a package: {install('ray')}") from None
     try:
         files, root = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as problem:

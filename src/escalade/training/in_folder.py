@@ -31,7 +31,9 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
+from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
+from escalade.training.card import write_card
 from escalade.training.loop import Callback, Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize
@@ -183,6 +185,9 @@ def run_loop(
             summary = summarize(loop, reason, around.subject, around.machine)
             if folder is not None:
                 folder.write_summary(summary)
+                write_card(folder, around.title, summary)
+                if not plotting_available():
+                    loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
         if folder is not None and summary["generations"] and plotting_available():
             plot_run(folder.path, folder.curve, summary["target_return"], around.title)
     return loop, summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, to_vector
+from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.episodes import episode_steps
 from escalade.rollout.reference import reference_batch
@@ -26,7 +28,9 @@ from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.optimizers import optimizer_named
-from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
+from escalade.support.imports import import_named
+from escalade.training.strategy import build_strategy, keywords_of
 
 
 @dataclass
@@ -39,6 +43,8 @@ class Parts:
     table: NoiseTable
     reward: RewardTransform | None = None
     """What fitness is made of; None where that is the reward itself."""
+    normalizer: Normalizer | None = None
+    """What the run begins with, where it begins with another's."""
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
@@ -152,10 +158,56 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     """The config's strategy with its centre at ``start``, shape (dimension,).
 
     Options that are None are left to the strategy's own defaults.
+
+    Raises:
+        InputError: the class does not take one of the options, or cannot be found.
     """
+    if ":" in config.strategy:
+        return _own_strategy(config, start, table)
     entry = STRATEGIES[config.strategy]
     options = {name: getattr(config, name) for name in ("population", "sigma", *sorted(entry.options))}
     if options.get("optimizer") is not None:
         options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
     given = {name: value for name, value in options.items() if value is not None}
-    return entry.load()(start, seed=config.seed, table=table, **given)
+    return entry.load()(start, seed=config.seed, table=table, **given, **_further(config, given))
+
+
+def _own_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
+    """A strategy of the user's own, ``package.module:Class``.
+
+    Of the options that only some strategies take, it is given those that its constructor has.
+    """
+    what = f"`strategy` {config.strategy}"
+    module, _, name = config.strategy.partition(":")
+    kind = getattr(import_named(module, what), name, None)
+    if not callable(kind):
+        raise InputError(f"{what}: module {module} has no class {name!r}")
+    known = keywords_of(kind)
+    options: dict[str, Any] = {"population": config.population, "seed": config.seed}
+    for option in ("sigma", *STRATEGY_OPTIONS):
+        value = getattr(config, option)
+        if known is None or option in known or value != OPTIONS[option].default:
+            options[option] = value
+    if options.get("optimizer") is not None:
+        options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
+    if known is None or "table" in known:
+        options["table"] = table
+    try:
+        return build_strategy(kind, start, options | _further(config, options))
+    except InputError as problem:
+        raise InputError(f"{what}: {problem}") from None
+    except Exception as problem:  # whatever the user's code raises
+        said = " ".join(f"{type(problem).__name__}: {problem}".split())
+        raise InputError(f"{what} cannot be made: {said}") from problem
+
+
+def _further(config: Config, given: dict[str, Any]) -> dict[str, Any]:
+    """``strategy_options``, none of which is an option by itself.
+
+    Raises:
+        InputError: one is.
+    """
+    for name in config.strategy_options:
+        if name in given or name in ("seed", "table", "direction"):
+            raise InputError(f"`strategy_options` {name} is an option of the run by itself: give it there")
+    return config.strategy_options

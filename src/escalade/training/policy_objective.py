@@ -58,7 +58,7 @@ class PolicyObjective:
         self.engine = engine
         self.interrupts = interrupts
         self.folder = folder
-        self.normalizer = Normalizer(len(parts.policy.observation_mean))
+        self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start

@@ -11,13 +11,16 @@ from torch import nn
 
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
+from escalade.envs import Environment
 from escalade.errors import InputError
-from escalade.policies.networks import load_frozen_state
+from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.policies.policy import Policy, load
 from escalade.storage.records import record
+from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
 from escalade.training.in_folder import Checkpoint
-from escalade.training.parts import Parts, make_strategy
+from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN
 
 
@@ -40,6 +43,10 @@ class SavedPolicy:
     normalization: Normalization | None
     frozen: Tensors
     """The network's frozen parameters and buffers, by name."""
+    normalizer: Normalizer
+    """What the normalisation was made of, to learn on from."""
+    own_network: bool = False
+    """Whether the network was a module of the user's, given in Python."""
 
     @classmethod
     def of(cls, content: Stored, network: nn.Module | None) -> SavedPolicy:
@@ -66,7 +73,62 @@ class SavedPolicy:
             raise Damaged("its centre is not finite")
         normalizer = _normalizer(content.tensors)
         normalization = normalizer.frozen(config.normalize_observations, config.largest_observation)
-        return cls(config, center, normalization, with_prefix(FROZEN, content.tensors))
+        frozen = with_prefix(FROZEN, content.tensors)
+        return cls(config, center, normalization, frozen, normalizer, facts.own_network)
+
+    @classmethod
+    def find(cls, folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
+        """That of a checkpoint: ``latest``, ``best`` or a generation.
+
+        ``best`` is the policy of the best evaluation, that after the last generation included.
+
+        Raises:
+            InputError: there is no such checkpoint, or ``network`` is missing.
+        """
+        checkpoints = folder.checkpoints
+        if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
+            checkpoint = "latest"
+
+        def check(content: Stored) -> SavedPolicy:
+            return cls.of(content, network)
+
+        if checkpoint == "latest":
+            return checkpoints.load_latest(check).checkpoint
+        if checkpoint == "best":
+            return cls._best(folder, checkpoints.load_latest(check).checkpoint, network)
+        number = int(checkpoint) if checkpoint.isascii() and checkpoint.isdecimal() else None
+        if number in checkpoints.generations():
+            return checkpoints.load(number, check)
+        there = ", ".join(map(str, checkpoints.generations()))
+        raise InputError(
+            f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}"
+        )
+
+    @classmethod
+    def _best(cls, folder: RunFolder, latest: SavedPolicy, network: nn.Module | None) -> SavedPolicy:
+        config = latest.config
+        if network is None and ":" in config.policy:  # a factory's network is not in the file
+            network = make_policy(config, find_environment(config)).network
+        policy = load(folder.best, network)
+        normalization = policy.normalization
+        size = len(policy.observation_mean)
+        normalizer = Normalizer(size) if normalization is None else Normalizer.of(normalization)
+        frozen = frozen_state(policy.network)
+        center = to_vector(policy.network)
+        return cls(config, center, normalization, frozen, normalizer, latest.own_network)
+
+    def policy(self, environment: Environment, network: nn.Module | None) -> Policy:
+        """A policy with these numbers; ``network`` is the user's own, where the run trained one.
+
+        Raises:
+            Damaged: the numbers do not fit.
+        """
+        policy = make_policy(self.config, environment, network)
+        if self.center.shape != to_vector(policy.network).shape:
+            raise Damaged("the policy has another number of parameters than the run's")
+        load_frozen_state(policy.network, self.frozen)
+        policy.set(self.center, self.normalization)
+        return policy.eval()
 
     def fit(self, parts: Parts) -> None:
         """Give the network of ``parts`` the parameters and buffers that do not evolve.

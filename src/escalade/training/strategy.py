@@ -30,7 +30,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     name = getattr(strategy, "__name__", str(strategy))
     fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
-    known_options = _keywords_of(factory)
+    known_options = keywords_of(factory)
     for key in given:
         if known_options is not None and key not in known_options:
             mend = f"make it accept {key}=" if key in _ALWAYS else "leave it out"
@@ -45,10 +45,10 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     return made
 
 
-def _keywords_of(factory: Callable[..., Any]) -> set[str] | None:
+def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
     """Names that ``factory`` takes; None when it takes any."""
     if isinstance(factory, partial):
-        return _keywords_of(factory.func)
+        return keywords_of(factory.func)
     if isinstance(factory, type):  # its **keywords are those of its bases
         makers = [vars(kind)["__init__"] for kind in inspect.getmro(factory)[:-1] if "__init__" in vars(kind)]
         return {name for maker in makers for name in inspect.signature(maker).parameters} - {"self"}

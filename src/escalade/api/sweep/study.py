@@ -13,6 +13,7 @@ from escalade.api.sweep.trial import PARTS
 from escalade.config.sweep import Choices, Pruning, SweepPlan
 from escalade.errors import InputError
 from escalade.storage.files import storage
+from escalade.support.installing import install
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -39,7 +40,7 @@ def open_study(plan: SweepPlan, folder: Path) -> Study:
     try:
         import optuna
     except ImportError:
-        raise InputError("sweeps need Optuna: pip install 'escalade[sweep]'") from None
+        raise InputError(f"sweeps need Optuna: {install('sweep')}") from None
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 

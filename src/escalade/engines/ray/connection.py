@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from escalade.errors import InputError
+from escalade.support.installing import install
 
 NAMESPACE = "escalade"
 """Of all actors with a name, so that other users of a cluster have theirs apart."""
@@ -57,7 +58,7 @@ def _import_ray() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError:
-        raise InputError("engine ray needs a package: pip install 'escalade[ray]'") from None
+        raise InputError(f"engine ray needs a package: {install('ray')}") from None
 
 
 def _check(address: str) -> None:

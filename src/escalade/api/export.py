@@ -1,0 +1,51 @@
+"""Take a trained policy elsewhere: a file that needs no Escalade."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from pathlib import Path
+
+from torch import nn
+
+from escalade.errors import InputError, nearest
+from escalade.media.export import FORMATS, Exported, export_policy
+from escalade.policies.policy import load
+from escalade.storage.run_folder import RunFolder
+from escalade.training.parts import find_environment
+from escalade.training.saved import SavedPolicy
+
+
+def export(
+    run: str | PathLike[str],
+    format: str = "onnx",
+    *,
+    output: str | PathLike[str] | None = None,
+    checkpoint: str | int = "best",
+    network: nn.Module | None = None,
+) -> Exported:
+    """Write a run's unperturbed policy into a file for ONNX or for torch alone; see :func:`export_policy`.
+
+    Args:
+        run: the run's folder, what :func:`escalade.train` returned, or a policy's file.
+        format: ``onnx``, ``torchscript`` or ``torch-export``.
+        output: the file; ``policy`` with the format's ending, beside the run's other files, when not given.
+        checkpoint: ``best``, ``latest`` or a generation.
+        network: a module like the one that was trained, where that was the user's own.
+
+    Raises:
+        InputError: there is no such run, checkpoint or format, a package is missing, or what was exported
+            differs from the policy.
+    """
+    if format not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise InputError(f"`format` {format!r} must be one of {known}{nearest(format, FORMATS)}")
+    place = Path(run)
+    if os.path.isfile(place):
+        policy, of, beside = load(place, network), place.name, place.parent
+    else:
+        saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
+        policy = saved.policy(find_environment(saved.config.replace(backend="gymnasium")), network)
+        of, beside = str(checkpoint), place
+    file = Path(output) if output is not None else beside / f"policy{FORMATS[format].suffix}"
+    return export_policy(policy, format, file, {"checkpoint": of})

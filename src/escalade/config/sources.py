@@ -1,0 +1,75 @@
+"""Where a run begins: the policy of another run, or of a file, and the options that come with it."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from escalade.config.conversion import Values, from_values
+from escalade.config.files import read_config
+from escalade.config.options import OPTIONS
+from escalade.errors import InputError
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import read
+
+_OF_NETWORK = ("hidden", "activation", "bias")
+_NOT_INHERITED = ("start_from", "start_sha256", "init", "action_noise")
+_INHERITED = [
+    name
+    for name, option in OPTIONS.items()
+    if option.metadata["group"] in ("policy", "frames") and name not in _NOT_INHERITED
+]
+
+
+def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """``RUN:CHECKPOINT`` as path and checkpoint, which is None where there is none."""
+    whole = os.fspath(text)
+    place, colon, checkpoint = whole.rpartition(":")
+    if not colon or not place or os.path.exists(whole):
+        return Path(whole), None
+    return Path(place), checkpoint
+
+
+def inherited(given: Values) -> Values:
+    """Options of policy and frames of what ``given`` starts from: the new run's, unless it says otherwise.
+
+    Raises:
+        InputError: there is nothing to start from.
+    """
+    if given.get("start_from") is None:
+        return {}
+    place, _ = split(given["start_from"])
+    try:
+        found = _of_file(place) if os.path.isfile(place) else _of_run(place)
+    except InputError as problem:
+        raise InputError(f"`start_from` {os.fspath(given['start_from'])}: {problem}") from None
+    if given.get("policy") not in (None, found.get("policy")):
+        found = {name: value for name, value in found.items() if name not in _OF_NETWORK}
+    return found
+
+
+def _of_run(place: Path) -> Values:
+    config = read_config(RunFolder.open(place))
+    return {name: getattr(config, name) for name in _INHERITED}
+
+
+def _of_file(place: Path) -> Values:
+    state = read(place).state
+    if isinstance(state.get("config"), dict):  # a checkpoint by its path
+        known = {name: value for name, value in state["config"].items() if name in _INHERITED}
+        return from_values(known, str(place))
+    from escalade.policies.policy_file import PolicyFile
+
+    saved = PolicyFile.read(place)
+    found: Values = {
+        "head": saved.actions.head,
+        "action_map": saved.actions.bounding,
+        "scale_pixels": saved.scale_pixels,
+        "normalize_observations": saved.normalized,
+        "observation_clip": "none" if saved.observation_clip == math.inf else saved.observation_clip,
+    }
+    if saved.architecture is not None:
+        found |= asdict(saved.architecture) | {"hidden": tuple(saved.architecture.hidden)}
+    return found

@@ -1,0 +1,25 @@
+"""Names of classes and functions: what a run records of code that it was given in Python."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from escalade.errors import InputError
+
+
+def name_of(thing: Any, what: str) -> str:
+    """``module:name`` of a class or function, by which a resumed run finds it again.
+
+    Raises:
+        InputError: it has no such name; the message begins with ``what``.
+    """
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    known = getattr(sys.modules.get(str(module)), str(name), None)
+    if known is not thing or module is None:
+        shown = name or type(thing).__name__
+        raise InputError(
+            f"{what} {shown} has no name that a resumed run could find: define it with def or class at "
+            "the top of a module, a script or a notebook's cell"
+        )
+    return f"{module}:{name}"

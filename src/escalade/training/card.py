@@ -1,0 +1,91 @@
+"""A run's README.md: what was trained, how, what came of it, and how to have it again."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from escalade.errors import InputError
+from escalade.storage.files import read_bytes, write_bytes
+from escalade.storage.run_folder import RunFolder
+
+_MARK = "<!-- Written by Escalade when a run ends. A README.md that begins otherwise is left alone. -->"
+_FILES = {
+    "policy.safetensors": "the policy as the run left it",
+    "best.safetensors": "that of the best evaluation",
+    "progress.csv": "one row a generation",
+    "summary.json": "how it ended",
+    "checkpoints": "what the run goes on from",
+}
+
+
+def write_card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> None:
+    """Write README.md of a run that has ended, unless somebody else wrote one there.
+
+    Raises:
+        StorageFailure: the disk is full.
+    """
+    place = folder.path / "README.md"
+    if place.exists():
+        try:
+            if not read_bytes(place).startswith(_MARK.encode()):
+                return
+        except InputError:  # a folder of that name, or a file that is closed to us
+            return
+    write_bytes(place, card(folder, title, summary).encode())
+
+
+def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
+    """The text of it."""
+    settings = read_bytes(folder.config).decode()
+    evolved = tomllib.loads(settings).get("run") == "evolve"
+    files = [f"- `{name}`: {what}" for name, what in _FILES.items() if (folder.path / name).exists()]
+    versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+    parts = [
+        _MARK,
+        f"# {title}",
+        _result(summary),
+        "## Again",
+        _again(folder, evolved),
+        "## Settings",
+        f"```toml\n{settings.strip()}\n```",
+        "## Files",
+        "\n".join(files),
+        "## Versions",
+        versions + ".",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _result(summary: Mapping[str, Any]) -> str:
+    mean, deviation = summary["eval_return_mean"], summary["eval_return_std"]
+    lines = []
+    if mean is not None:
+        spread = "" if deviation is None else f" ± {deviation:.4g}"
+        of = summary["eval_episodes"]
+        lines.append(f"Its unperturbed policy: return {mean:.6g}{spread} over {of} evaluation episodes.")
+    target = summary["target_return"]
+    if target is not None:
+        lines.append(f"The target of {target:g} was {'met' if summary['solved'] else 'not met'}.")
+    steps = f", {summary['env_steps']:,} environment steps" if summary["env_steps"] else ""
+    lines.append(f"{summary['generations']:,} generations{steps}, {summary['seconds']:.4g} seconds.")
+    lines.append(f"It ended by: {summary['stop_reason']}. Seed {summary['seed']}.")
+    return " ".join(lines) + f"\n\nSHA-256 of centre and normaliser: `{summary['params_sha256']}`"
+
+
+def _again(folder: RunFolder, evolved: bool) -> str:
+    if evolved:
+        return "`escalade.evolve` with these settings, and the same module and fitness, gives it again."
+    name = folder.path.name
+    given = {"config": f"{name}/config.toml", "preset": "none", "run-dir": f"{name}-again"}
+    flags = " ".join(f"--{flag} {value}" for flag, value in given.items())
+    return "\n".join(
+        [
+            "From the folder above this one; the same versions on the same machine give the same bits:",
+            "",
+            f"    escalade train {flags}",
+            f"    escalade eval {name}",
+            f"    escalade resume {name}",
+        ]
+    )

@@ -1,0 +1,114 @@
+"""What a new run begins with, where that is the policy of another run or of a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from escalade.config.options import Config
+from escalade.config.sources import split
+from escalade.errors import InputError
+from escalade.policies.growth import begin_with, check_actions, check_growth
+from escalade.policies.layout import copy_module
+from escalade.policies.networks import from_vector, frozen_state, load_frozen_state, to_vector
+from escalade.policies.normalizer import Normalizer
+from escalade.policies.policy import Policy, architecture_of, load
+from escalade.policies.policy_file import KIND
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import read
+from escalade.training.parts import Parts, find_environment, make_policy
+from escalade.training.results import params_sha256
+from escalade.training.saved import SavedPolicy
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A policy that was found, and the normaliser it was trained with."""
+
+    policy: Policy
+    normalizer: Normalizer
+
+    @property
+    def sha256(self) -> str:
+        """Of centre and normaliser, as ``params_sha256`` in summary.json, and of what does not evolve."""
+        network, moments = self.policy.network, self.normalizer
+        learnt = [moments.tensors()[f"normalizer.{name}"] for name in ("count", "mean", "squares")]
+        return params_sha256(to_vector(network), [*learnt, *frozen_state(network).values()])
+
+
+def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
+    """Give ``parts`` the centre and the normaliser that ``config`` says to start from.
+
+    Args:
+        config: whose ``start_from`` is given.
+        parts: of the new run.
+        network: the user's own module, where the run trains one.
+
+    Returns:
+        The config with the source's absolute path, and the SHA-256 of what was taken.
+
+    Raises:
+        InputError: there is no such policy, it does not fit, or it has another SHA-256 than the config's.
+    """
+    assert config.start_from is not None
+    text = os.fspath(config.start_from)
+    try:
+        place, checkpoint = split(text)
+        source = _find(place, checkpoint, config, parts.policy, network)
+        digest = source.sha256
+        if config.start_sha256 not in (None, digest):
+            raise InputError(f"it has the SHA-256 {digest}, and `start_sha256` is another: leave that out")
+        check_growth(source.policy.observation_space, parts.policy.observation_space, "observations")
+        check_actions(source.policy.actions, parts.policy.actions)
+        begin_with(parts.policy.network, source.policy.network)
+    except InputError as problem:
+        raise InputError(f"`start_from` {text}: {problem}") from None
+    before, now = len(source.normalizer.mean), len(parts.policy.observation_mean)
+    if now >= before:  # else images that are not normalised any more
+        parts.normalizer = source.normalizer.grown(now)
+    parts.start = to_vector(parts.policy.network)
+    absolute = str(place.absolute()) + (f":{checkpoint}" if checkpoint else "")
+    return config.replace(start_from=absolute, start_sha256=digest)
+
+
+def _find(
+    place: Path, checkpoint: str | None, config: Config, policy: Policy, network: nn.Module | None
+) -> _Source:
+    if not os.path.isfile(place):
+        saved = SavedPolicy.find(RunFolder.open(place), checkpoint or "latest", network)
+        return _Source(_policy_of(saved, config, policy, network), saved.normalizer)
+    if checkpoint is not None:
+        raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
+    content = read(place)
+    if content.state.get("kind") != KIND:  # a checkpoint by its path, then
+        saved = SavedPolicy.of(content, network)
+        return _Source(_policy_of(saved, config, policy, network), saved.normalizer)
+    found = load(place, None if content.state.get("architecture") else copy_module(policy.network))
+    normalization = found.normalization
+    if normalization is None:
+        return _Source(found, Normalizer(len(found.observation_mean)))
+    return _Source(found, Normalizer.of(normalization))
+
+
+def _policy_of(saved: SavedPolicy, config: Config, policy: Policy, network: nn.Module | None) -> Policy:
+    """The policy that a checkpoint holds the numbers of.
+
+    Where it is as large as the new one and made the same way, it is a copy of that one, so that the old
+    environment need not be there any more.
+    """
+    own = saved.own_network
+    before, now = (architecture_of(vars(each)) for each in (saved.config, config))
+    sizes = len(saved.center), len(saved.normalizer.mean)
+    alike = sizes == (len(to_vector(policy.network)), len(policy.observation_mean))
+    if own or (alike and before == now and saved.config.head == config.head):
+        if own and not alike:
+            raise InputError(f"its module has {sizes[0]} parameters: give one of the same size as `network`")
+        found = copy_module(policy)
+    else:
+        found = make_policy(saved.config, find_environment(saved.config))
+    load_frozen_state(found.network, saved.frozen)
+    from_vector(found.network, saved.center)
+    return found

@@ -1,0 +1,49 @@
+"""A run's README.md says what it was, and its command gives the run again."""
+
+import shlex
+
+import torch
+from torch import nn
+
+import escalade
+from escalade.cli import main as cli
+
+TINY = ["--preset", "none", "--population", "4", "--hidden", "3", "--workers", "0", "--generations", "2"]
+
+
+def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "CartPole-v1", *TINY, "--target-return", "499", "--run-dir", "first"]) == 0
+    text = (tmp_path / "first" / "README.md").read_text()
+    assert "# CartPole-v1" in text
+    assert "The target of 499 was not met." in text
+    assert "2 generations" in text
+    assert 'strategy = "openai-es"' in text
+    assert f"torch {torch.__version__}" in text
+    (line,) = [line.strip() for line in text.splitlines() if "escalade train" in line]
+    assert cli.main(shlex.split(line)[1:]) == 0
+    again = (tmp_path / "first-again" / "README.md").read_text()
+    (digest,) = [line for line in text.splitlines() if line.startswith("SHA-256")]
+    assert digest in again
+
+
+def test_only_a_card_of_ours_is_written_again(tmp_path, capsys):
+    run = str(tmp_path / "run")
+    assert cli.main(["train", "CartPole-v1", *TINY, "--run-dir", run]) == 0
+    place = tmp_path / "run" / "README.md"
+    first = place.read_text()
+    assert cli.main(["resume", run, "--generations", "3"]) == 0
+    assert "3 generations" in place.read_text() != first
+    place.write_text("my own words")
+    assert cli.main(["resume", run, "--generations", "4"]) == 0
+    assert place.read_text() == "my own words"
+
+
+def test_a_run_of_evolve_has_one_too(tmp_path):
+    def fitness(module):
+        return -module.weight.square().sum()
+
+    escalade.evolve(nn.Linear(2, 1), fitness, population=4, generations=2, run_dir=tmp_path / "run")
+    text = (tmp_path / "run" / "README.md").read_text()
+    assert "# Linear: " in text
+    assert "`escalade.evolve` with these settings" in text

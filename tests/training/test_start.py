@@ -1,0 +1,168 @@
+"""Runs that begin with the policy of another: through the real command, and what they leave."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from tests.commands import bits, command, summary
+from torch import nn
+
+import escalade
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.config.files import read_config
+from escalade.policies.networks import to_vector
+from escalade.policies.normalizer import Normalizer
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import read
+
+WALK = "tests.environments:Walk-v0"
+TINY = {"preset": None, "population": 4, "workers": 0, "eval_every": 1, "eval_episodes": 2, "verbose": False}
+
+
+def train(folder, env=WALK, **options):
+    return escalade.train(env, run_dir=folder, **TINY | {"hidden": (3,), "generations": 2} | options)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The folder of a run to begin with."""
+    folder = tmp_path_factory.mktemp("start") / "first"
+    return train(folder, seed=3, generations=4, snapshot_every=1).folder.path
+
+
+def first_state(folder):
+    return read(RunFolder(folder).checkpoints.path(0)).tensors
+
+
+def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path, monkeypatch, capsys):
+    shutil.copytree(first, tmp_path / "old")
+    flags = [
+        "--preset",
+        "none",
+        "--population",
+        "4",
+        "--workers",
+        "0",
+        "--strategy",
+        "snes",
+        "--sigma",
+        "0.2",
+    ]
+    done = command(
+        "train", WALK, "--from", "old", *flags, "--generations", "3", "--run-dir", "n", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "begins with the policy of" in done.stdout
+    new, digest = tmp_path / "n", bits(first)
+    assert summary(new)["start_sha256"] == digest
+    assert read_config(RunFolder(new)).start_from == str(tmp_path / "old")
+    assert read_config(RunFolder(new)).hidden == (3,)  # as the old policy is
+    before, after = read(RunFolder(first).checkpoints.path(4)).tensors, first_state(new)
+    for name in ("strategy.center", "normalizer.count", "normalizer.mean", "normalizer.squares"):
+        np.testing.assert_array_equal(before[name], after[name])
+    shutil.rmtree(tmp_path / "old")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["resume", "n", "--generations", "5"]) == 0
+    config = ["train", "--config", "n/config.toml", "--generations", "5", "--run-dir", "again"]
+    assert cli.main(config) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("escalade: --from ")
+    assert said.count("\n") == 1
+    assert cli.main([*config, "--from", "n:0"]) == 0  # the same numbers, as start_sha256 says
+    assert bits(tmp_path / "again") == bits(new)
+
+
+@pytest.mark.parametrize("checkpoint", ["latest", "best", "2", "policy.safetensors", "checkpoints"])
+def test_each_checkpoint_and_a_file_can_be_begun_with(first, checkpoint, tmp_path):
+    files = {
+        "policy.safetensors": first / "policy.safetensors",
+        "checkpoints": RunFolder(first).checkpoints.path(2),
+    }
+    source = files.get(checkpoint, f"{first}:{checkpoint}")
+    run = train(tmp_path / "n", start_from=source)
+    expected = {"2": 2, "checkpoints": 2, "latest": 4, "policy.safetensors": 4}.get(checkpoint)
+    if expected is None:
+        center = to_vector(escalade.load(first / "best.safetensors").network)
+    else:
+        center = read(RunFolder(first).checkpoints.path(expected)).tensors["strategy.center"]
+    found = first_state(run.folder.path)
+    if checkpoint != "best" or not RunFolder(first).ended_at_best():
+        np.testing.assert_array_equal(found["strategy.center"], center)
+    assert found["normalizer.count"][0] > 0
+
+
+def test_a_grown_policy_acts_as_the_smaller_one_did(first, tmp_path):
+    run = train(tmp_path / "n", start_from=first, hidden=(6,), generations=1, eval_every=1)
+    old, new = escalade.load(first), escalade.load(run.folder.path, None)
+    new.set(first_state(run.folder.path)["strategy.center"], old.normalization)
+    for seen in np.random.default_rng(0).normal(size=(5, 2)):
+        np.testing.assert_allclose(new.act(seen), old.act(seen), atol=1e-6)
+
+
+def test_more_inputs_and_outputs_begin_with_those_before(tmp_path):
+    small = {"env_kwargs": {"observation": "box", "action": "two"}}
+    large = {"env_kwargs": {"observation": "box32", "action": "discrete"}}
+    tiny = "tests.environments:Tiny-v0"
+    first = train(tmp_path / "a", tiny, **small)
+    second = train(tmp_path / "b", tiny, start_from=first, **large)
+    before = read(RunFolder(tmp_path / "a").checkpoints.path(2)).tensors
+    after = first_state(second.folder.path)
+    assert after["normalizer.mean"].shape == (4,)
+    np.testing.assert_array_equal(after["normalizer.mean"][:3], before["normalizer.mean"])
+    assert after["normalizer.mean"][3] == 0
+    assert after["normalizer.squares"][3] == after["normalizer.count"][0]
+
+
+def test_a_normaliser_that_grows_does_not_outweigh_what_is_new():
+    old = Normalizer(1)
+    old.count, old.mean, old.squares = 4e6, np.array([3.0]), np.array([16e6])
+    grown = old.grown(2)
+    assert grown.count == 1e5
+    np.testing.assert_allclose(grown.freeze().inverse_std, [0.5, 1.0])
+    assert old.grown(1).count == 4e6
+
+
+def test_a_module_of_the_users_own_is_begun_with(tmp_path):
+    def module():
+        torch.manual_seed(5)
+        return nn.Sequential(nn.Linear(2, 3), nn.Sigmoid(), nn.Linear(3, 1))
+
+    first = train(tmp_path / "a", network=module())
+    for source in (first, tmp_path / "a" / "policy.safetensors"):
+        second = train(tmp_path / f"b{len(str(source))}", network=module(), start_from=source)
+        center = read(RunFolder(tmp_path / "a").checkpoints.path(2)).tensors["strategy.center"]
+        np.testing.assert_array_equal(first_state(second.folder.path)["strategy.center"], center)
+    with pytest.raises(InputError, match="module of your own"):
+        train(tmp_path / "c", start_from=first)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"start_from": "nowhere"},
+            "`start_from` nowhere: there is no run folder nowhere",
+        ),
+        ({"start_from": "{first}:9"}, "must be best, latest or one of the generations 0, 1, 2, 3, 4"),
+        ({"start_from": "{first}/policy.safetensors:best"}, "a file has no checkpoints"),
+        ({"start_from": "{first}", "hidden": (2,)}, "every layer must be at least as large"),
+        ({"start_from": "{first}", "start_sha256": "0" * 64}, "has the SHA-256 .* leave that out"),
+        ({"start_sha256": "0" * 64}, "does nothing without `start_from`"),
+        ({"start_from": "{first}", "start_sha256": "abc"}, "must be 64 hexadecimal digits"),
+        ({"start_from": "{first}", "env": "CartPole-v1"}, "its actions are Box of 1, and Discrete of 2 here"),
+    ],
+)
+def test_what_cannot_be_begun_with_is_one_line(options, said, first, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {name: v.format(first=first) if isinstance(v, str) else v for name, v in options.items()}
+    with pytest.raises(InputError, match=said) as refused:
+        train(tmp_path / "n", **options)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "n").exists()
+
+
+def test_resume_cannot_begin_elsewhere(first, capsys):
+    assert cli.main(["resume", str(first), "--from", str(first)]) == 2
+    assert "--from cannot change in a resumed run" in capsys.readouterr().err
