@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import escalade
+from escalade.config.conversion import to_toml
 from escalade.config.files import read_config
 from escalade.recorders import read_progress
 from escalade.storage.run_folder import RunFolder
@@ -34,8 +35,9 @@ def keep(run: Path, episodes: int) -> None:
     result = escalade.evaluate(run, episodes=episodes, checkpoint="best")
     folder = KEPT / run.name
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("config.toml", "progress.csv"):
-        shutil.copy(run / name, folder / name)
+    shutil.copy(run / "progress.csv", folder / "progress.csv")
+    config = read_config(RunFolder(run)).replace(run_dir=None)
+    (folder / "config.toml").write_text(to_toml(config))
     escalade.plot([str(run)], folder / "curve.png")
     facts = {
         "episodes": episodes,

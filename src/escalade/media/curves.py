@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from escalade.errors import InputError
 from escalade.media.figure import (
     COLOURS,
     DASHES,
@@ -22,7 +22,7 @@ from escalade.media.figure import (
     widened,
 )
 from escalade.media.smoothing import smoothed
-from escalade.recorders.progress import read_progress
+from escalade.recorders import read_progress, read_table
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 
@@ -133,14 +133,22 @@ def drawable(values: Array) -> Array:
 
 def _members(path: Path, columns: dict[str, Array]) -> tuple[str, Array, Array]:
     """What the band of members shows, and its ends."""
-    try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-        found = {float(row["generation"]): [float(row[name]) for name in _QUANTILES] for row in rows}
-    except (OSError, KeyError, ValueError, TypeError):  # no such file, or one that a kill cut short
+    found = _percentiles(path)
+    if not found:
         return "members, worst to best", columns["return_min"], columns["return_max"]
-    missing = [float("nan")] * 2
+    missing = (float("nan"), float("nan"))
     low, high = np.array([found.get(at, missing) for at in columns["generation"]]).reshape(-1, 2).T
     return "members, 5th to 95th percentile", low, high
+
+
+def _percentiles(path: Path) -> dict[float, tuple[float, float]]:
+    """Those of each generation in a population.csv; none where there is no such file, or a damaged one."""
+    try:
+        table = read_table(path)
+        at, low, high = ([float(cell) for cell in table[name]] for name in ("generation", *_QUANTILES))
+    except (InputError, KeyError, ValueError):
+        return {}
+    return dict(zip(at, zip(low, high, strict=True), strict=True))
 
 
 def _draw_members(
