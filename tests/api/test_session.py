@@ -343,7 +343,7 @@ def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"env": gymnasium.Env()}, "`env` .* takes text"),
+        ({"env": gymnasium.Env()}, "`env` is a Env that was made already"),
         ({"env": "CartPole-v1", "network": lambda x: x}, "network must be an nn.Module, not a function"),
         ({"env": "CartPole-v1", "env_kwargs": {"goal": np.zeros(2)}}, "`env_kwargs` .* JSON"),
     ],

@@ -243,7 +243,8 @@ def test_without_ray_it_says_how_to_get_it(tmp_path):
         "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
     )
     assert result.returncode == 2
-    assert result.stderr == "escalade: engine ray needs a package: pip install 'escalade[ray]'\n"
+    said = "escalade: engine ray needs a package: pip install 'escalade[ray]'"
+    assert result.stderr == f"{said} (in a checkout: pip install '.[ray]')\n"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """The options as keywords, for editors and type checkers; a test keeps them equal to :class:`Config`.
 
-What is a tuple in the config may be given as any sequence.
+What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config
+has their names.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict
 
 
@@ -25,6 +26,8 @@ class ResumeOptions(TypedDict, total=False):
     worker_resources: dict[str, Any]
     step_timeout: float | None
     snapshot_every: int
+    track: Sequence[str]
+    recorder: Sequence[str]
 
 
 class TrainOptions(ResumeOptions, total=False):
@@ -39,7 +42,7 @@ class TrainOptions(ResumeOptions, total=False):
     burn_in_action: Sequence[float]
     early_end: int | None
     early_end_from: int
-    wrappers: Sequence[str]
+    wrappers: Sequence[str | Callable[..., Any]]
     seed: int
     reward_info: str | None
     reward_shift: float
@@ -58,7 +61,8 @@ class TrainOptions(ResumeOptions, total=False):
     terminal_on_life_loss: bool
     sticky_actions: float | None
     scale_pixels: bool
-    strategy: str
+    strategy: str | Callable[..., Any]
+    strategy_options: dict[str, Any]
     population: int
     min_episodes: int | None
     min_env_steps: int | None
@@ -81,6 +85,9 @@ class TrainOptions(ResumeOptions, total=False):
     action_noise: float
     normalize_observations: bool | None
     observation_clip: float | Literal["none"]
+    start_from: str | os.PathLike[str] | None
+    start_sha256: str | None
+    info_keys: Sequence[str]
     episodes_per_member: int
     episode_seeds: Literal["pair", "generation", "member"]
     run_dir: str | os.PathLike[str] | None

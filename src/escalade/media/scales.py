@@ -64,7 +64,7 @@ def labels(at: Sequence[float]) -> list[str]:
     step = abs(at[1] - at[0]) / unit if len(at) > 1 else 0.0
     places = max(0, -math.floor(math.log10(step) + 1e-9)) if step else 2
     if 0 < step < 1e-4:
-        digits = math.floor(math.log10(max(map(abs, at)) / step)) + 1
+        digits = math.floor(math.log10(max(map(abs, at)))) - math.floor(math.log10(step) + 1e-9) + 1
         return [f"{value:.{digits}g}" if value else "0" for value in at]
     return [f"{value / unit:,.{places}f}{letter}" if value else "0" for value in at]
 
