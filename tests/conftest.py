@@ -5,6 +5,30 @@ import os
 
 import pytest
 
+# Tests that share what takes long to make, such as a cluster, go to one process: their group's name by file.
+TOGETHER = {
+    "tests/engines/test_ray_cluster.py": "ray",
+    "tests/engines/test_ray_faults.py": "ray",
+    "tests/cli/test_sweep.py": "sweep",
+    "tests/media/test_report.py": "report",
+    "tests/media/test_export.py": "export",
+}
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Deal tests out one by one, but for groups, the largest group first.
+
+    Instead of xdist's own ``loadgroup``, which finds no groups since pytest 9.2: nobody reads the ids
+    that it changes.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return TOGETHER.get(nodeid.partition("::")[0], nodeid)
+
+    return Grouped(config, log)
+
 
 def pytest_collection_modifyitems(items):
     """Skip what names EnvPool, in the test's name or its parameters, where EnvPool is not installed.
