@@ -14,6 +14,8 @@ TOGETHER = {
     "tests/media/test_export.py": "export",
 }
 
+_NICE = 5
+
 
 def pytest_xdist_make_scheduler(config, log):
     """Deal tests out one by one, but for groups, the largest group first.
@@ -28,6 +30,16 @@ def pytest_xdist_make_scheduler(config, log):
             return TOGETHER.get(nodeid.partition("::")[0], nodeid)
 
     return Grouped(config, log)
+
+
+def pytest_runtest_setup(item):
+    """Let clusters go first: their tests are the longest chain, and wait for many short-lived processes.
+
+    Every test process is nicer than they are from its first test of another kind on.
+    """
+    clusters = TOGETHER.get(item.nodeid.partition("::")[0]) == "ray"
+    if hasattr(os, "nice") and not clusters and os.nice(0) < _NICE:
+        os.nice(_NICE - os.nice(0))
 
 
 def pytest_collection_modifyitems(items):
