@@ -19,7 +19,7 @@ def test_a_run_through_faults_ends_with_the_bits_of_an_undisturbed_one(tmp_path,
 
     for name, value in (VARIABLES | {"PYTHONPATH": str(ROOT)}).items():
         monkeypatch.setitem(os.environ, name, value)
-    found = trial(tmp_path, seconds=20, seed=2, driver_kills=1, nodes=2, pause=(0.5, 2.5))
+    found = trial(tmp_path, seconds=10, seed=2, driver_kills=1, nodes=2, pause=(0.5, 2.5))
     assert found["faults"]["drivers killed"] == 1
-    assert sum(found["faults"].values()) >= 5
+    assert sum(found["faults"].values()) >= 3
     assert found["generations"] >= 2
