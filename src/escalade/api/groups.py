@@ -16,6 +16,7 @@ from escalade.config.options import OPTIONS
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import read_progress
 from escalade.storage.run_folder import RunFolder
+from escalade.support.mappings import differing
 
 AnyRun = str | PathLike[str]
 
@@ -152,12 +153,6 @@ def axis_of(groups: Iterable[RunGroup], x: str) -> str:
     """What the groups can be drawn over: ``x``, but for ``steps`` where a run has no environment to step."""
     counted = all(run.has("env_steps") for group in groups for run in group.runs if run.columns["generation"])
     return "episodes" if x == "steps" and not counted else x
-
-
-def differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The options whose value is not the same in all of these, in their order."""
-    names = dict.fromkeys(name for one in options for name in one)
-    return [name for name in names if any(one.get(name) != options[0].get(name) for one in options)]
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def report(
 
         for folder in folders:
             render(folder, folder.path / "video.mp4")
-        reported = [_reported(folder, name) for folder, name in zip(folders, names, strict=True)]
+        films = map(_film, folders)
+        reported = [replace(one, film=film) for one, film in zip(reported, films, strict=True)]
     write_report(reported, output, over)
     return output
 

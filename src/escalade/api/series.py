@@ -10,10 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from escalade.api.groups import RunFacts, differing, read_facts, shown
+from escalade.api.groups import RunFacts, read_facts, shown
 from escalade.config.options import RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
+from escalade.support.mappings import differing
 
 if TYPE_CHECKING:
     from escalade.api.train import Run

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.envs.environment import pip_line
-from escalade.errors import EnvironmentFailure, InputError
+from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
 
 class Acts(Protocol):
@@ -58,7 +59,7 @@ def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
     try:
         env = environment.make(render_mode=mode)
     except error.DependencyNotInstalled as problem:
-        raise needs_package(environment, problem) from problem
+        raise _needs_package(environment, problem) from problem
     except TypeError as problem:  # its constructor takes no render_mode
         raise InputError(f"environment {environment.id} has no {lacks}") from problem
     except Exception as problem:
@@ -69,7 +70,27 @@ def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
     return env
 
 
-def needs_package(environment: Environment, problem: Exception) -> InputError:
+@contextmanager
+def drawing(environment: Environment, done: str) -> Iterator[None]:
+    """Report what drawing or stepping raises: the environment failed while it was ``done``, such as filmed.
+
+    Raises:
+        InputError: a package to draw is missing.
+        EnvironmentFailure: anything else.
+    """
+    try:
+        yield
+    except (InputError, StorageFailure):
+        raise
+    except error.DependencyNotInstalled as problem:
+        raise _needs_package(environment, problem) from problem
+    except Exception as problem:
+        raise EnvironmentFailure(
+            f"environment {environment.id} failed while it was {done}: {type(problem).__name__}: {problem}"
+        ) from problem
+
+
+def _needs_package(environment: Environment, problem: Exception) -> InputError:
     """The error for an environment that misses a package to draw."""
     line = pip_line(environment.spec, problem)
     return InputError(f"environment {environment.id} needs a package to draw: {line}")

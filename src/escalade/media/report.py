@@ -14,6 +14,7 @@ from escalade.media.charts import Chart, draw, swatch
 from escalade.media.panels import Curves, own_charts, shared_charts
 from escalade.media.report_style import STYLE
 from escalade.storage.files import write_bytes
+from escalade.support.mappings import differing
 
 FILMS = {".mp4": "video/mp4", ".gif": "image/gif", ".webm": "video/webm"}
 """Endings of films that a page can hold, and their media types."""
@@ -108,18 +109,18 @@ def _legend(runs: Sequence[Reported]) -> str:
 
 
 def _configuration(runs: Sequence[Reported]) -> str:
-    names = list(dict.fromkeys(name for run in runs for name in run.options))
-    differing = [name for name in names if len({run.options.get(name) for run in runs}) > 1]
-    changed = [n for n in names if n not in differing and any(n in run.changed for run in runs)]
-    rest = [name for name in names if name not in differing and name not in changed]
+    differ = differing([run.options for run in runs])
+    shared = [name for name in dict.fromkeys(n for run in runs for n in run.options) if name not in differ]
+    changed = [name for name in shared if any(name in run.changed for run in runs)]
+    rest = [name for name in shared if name not in changed]
     parts = []
     if len(runs) > 1:
         words = "<p>All options are the same.</p>"
         parts.append("<h3>What differs</h3>")
-        parts.append(_columns(runs, differing) if differing else words)
-    shared = "Shared, and not the default" if len(runs) > 1 else "Not the default"
+        parts.append(_columns(runs, differ) if differ else words)
+    heading = "Shared, and not the default" if len(runs) > 1 else "Not the default"
     if changed:
-        parts.append(f"<h3>{shared}</h3>{_pairs({n: _option(runs, n) for n in changed})}")
+        parts.append(f"<h3>{heading}</h3>{_pairs({n: _option(runs, n) for n in changed})}")
     if rest:
         table = _pairs({name: _option(runs, name) for name in rest})
         parts.append(f"<details><summary>{len(rest)} options at their defaults</summary>{table}</details>")

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium import error
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
 from escalade.envs.environment import headless
-from escalade.errors import EnvironmentFailure, InputError, StorageFailure
-from escalade.media.playing import Acts, Played, make_drawing, needs_package, play
+from escalade.errors import InputError, StorageFailure
+from escalade.media.playing import Acts, Played, drawing, make_drawing, play
 from escalade.storage.files import AnyPath, storage, temporary_beside, write_bytes
 from escalade.support.installing import install
 
@@ -52,18 +51,11 @@ def record_episode(
     frames = _frames(env, policy, seed, max_steps, played)
     fps = float(env.metadata.get("render_fps") or 30)
     try:
-        if output.suffix.lower() == ".gif":
-            write_bytes(output, _gif(frames, fps))
-        else:
-            _write_mp4(output, frames, fps)
-    except (InputError, StorageFailure, KeyboardInterrupt):
-        raise
-    except error.DependencyNotInstalled as problem:
-        raise needs_package(environment, problem) from problem
-    except Exception as problem:
-        raise EnvironmentFailure(
-            f"environment {environment.id} failed while it was filmed: {type(problem).__name__}: {problem}"
-        ) from problem
+        with drawing(environment, "filmed"):
+            if output.suffix.lower() == ".gif":
+                write_bytes(output, _gif(frames, fps))
+            else:
+                _write_mp4(output, frames, fps)
     finally:
         env.close()
     return played.total, played.steps

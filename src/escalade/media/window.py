@@ -8,11 +8,9 @@ import os
 import sys
 from typing import Any
 
-from gymnasium import error
-
 from escalade.envs import Environment
-from escalade.errors import EnvironmentFailure, InputError
-from escalade.media.playing import Acts, Played, make_drawing, needs_package, play
+from escalade.errors import InputError
+from escalade.media.playing import Acts, Played, drawing, make_drawing, play
 from escalade.support.shared import without_warnings
 
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -39,17 +37,10 @@ def show_episode(
     played = Played()
     env = make_drawing(environment, "human", "window to show: film the episode with `output=x.mp4`")
     try:
-        for _ in play(env, policy, seed, max_steps, played):
-            if played.steps == 0 and _unseen():
-                raise _no_display()
-    except InputError:
-        raise
-    except error.DependencyNotInstalled as problem:
-        raise needs_package(environment, problem) from problem
-    except Exception as problem:
-        raise EnvironmentFailure(
-            f"environment {environment.id} failed while it was shown: {type(problem).__name__}: {problem}"
-        ) from problem
+        with drawing(environment, "shown"):
+            for _ in play(env, policy, seed, max_steps, played):
+                if played.steps == 0 and _unseen():
+                    raise _no_display()
     finally:
         env.close()
     return played.total, played.steps
