@@ -30,8 +30,8 @@ class BackendEntry:
     """What must be installed."""
     most_rows: int
     """Episodes that one process runs at once: where more no longer makes a step cheaper."""
-    slower_for: tuple[str, ...] = ()
-    """Beginnings of ids that ``auto`` leaves to a later backend."""
+    by_name_only: tuple[str, ...] = ()
+    """Beginnings of ids that ``auto`` leaves to a later backend: slower here, or not quite the same."""
     fresh: bool = False
     """Whether every episode begins in a new environment, or in the state of one."""
     extra: str | None = None
@@ -57,8 +57,9 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         most_rows=1024,
         fresh=True,
         # MuJoCo models take long to build, and each wave needs a fresh pool: where episodes are
-        # short, it does not pay. Measured in benchmarks/backends.md.
-        slower_for=("Hopper-", "Walker2d-", "Humanoid-"),
+        # short, it does not pay. Measured in benchmarks/backends.md. CarRacing is eight times as fast,
+        # but its pictures are not Gymnasium's: benchmarks/pixels.md.
+        by_name_only=("Hopper-", "Walker2d-", "Humanoid-", "CarRacing-"),
     ),
     "ale": BackendEntry(
         "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
@@ -109,7 +110,7 @@ def settle_backend(environment: Environment) -> Environment:
             f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"
         )
     for name, entry in BACKENDS.items():
-        if environment.id.startswith(entry.slower_for) or not entry.installed:
+        if environment.id.startswith(entry.by_name_only) or not entry.installed:
             continue
         if not entry.python and _needs_python(environment):
             continue

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escalade.envs.environment import Environment
+from escalade.envs.backends import BACKENDS
+from escalade.envs.environment import Environment, VectorEnvironment
 from escalade.envs.envpool_families import import_for
+from escalade.envs.envpool_images import PooledEnv
+from escalade.envs.factories import factory_spec
+from escalade.envs.gymnasium_backend import GymnasiumVector
 from escalade.envs.quiet import quiet
 from escalade.envs.registrations import own_id
-from escalade.envs.spaces import is_vector, same
+from escalade.envs.spaces import is_image, is_vector, same
 
 
 def supports(environment: Environment) -> bool:
@@ -20,16 +26,32 @@ def supports(environment: Environment) -> bool:
 
     A user's class or arguments registered under a known id stay the user's.
     """
-    own = own_id(environment.spec, environment.kwargs) if environment.plain else None
+    own = own_id(environment.spec, environment.kwargs)
     # EnvPool ends every episode at a limit of its own where it is given none.
-    if own is None or environment.max_episode_steps is None or not is_vector(environment.observation_space):
+    if own is None or environment.max_episode_steps is None:
+        return False
+    if is_image(environment.observation_space):
+        return not environment.info_keys and own in import_for(own).list_all_envs()
+    if not (environment.plain and is_vector(environment.observation_space)):
         return False
     return _has_same_spaces(environment, own) and set(environment.info_keys) <= set(_infos(own))
 
 
-def make_vector(environment: Environment, slots: int) -> EnvPoolVector:
-    """Slots for up to ``slots`` concurrent episodes."""
+def make_vector(environment: Environment, slots: int) -> VectorEnvironment:
+    """Slots for up to ``slots`` concurrent episodes; of images for 64 at most, as each is an object."""
+    if is_image(environment.observation_space):
+        most = BACKENDS["gymnasium"].most_rows
+        return GymnasiumVector(_of_objects(environment), min(slots, most))
     return EnvPoolVector(environment, slots)
+
+
+def _of_objects(environment: Environment) -> Environment:
+    """The same environment, made of EnvPool's objects instead of Gymnasium's."""
+    own = own_id(environment.spec, environment.kwargs) or environment.id
+    # Where frames are skipped, the limit counts the policy's steps, and stands in a wrapper.
+    limit = environment.max_episode_steps if environment.plain else environment.spec.max_episode_steps
+    factory = partial(PooledEnv, own, limit)
+    return replace(environment, spec=factory_spec(environment.id, factory), kwargs={})
 
 
 def _has_same_spaces(environment: Environment, own: str) -> bool:

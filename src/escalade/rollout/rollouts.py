@@ -81,6 +81,7 @@ class Rollouts:
         most = BACKENDS[self.environment.backend].most_rows
         rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.dimension)))
         self.vector = vectorize(self.environment, rows)
+        rows = self.vector.slots  # fewer, where the backend holds no more
         self.forward = setup.network.forward(rows)
         self.map = setup.actions.compile()
         self.table = setup.table.values
