@@ -1,9 +1,11 @@
-"""Every preset, seeds 1 to 5, from process start to ``solved`` in summary.json.
+"""Every preset on seeds 0 to 9 and both backends: from process start to ``solved`` in summary.json.
 
-    python benchmarks/presets.py [ENV ...] [--seeds 1 2 3 4 5] [--write]
+    python benchmarks/presets.py run [ENV ...] [--backends auto gymnasium] [--seeds 0 1 2 ...]
+    python benchmarks/presets.py table          # of all runs, to presets.md
+    python benchmarks/presets.py write          # medians and worst, to the presets' [result] tables
 
-Runs the real command, as a user would, with two workers. ``--write`` puts the medians into the
-presets' ``[result]`` tables. Prints a table in Markdown.
+``run`` starts the real command, as a user would, with two workers, and adds a line to
+results/presets.jsonl for each run; what is there already for the same settings is not run again.
 """
 
 from __future__ import annotations
@@ -16,19 +18,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from escalade.config import presets
 
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "presets.jsonl"
+PAGE = HERE / "presets.md"
+BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
 FOLDER = Path(presets.__file__).parent / "tuned"
+Line = dict[str, Any]
 
 
-def solve(env: str, seed: int, seconds: float) -> tuple[float | None, dict[str, Any]]:
-    """Seconds from process start until summary.json says solved (None if it never does), and the summary."""
+def solve(env: str, backend: str, seed: int, seconds: float) -> Line:
+    """One run: its summary, and the seconds from process start until summary.json is there."""
+    options = presets.read(env).options
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-m", "escalade", "train", str(presets.read(env).options["env"])]
-        words += ["--preset", env, "--seed", str(seed), "--workers", "2"]
+        words = [sys.executable, "-m", "escalade", "train", str(options["env"])]
+        words += ["--preset", env, "--seed", str(seed), "--workers", "2", "--backend", backend]
         began = time.monotonic()
         process = subprocess.Popen(
             [*words, "--seconds", str(seconds), "--run-dir", f"{folder}/run"], stdout=subprocess.DEVNULL
@@ -39,53 +48,117 @@ def solve(env: str, seed: int, seconds: float) -> tuple[float | None, dict[str, 
         spent = time.monotonic() - began
         process.wait()
         found = json.loads(summary.read_text())
-    return (spent if found["solved"] else None), found
+    kept = ("solved", "env_steps", "eval_steps", "eval_return_mean")
+    line = {"env": env, "asked": backend, "seed": seed, "seconds": round(spent, 2)}
+    return line | {key: found[key] for key in kept} | {"date": _today(), "options": options}
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def read() -> list[Line]:
+    """All lines of runs with the settings that the presets have now."""
+    text = RESULTS.read_text() if RESULTS.exists() else ""
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [line for line in lines if line["options"] == presets.read(line["env"]).options]
+
+
+def measure(env: str, backend: str, seeds: list[int], seconds: float) -> None:
+    """Run what has not been run yet."""
+    for seed in seeds:
+        if any((line["env"], line["asked"], line["seed"]) == (env, backend, seed) for line in read()):
+            continue
+        line = solve(env, backend, seed, seconds)
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        print({key: value for key, value in line.items() if key != "options"}, flush=True)
+
+
+def result_of(lines: list[Line]) -> dict[str, Any]:
+    """Medians and the worst over the runs that solved it."""
+    solved = [line for line in lines if line["solved"]]
+    result: dict[str, Any] = {"seeds": len(lines), "solved": len(solved)}
+    if not solved:
+        return result
+    steps = [line["env_steps"] for line in solved]
+    seconds = [line["seconds"] for line in solved]
+    return result | {
+        "seconds": round(statistics.median(seconds), 1),
+        "worst_seconds": round(max(seconds), 1),
+        "env_steps": int(statistics.median(steps)),
+        "worst_steps": max(steps),
+        "all_steps": int(statistics.median(line["env_steps"] + line["eval_steps"] for line in solved)),
+        "return_mean": round(statistics.median(line["eval_return_mean"] for line in solved), 1),
+        "date": max(line["date"] for line in lines),
+    }
+
+
+def groups() -> dict[tuple[str, str], list[Line]]:
+    """The runs of each preset on each backend, by seed."""
+    found: dict[tuple[str, str], list[Line]] = {}
+    for line in sorted(read(), key=lambda line: (line["env"], line["asked"], line["seed"])):
+        found.setdefault((line["env"], line["asked"]), []).append(line)
+    return found
+
+
+def row(env: str, backend: str, lines: list[Line]) -> list[str]:
+    """What the table says of a preset on a backend."""
+    result, target = result_of(lines), presets.read(env).options["target_return"]
+    said = [env, f"{target:g}", backend, f"{result['solved']} of {result['seeds']}"]
+    if not result["solved"]:
+        return [*said, *["-"] * 5]
+    failed = [str(line["seed"]) for line in lines if not line["solved"]]
+    return [
+        *said,
+        f"{result['seconds']}",
+        f"{result['worst_seconds']}",
+        f"{result['env_steps']:,}",
+        f"{result['worst_steps']:,}",
+        ", ".join(failed) or "-",
+    ]
+
+
+def table() -> str:
+    """All of it, in Markdown."""
+    titles = ["preset", "target", "backend", "solved", "median s", "worst s"]
+    titles += ["training steps, median", "worst", "seeds that did not"]
+    rows = [titles, ["---"] * len(titles), *(row(*key, lines) for key, lines in groups().items())]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows) + "\n"
 
 
 def write_result(env: str, result: dict[str, Any]) -> None:
+    """Put a result into a preset's file."""
     path = FOLDER / f"{env}.toml"
     kept = re.split(r"^\[result\]\n", path.read_text(), flags=re.MULTILINE)[0].rstrip() + "\n"
     lines = [f"{key} = {json.dumps(value)}" for key, value in result.items()]
     path.write_text(kept + "[result]\n" + "\n".join(lines) + "\n")
 
 
-def _measured() -> list[str]:
+def _with_targets() -> list[str]:
+    """The presets whose results are kept: those that have one, or are named."""
     return [name for name in presets.names() if presets.read(name).result is not None]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("environments", nargs="*", default=_measured())
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3, 4, 5])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["run", "table", "write"])
+    parser.add_argument("environments", nargs="*", default=_with_targets())
+    parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
+    parser.add_argument("--seeds", type=int, nargs="*", default=list(range(10)))
     parser.add_argument("--seconds", type=float, default=180.0, help="give up after this much training")
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
-    columns = ["environment", "target", "solved", "seconds, by seed", "median s", "training steps, median"]
-    columns += ["with evaluations, median", "return, median"]
-    print("|", " | ".join(columns), "|\n|", " | ".join("---" for _ in columns), "|")
-    for env in arguments.environments:
-        runs = [solve(env, seed, arguments.seconds) for seed in arguments.seeds]
-        solved = [(spent, summary) for spent, summary in runs if spent is not None]
-        times = ", ".join("-" if spent is None else f"{spent:.1f}" for spent, _ in runs)
-        target = presets.read(env).options["target_return"]
-        if not solved:
-            print(f"| {env} | {target:g} | 0 of {len(runs)} | {times} | - | - | - | - |", flush=True)
-            continue
-        result = {
-            "seeds": len(runs),
-            "solved": len(solved),
-            "seconds": round(statistics.median(spent for spent, _ in solved), 1),
-            "env_steps": int(statistics.median(summary["env_steps"] for _, summary in solved)),
-            "all_steps": int(statistics.median(s["env_steps"] + s["eval_steps"] for _, s in solved)),
-            "return_mean": round(statistics.median(s["eval_return_mean"] for _, s in solved), 1),
-        }
-        print(
-            f"| {env} | {target:g} | {result['solved']} of {result['seeds']} | {times} | {result['seconds']} "
-            f"| {result['env_steps']:,} | {result['all_steps']:,} | {result['return_mean']} |",
-            flush=True,
-        )
-        if arguments.write:
-            write_result(env, result)
+    arguments = parser.parse_intermixed_args()
+    if arguments.what == "table":
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text(before + BEGIN + table() + END + rest.partition(END)[2])
+    elif arguments.what == "write":
+        for (env, backend), lines in groups().items():
+            if backend == "auto" and env in arguments.environments:
+                write_result(env, result_of(lines))
+    else:
+        for env in arguments.environments:
+            for backend in arguments.backends:
+                measure(env, backend, arguments.seeds, arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """``sweep``: trials are runs, a killed sweep goes on as if nothing had been, the best is a config file."""
 
+import base64
 import json
 import shutil
 import signal
@@ -82,6 +83,23 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
     assert len((folder / "trials.csv").read_text().splitlines()) == 5
     for picture in ("history.png", "parallel.png"):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_report_of_a_sweep_is_of_its_best_trial_and_holds_its_pictures(swept, tmp_path, capsys):
+    place, _ = swept
+    folder = place / "runs" / "sweep-poles"
+    assert cli.main(["report", str(folder), "--output", str(tmp_path / "r.html")]) == 0
+    page, best = (tmp_path / "r.html").read_text(), load_sweep(folder).best
+    assert "<h2>Sweep: sweep-poles</h2>" in page
+    assert f"<dt>best trial</dt><dd>{best.number}</dd>" in page
+    assert f"<dt>optimizer</dt><dd>{best.params['optimizer']}</dd>" in page
+    assert f"trial-{best.number:04d}" in page
+    drawn = [base64.b64encode(path.read_bytes()).decode() for path in sorted(folder.glob("*.png"))]
+    assert len(drawn) >= 2
+    assert all(f'src="data:image/png;base64,{data}"' in page for data in drawn)
+    shutil.copytree(folder, tmp_path / "begun", ignore=shutil.ignore_patterns("study.jsonl*"))
+    assert cli.main(["report", str(tmp_path / "begun")]) == 2
+    assert "no trial of this sweep has ended" in capsys.readouterr().err
 
 
 def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):

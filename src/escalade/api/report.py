@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from escalade.api.sweep.reported import with_sweeps
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.conversion import parse_toml
 from escalade.config.files import curve_of, is_evolved, read_config
@@ -35,7 +36,8 @@ def report(
     """Write a report of runs into one HTML file, which needs no other file and no network.
 
     Args:
-        runs: run folders, or one; a run that still goes on is reported as far as it is.
+        runs: run folders, or one; a run that still goes on is reported as far as it is. The folder of a
+            sweep stands for the runs of its best trial, and adds what the sweep found.
         output: the file, ``x.html``; one of that name is replaced.
         over: what curves are drawn over: ``steps`` of training, ``seconds`` or ``generations``.
         video: whether to film the best policy of each run first, into its folder's video.mp4. A film
@@ -45,12 +47,13 @@ def report(
         The file.
 
     Raises:
-        InputError: a folder is no run, an argument is wrong, or a film cannot be made.
+        InputError: a folder is no run and no sweep, a sweep is at work in it or has no trial that ended,
+            an argument is wrong, or a film cannot be made.
         EnvironmentFailure: the environment raised while it was filmed.
         StorageFailure: the disk is full.
     """
-    folders = [RunFolder.open(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
-    if not folders:
+    places = [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
+    if not places:
         raise InputError("no runs given: name at least one run folder")
     if over not in AXES:
         raise InputError(f"`over` {over!r} must be one of {', '.join(AXES)}")
@@ -59,6 +62,8 @@ def report(
         raise InputError(f"`output` {output} must end in .html")
     if not output.parent.is_dir():
         raise InputError(f"`output` {output}: there is no folder {output.parent}")
+    found, sweeps = with_sweeps(places)
+    folders = [RunFolder.open(run) for run in found]
     names = _names(folders)
     reported = [_reported(folder, name) for folder, name in zip(folders, names, strict=True)]
     if video:
@@ -68,7 +73,7 @@ def report(
             render(folder, folder.path / "video.mp4")
         films = map(_film, folders)
         reported = [replace(one, film=film) for one, film in zip(reported, films, strict=True)]
-    write_report(reported, output, over)
+    write_report(reported, output, over, sweeps)
     return output
 
 

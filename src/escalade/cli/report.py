@@ -18,10 +18,13 @@ def add_report(commands: Any) -> None:
         "write all about runs into one HTML file",
         _report,
         more="Curves, the population's quantiles, workers, configuration and what differs in it, versions,\n"
-        "the command that runs it again, and the film of the best policy. The file needs no network.",
-        examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video"],
+        "the command that runs it again, and the film of the best policy. Of a sweep: the runs of its best\n"
+        "trial, and which options matter. The file needs no network.",
+        examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video", "runs/sweep-poles"],
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs")
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+", help="folders of runs, or of a sweep for its best trial"
+    )
     add_argument(parser, "--output", "FILE", "x.html", "report.html")
     add_argument(parser, "--over", "steps|seconds|generations", "what curves are drawn over", "steps")
     parser.add_argument(

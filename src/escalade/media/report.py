@@ -43,27 +43,44 @@ class Reported:
     notes: Sequence[str] = field(default=())
 
 
-def write_report(runs: Sequence[Reported], output: Path, over: str = "steps") -> None:
+@dataclass(frozen=True)
+class Swept:
+    """What a report says of one sweep; its best trial's runs are among the report's runs."""
+
+    name: str
+    facts: Mapping[str, str]
+    """How many trials, and how they ended."""
+    best: Mapping[str, str]
+    """What the best trial chose, by option."""
+    pictures: Sequence[tuple[str, Path]]
+    """Titles and png files."""
+
+
+def write_report(
+    runs: Sequence[Reported], output: Path, over: str = "steps", sweeps: Sequence[Swept] = ()
+) -> None:
     """Write the page.
 
     Args:
         runs: at least one.
         output: the file; it is replaced.
         over: what curves are drawn over: a key of :data:`escalade.media.panels.AXES`.
+        sweeps: those that runs come from.
 
     Raises:
         InputError: the path is wrong.
         StorageFailure: the disk is full.
     """
-    write_bytes(output, page(runs, over).encode())
+    write_bytes(output, page(runs, over, sweeps).encode())
 
 
-def page(runs: Sequence[Reported], over: str) -> str:
+def page(runs: Sequence[Reported], over: str, sweeps: Sequence[Swept] = ()) -> str:
     """The page as text."""
     title = ", ".join(dict.fromkeys(run.subject for run in runs))
     count = "a run" if len(runs) == 1 else f"{len(runs)} runs"
     parts = [
         f"<header><h1>{_e(title)}</h1><p>Report of {count}, made by Escalade</p></header>",
+        *map(_sweep, sweeps),
         _section("Result", _result(runs) + "".join(map(_notes, runs))),
         *(_film(run, len(runs) > 1) for run in runs if run.film is not None),
         _learning(runs, over),
@@ -79,6 +96,23 @@ def page(runs: Sequence[Reported], over: str) -> str:
         f"<title>{_e(title)}: report</title><style>{STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
+
+
+def _sweep(sweep: Swept) -> str:
+    chosen = f"<h3>Chosen by the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
+    pictures = "".join(_plot(title, path) for title, path in sweep.pictures)
+    shown = f'<h3>Trials</h3><div class="charts">{pictures}</div>' if pictures else ""
+    return _section(f"Sweep: {sweep.name}", _pairs(sweep.facts) + chosen + shown)
+
+
+def _plot(title: str, path: Path) -> str:
+    name = _e(title)
+    return f'<figure><h3>{name}</h3><img class="plot" alt="{name}" src="{_data("image/png", path)}"></figure>'
+
+
+def _data(kind: str, path: Path) -> str:
+    """A file as an address that needs no other file."""
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _result(runs: Sequence[Reported]) -> str:
@@ -159,7 +193,7 @@ def _commands(run: Reported, named: bool) -> str:
 def _film(run: Reported, named: bool) -> str:
     assert run.film is not None
     kind = FILMS[run.film.suffix.lower()]
-    source = f"data:{kind};base64,{base64.b64encode(run.film.read_bytes()).decode()}"
+    source = _data(kind, run.film)
     label = f"An episode of {run.subject}, played by {run.curves.name}"
     if kind.startswith("image/"):
         shown = f'<img class="film" alt="{_e(label)}" src="{source}">'

@@ -51,5 +51,6 @@ details { margin-top: 1rem; } summary { cursor: pointer; }
 pre { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .75rem;
   margin: 0; white-space: pre-wrap; overflow-x: auto; font-size: .85rem; }
 pre span { display: inline-block; }
+.plot { width: 100%; height: auto; display: block; border-radius: .3rem; background: #fff; }
 .film { max-width: 100%; width: 480px; border-radius: .5rem; display: block; }
 """
