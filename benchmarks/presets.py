@@ -1,11 +1,11 @@
 """Every preset on seeds 0 to 9 and both backends: from process start to ``solved`` in summary.json.
 
     python benchmarks/presets.py run [ENV ...] [--backends auto gymnasium] [--seeds 0 1 2 ...]
-    python benchmarks/presets.py table          # of all runs, to presets.md
-    python benchmarks/presets.py write          # medians and worst, to the presets' [result] tables
+    python benchmarks/presets.py write          # presets.md, the README's table, the presets' [result]s
 
 ``run`` starts the real command, as a user would, with two workers, and adds a line to
 results/presets.jsonl for each run; what is there already for the same settings is not run again.
+With ``--busy``, seconds are left out, as they say nothing on a machine that does other work too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from escalade.config import presets
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "presets.jsonl"
-PAGE = HERE / "presets.md"
-BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
+PAGE, README = HERE / "presets.md", HERE.parent / "README.md"
+BEGIN, END = "<!-- presets -->\n", "<!-- end -->\n"
 FOLDER = Path(presets.__file__).parent / "tuned"
 Line = dict[str, Any]
 
@@ -64,12 +64,13 @@ def read() -> list[Line]:
     return [line for line in lines if line["options"] == presets.read(line["env"]).options]
 
 
-def measure(env: str, backend: str, seeds: list[int], seconds: float) -> None:
+def measure(env: str, backend: str, seeds: list[int], seconds: float, busy: bool) -> None:
     """Run what has not been run yet."""
     for seed in seeds:
         if any((line["env"], line["asked"], line["seed"]) == (env, backend, seed) for line in read()):
             continue
         line = solve(env, backend, seed, seconds)
+        line = line | {"seconds": None} if busy else line
         with RESULTS.open("a") as file:
             file.write(json.dumps(line) + "\n")
         print({key: value for key, value in line.items() if key != "options"}, flush=True)
@@ -81,11 +82,11 @@ def result_of(lines: list[Line]) -> dict[str, Any]:
     result: dict[str, Any] = {"seeds": len(lines), "solved": len(solved)}
     if not solved:
         return result
+    timed = [line["seconds"] for line in solved if line["seconds"] is not None]
+    if len(timed) == len(solved):
+        result |= {"seconds": round(statistics.median(timed), 1), "worst_seconds": round(max(timed), 1)}
     steps = [line["env_steps"] for line in solved]
-    seconds = [line["seconds"] for line in solved]
     return result | {
-        "seconds": round(statistics.median(seconds), 1),
-        "worst_seconds": round(max(seconds), 1),
         "env_steps": int(statistics.median(steps)),
         "worst_steps": max(steps),
         "all_steps": int(statistics.median(line["env_steps"] + line["eval_steps"] for line in solved)),
@@ -102,29 +103,56 @@ def groups() -> dict[tuple[str, str], list[Line]]:
     return found
 
 
-def row(env: str, backend: str, lines: list[Line]) -> list[str]:
-    """What the table says of a preset on a backend."""
-    result, target = result_of(lines), presets.read(env).options["target_return"]
-    said = [env, f"{target:g}", backend, f"{result['solved']} of {result['seeds']}"]
-    if not result["solved"]:
-        return [*said, *["-"] * 5]
+TITLES = {
+    "env": "preset",
+    "target": "target",
+    "asked": "backend",
+    "count": "solved",
+    "seconds": "median s",
+    "worst_seconds": "worst s",
+    "env_steps": "training steps, median",
+    "worst_steps": "worst",
+    "all_steps": "median with evaluations",
+    "failed": "seeds that did not",
+}
+
+
+def row(env: str, backend: str, lines: list[Line]) -> dict[str, str]:
+    """What a table says of a preset on a backend."""
+    result = result_of(lines)
+    words = {key: f"{value:,}" for key, value in result.items() if isinstance(value, int | float)}
     failed = [str(line["seed"]) for line in lines if not line["solved"]]
-    return [
-        *said,
-        f"{result['seconds']}",
-        f"{result['worst_seconds']}",
-        f"{result['env_steps']:,}",
-        f"{result['worst_steps']:,}",
-        ", ".join(failed) or "-",
-    ]
+    return words | {
+        "env": env,
+        "target": f"{presets.read(env).options['target_return']:g}",
+        "asked": backend,
+        "count": f"{result['solved']} of {result['seeds']}",
+        "failed": ", ".join(failed) or "-",
+    }
 
 
-def table() -> str:
-    """All of it, in Markdown."""
-    titles = ["preset", "target", "backend", "solved", "median s", "worst s"]
-    titles += ["training steps, median", "worst", "seeds that did not"]
-    rows = [titles, ["---"] * len(titles), *(row(*key, lines) for key, lines in groups().items())]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows) + "\n"
+def table(backends: tuple[str, ...], left_out: tuple[str, ...] = ()) -> str:
+    """The presets on these backends, in Markdown."""
+    columns = [key for key in TITLES if key not in left_out]
+    rows = [row(*key, lines) for key, lines in groups().items() if key[1] in backends]
+    cells = [[TITLES[key] for key in columns], ["---"] * len(columns)]
+    cells += [[one.get(key, "-") for key in columns] for one in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """The pages that hold a table, with their tables as the results have them."""
+    tables = {PAGE: table(("auto", "gymnasium")), README: table(("auto",), ("asked",))}
+    texts = {}
+    for path, made in tables.items():
+        before, _, rest = path.read_text().partition(BEGIN)
+        texts[path] = before + BEGIN + made + END + rest.partition(END)[2]
+    return texts
+
+
+def results() -> dict[str, dict[str, Any]]:
+    """What belongs into each preset's ``[result]``: its runs on the backend that ``auto`` takes."""
+    return {env: result_of(lines) for (env, backend), lines in groups().items() if backend == "auto"}
 
 
 def write_result(env: str, result: dict[str, Any]) -> None:
@@ -142,23 +170,22 @@ def _with_targets() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["run", "table", "write"])
+    parser.add_argument("what", choices=["run", "write"])
     parser.add_argument("environments", nargs="*", default=_with_targets())
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", default=list(range(10)))
     parser.add_argument("--seconds", type=float, default=180.0, help="give up after this much training")
+    parser.add_argument("--busy", action="store_true", help="leave seconds out")
     arguments = parser.parse_intermixed_args()
-    if arguments.what == "table":
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(before + BEGIN + table() + END + rest.partition(END)[2])
-    elif arguments.what == "write":
-        for (env, backend), lines in groups().items():
-            if backend == "auto" and env in arguments.environments:
-                write_result(env, result_of(lines))
-    else:
-        for env in arguments.environments:
-            for backend in arguments.backends:
-                measure(env, backend, arguments.seeds, arguments.seconds)
+    if arguments.what == "write":
+        for path, text in pages().items():
+            path.write_text(text)
+        for env, result in results().items():
+            write_result(env, result)
+        return
+    for env in arguments.environments:
+        for backend in arguments.backends:
+            measure(env, backend, arguments.seeds, arguments.seconds, arguments.busy)
 
 
 if __name__ == "__main__":

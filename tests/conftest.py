@@ -14,7 +14,7 @@ TOGETHER = {
     "tests/media/test_export.py": "export",
 }
 
-_NICE = 5
+_NICE = 15
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -67,6 +67,20 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
 
 
+def test_seeds_begin_with_another_runs_policy_and_go_on(call, tmp_path):
+    call("train", *SMALL, "--generations", 2, "--run-dir", "first")
+    begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]
+    code, out, _ = call(*begin, "--generations", 1)
+    assert (code, out.count("begins with the policy of")) == (0, 2)
+    assert "2 runs in then" in out
+    code, out, _ = call(*begin, "--generations", 2)
+    assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
+    call("train", *SMALL, "--generations", 1, "--run-dir", "other")
+    code, _, err = call("train", *SMALL, "--from", "other", "--seeds", "1-2", "--run-dir", "then")
+    assert code == 2
+    assert "then/seed1 holds a run with --from" in err
+
+
 def test_config_files_make_a_grid(call, tmp_path):
     for name, sigma in (("narrow", 0.01), ("wide", 0.5)):
         (tmp_path / f"{name}.toml").write_text(f"sigma = {sigma}\ngenerations = 1\n")

@@ -296,7 +296,8 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
 
     nodes.grow(2)
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
-    options |= {"engine": "ray", "address": nodes.address, "workers": 1, "generations": 300}
+    options |= {"engine": "ray", "address": nodes.address, "workers": 1}
+    options |= {"generations": 90, "snapshot_every": 10}
     name = start_detached(Config(**options), str(tmp_path / "far"), "first run")
     assert name == "first-run"
     far = tmp_path / "far" / name
@@ -308,7 +309,7 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
     summary = attach(name, said.append, nodes.address)
     assert summary["stop_reason"] == "generations"
     assert any(line.startswith("resuming ") for line in said), (before, said)
-    train("CartPole-v1", engine="local", workers=0, generations=300, run_dir=str(tmp_path / "here"),
+    train("CartPole-v1", engine="local", workers=0, generations=90, run_dir=str(tmp_path / "here"),
           verbose=False, **SMALL)  # fmt: skip
     assert summary["params_sha256"] == bits(tmp_path / "here") == bits(far)
     with pytest.raises(InputError, match="no run called first-run is on the cluster"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import RunFacts, read_facts, shown
 from escalade.config.options import RESUMABLE, Config
+from escalade.config.sources import absolute
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.mappings import differing
@@ -163,6 +164,10 @@ def _begun(config: Config) -> RunFacts | None:
     fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir")]
     if wanted["backend"] == "auto":  # which a run replaces by what it found
         fixed.remove("backend")
+    if wanted["start_from"] is not None:
+        wanted["start_from"] = absolute(wanted["start_from"])
+    if wanted["start_sha256"] is None:  # which a run finds out too
+        fixed.remove("start_sha256")
     others = differing([{name: one.get(name) for name in fixed} for one in (wanted, facts.options)])
     if others:
         name = others[0]

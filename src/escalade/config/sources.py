@@ -32,6 +32,12 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
     return Path(place), checkpoint
 
 
+def absolute(text: str | os.PathLike[str]) -> str:
+    """The same, wherever it is read: as a run's config.toml has it."""
+    place, checkpoint = split(text)
+    return str(place.absolute()) + (f":{checkpoint}" if checkpoint else "")
+
+
 def inherited(given: Values) -> Values:
     """Options of policy and frames of what ``given`` starts from: the new run's, unless it says otherwise.
 

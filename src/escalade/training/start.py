@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import nn
 
 from escalade.config.options import Config
-from escalade.config.sources import split
+from escalade.config.sources import absolute, split
 from escalade.errors import InputError
 from escalade.policies.growth import begin_with, check_actions, check_growth
 from escalade.policies.layout import copy_module
@@ -70,8 +70,7 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     if now >= before:  # else images that are not normalised any more
         parts.normalizer = source.normalizer.grown(now)
     parts.start = to_vector(parts.policy.network)
-    absolute = str(place.absolute()) + (f":{checkpoint}" if checkpoint else "")
-    return config.replace(start_from=absolute, start_sha256=digest)
+    return config.replace(start_from=absolute(text), start_sha256=digest)
 
 
 def _find(
