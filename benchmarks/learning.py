@@ -30,16 +30,19 @@ BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
 BARS = {"ALE/Pong-v5": -10.0, "ALE/SpaceInvaders-v5": 400.0, "CarRacing-v3": 300.0, "AntBulletEnv-v0": 1000.0}
 
 
-def keep(run: Path, episodes: int) -> None:
-    """Evaluate the run's best policy and copy what shows how it learnt."""
-    result = escalade.evaluate(run, episodes=episodes, checkpoint="best")
+def keep(run: Path, episodes: int, checkpoint: str) -> None:
+    """Evaluate the run's best or latest policy and copy what shows how it learnt."""
+    result = escalade.evaluate(run, episodes=episodes, checkpoint=checkpoint)
     folder = KEPT / run.name
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(run / "progress.csv", folder / "progress.csv")
     config = read_config(RunFolder(run)).replace(run_dir=None)
+    if config.start_from is not None:  # by the name it has among the kept runs, not by a path of one machine
+        config = config.replace(start_from=Path(config.start_from).name)
     (folder / "config.toml").write_text(to_toml(config))
     escalade.plot([str(run)], folder / "curve.png")
     facts = {
+        "policy": checkpoint,
         "episodes": episodes,
         "mean": result.mean,
         "std": result.std,
@@ -63,7 +66,7 @@ def row(folder: Path) -> dict[str, Any]:
         if not math.isnan(mean) and mean > BARS[config.env]
     ]
     first = f"{reached[0][0] / 60:.0f} min, {reached[0][1]:,.0f} steps" if reached else "-"
-    best = "{mean:.1f} ({min:.0f} to {max:.0f}), {episodes} episodes"
+    shown = "{policy}: {mean:.1f} ({min:.0f} to {max:.0f}), {episodes} episodes"
     return {
         "run": f"[{folder.name}](results/learning/{folder.name}/progress.csv)",
         "environment": config.env,
@@ -73,7 +76,7 @@ def row(folder: Path) -> dict[str, Any]:
         "env steps": f"{progress['env_steps'][-1]:,.0f}",
         "bar": f"{BARS[config.env]:g}",
         "first evaluation above it": first,
-        "best policy, mean (min to max)": best.format(**evaluation),
+        "best or latest policy, mean (min to max)": shown.format(**evaluation),
     }
 
 
@@ -91,11 +94,12 @@ def main() -> None:
     keeping = commands.add_parser("keep")
     keeping.add_argument("runs", nargs="+", type=Path)
     keeping.add_argument("--episodes", type=int, default=100)
+    keeping.add_argument("--checkpoint", choices=["best", "latest"], default="best")
     commands.add_parser("table")
     given = parser.parse_args()
     if given.command == "keep":
         for run in given.runs:
-            keep(run, given.episodes)
+            keep(run, given.episodes, given.checkpoint)
         return
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)

@@ -61,7 +61,13 @@ def read() -> list[Line]:
     """All lines of runs with the settings that the presets have now."""
     text = RESULTS.read_text() if RESULTS.exists() else ""
     lines = [json.loads(line) for line in text.splitlines()]
-    return [line for line in lines if line["options"] == presets.read(line["env"]).options]
+    return [line for line in lines if line["options"] == _options(line["env"])]
+
+
+def _options(env: str) -> dict[str, Any]:
+    """The preset's options as JSON has them: lists for tuples."""
+    options: dict[str, Any] = json.loads(json.dumps(presets.read(env).options))
+    return options
 
 
 def measure(env: str, backend: str, seeds: list[int], seconds: float, busy: bool) -> None:
@@ -174,7 +180,7 @@ def main() -> None:
     parser.add_argument("environments", nargs="*", default=_with_targets())
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", default=list(range(10)))
-    parser.add_argument("--seconds", type=float, default=180.0, help="give up after this much training")
+    parser.add_argument("--seconds", type=float, default=120.0, help="give up after this much training")
     parser.add_argument("--busy", action="store_true", help="leave seconds out")
     arguments = parser.parse_intermixed_args()
     if arguments.what == "write":

@@ -2,13 +2,11 @@
 
     python benchmarks/settings.py run Pendulum-v1 target_return=-200 strategy=ars population=32 --seeds 1 2 3
     python benchmarks/settings.py table
-    python benchmarks/settings.py write MountainCar-v0
 
 ``run`` adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
 Options are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one.
 Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
-seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown. ``write`` puts
-what the runs of a preset's own settings gave into its ``[result]``; benchmarks/presets.py adds the seconds.
+seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -91,40 +88,15 @@ def _word(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def result_of(name: str, lines: list[Line]) -> dict[str, Any] | None:
-    """What the runs of a preset's settings gave, as its ``[result]`` has it; None where none solved it."""
-    options = presets.options(name, "auto")
-    wanted = config_of(name, options)
-    runs = [line for line in lines if line["env"] == name and config_of(name, line["options"]) == wanted]
-    solved = [line for line in runs if line["solved"]]
-    if not solved:
-        return None
-    return {
-        "seeds": len(runs),
-        "solved": len(solved),
-        "env_steps": int(statistics.median(line["env_steps"] for line in solved)),
-        "all_steps": int(statistics.median(line["env_steps"] + line["eval_steps"] for line in solved)),
-        "return_mean": round(statistics.median(line["eval_return_mean"] for line in solved), 1),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["run", "table", "write"])
+    parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("env", nargs="?")
     parser.add_argument("options", nargs="*", type=option, metavar="name=value")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
     arguments = parser.parse_intermixed_args()
     if arguments.what == "table":
         print(table(read()))
-        return
-    if arguments.what == "write":
-        result = result_of(arguments.env, read())
-        if result is None:
-            parser.error(f"no run of the settings of {arguments.env} solved it")
-        from presets import write_result  # the script beside this one
-
-        write_result(arguments.env, result)
         return
     for seed in arguments.seeds:
         found = run(arguments.env, dict(arguments.options), seed)

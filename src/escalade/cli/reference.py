@@ -74,10 +74,9 @@ def _presets(parsed: argparse.Namespace) -> int:
         table.add_row(name, str(preset.options["strategy"]), shown, *_result(preset.result))
     with printing():
         Console().print(table)
-    say("Steps of training and seconds: medians over the seeds that solved it;")
-    say("see benchmarks/presets.md. Those with - have not been measured, or not been timed yet (see")
-    say("benchmarks/settings.md). Names such as openai/humanoid are settings of earlier systems:")
-    say("--preset NAME.")
+    say("Steps of training and seconds: medians over the seeds that solved it; benchmarks/presets.md has")
+    say("the worst. Those with - have no such runs yet. Names such as openai/humanoid are settings of")
+    say("earlier systems: --preset NAME.")
     return 0
 
 
