@@ -14,7 +14,7 @@ TOGETHER = {
     "tests/media/test_export.py": "export",
 }
 
-_NICE = 15
+_NICE = 5
 
 
 def pytest_xdist_make_scheduler(config, log):
