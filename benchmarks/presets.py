@@ -72,8 +72,9 @@ def _options(env: str) -> dict[str, Any]:
 
 def measure(env: str, backend: str, seeds: list[int], seconds: float, busy: bool) -> None:
     """Run what has not been run yet."""
+    done = {line["seed"] for line in read() if (line["env"], line["asked"]) == (env, backend)}
     for seed in seeds:
-        if any((line["env"], line["asked"], line["seed"]) == (env, backend, seed) for line in read()):
+        if seed in done:
             continue
         line = solve(env, backend, seed, seconds)
         line = line | {"seconds": None} if busy else line
@@ -169,7 +170,7 @@ def write_result(env: str, result: dict[str, Any]) -> None:
     path.write_text(kept + "[result]\n" + "\n".join(lines) + "\n")
 
 
-def _with_targets() -> list[str]:
+def _measured() -> list[str]:
     """The presets whose results are kept: those that have one, or are named."""
     return [name for name in presets.names() if presets.read(name).result is not None]
 
@@ -177,7 +178,7 @@ def _with_targets() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=["run", "write"])
-    parser.add_argument("environments", nargs="*", default=_with_targets())
+    parser.add_argument("environments", nargs="*", default=_measured())
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", default=list(range(10)))
     parser.add_argument("--seconds", type=float, default=120.0, help="give up after this much training")

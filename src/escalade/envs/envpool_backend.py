@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
 from escalade.envs.environment import Environment, VectorEnvironment
-from escalade.envs.envpool_families import import_for
+from escalade.envs.envpool_families import import_for, make_pool
 from escalade.envs.envpool_images import PooledEnv
 from escalade.envs.factories import factory_spec
 from escalade.envs.gymnasium_backend import GymnasiumVector
@@ -102,17 +102,7 @@ class EnvPoolVector:
         self._pool: Any = None
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        envpool = import_for(self._id)
-        limit = {} if self._limit is None else {"max_episode_steps": self._limit}
-        with quiet():
-            self._pool = envpool.make(
-                self._id,
-                env_type="gymnasium",
-                num_envs=len(slots),
-                num_threads=1,
-                seed=seeds.tolist(),
-                **limit,
-            )
+        self._pool = make_pool(self._id, seeds.tolist(), self._limit)
         # The pool's own send and recv build an info dictionary around every batch, which costs
         # more than stepping a dozen cart-poles. These two are what they call.
         self._send, self._recv = self._pool._send, self._pool._recv

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from escalade.envs.quiet import quiet
 from escalade.support.own_process import is_own
 
 _ENTRY = "envpool.entry"  # the module of EnvPool that imports every family
@@ -34,6 +35,16 @@ def import_for(env_id: str) -> Any:
         if env_id not in envpool.list_all_envs():
             importlib.import_module(_ENTRY)  # all that are left
         return envpool
+
+
+def make_pool(env_id: str, seeds: list[int], max_episode_steps: int | None) -> Any:
+    """A pool of one environment for each seed; without a limit of steps, the id's own holds."""
+    limit = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
+    envpool = import_for(env_id)
+    with quiet():
+        return envpool.make(
+            env_id, env_type="gymnasium", num_envs=len(seeds), num_threads=1, seed=seeds, **limit
+        )
 
 
 def _without_families() -> Any:

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.envs.envpool_families import import_for
+from escalade.envs.envpool_families import import_for, make_pool
 from escalade.envs.quiet import quiet
 
 _SEEDS = 2**31  # EnvPool takes a seed as a C int
@@ -36,11 +36,7 @@ class PooledEnv(gymnasium.Env[NDArray[Any], Any]):
         """A new pool of one environment; without a seed, one is drawn."""
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(_SEEDS)) if seed is None else seed % _SEEDS
-        limit = {} if self._limit is None else {"max_episode_steps": self._limit}
-        with quiet():
-            self._pool = import_for(self._id).make(
-                self._id, env_type="gymnasium", num_envs=1, num_threads=1, seed=drawn, **limit
-            )
+        self._pool = make_pool(self._id, [drawn], self._limit)
         return self._pool.reset()[0][0], {}
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from escalade.api.sweep.results import PLAN, load_sweep
+from escalade.api.sweep.results import HISTORY, IMPORTANCE, PARALLEL, PLAN, load_sweep
 from escalade.config.commands import text_of
 from escalade.errors import InputError
 from escalade.media.report import Swept
 
 _PICTURES = (
-    ("Return of the trials", "history.png"),
-    ("How much each option matters", "importance.png"),
-    ("Options and returns", "parallel.png"),
+    ("Return of the trials", HISTORY),
+    ("How much each option matters", IMPORTANCE),
+    ("Options and returns", PARALLEL),
 )
 
 

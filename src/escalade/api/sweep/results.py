@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from optuna import Study
 
 PLAN, BEST, TABLE = "sweep.toml", "best.toml", "trials.csv"
+HISTORY, PARALLEL, IMPORTANCE = "history.png", "parallel.png", "importance.png"
 """Files of a sweep's folder."""
 
 _STATES = {"COMPLETE": "ended", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "begun", "WAITING": "begun"}
@@ -114,15 +115,15 @@ def write_results(result: SweepResult) -> list[Path]:
     values = [(trial.number, trial.value) for trial in result.trials if trial.value is not None]
     rows = [(trial.params, trial.value) for trial in result.trials if trial.value is not None]
     if values:
-        written.append(result.folder / "history.png")
+        written.append(result.folder / HISTORY)
         pruned = [one for one in result.trials if one.state == "pruned" and one.parts]
         stood = [(one.number, one.parts[max(one.parts)]) for one in pruned]
         draw_history(values, written[-1], stood)
     if len(rows) > 1:
-        written.append(result.folder / "parallel.png")
+        written.append(result.folder / PARALLEL)
         draw_parallel(rows, log_scaled(result.plan), written[-1])
     if result.importances:
-        written.append(result.folder / "importance.png")
+        written.append(result.folder / IMPORTANCE)
         draw_importances(result.importances, written[-1])
     return written
 
