@@ -141,6 +141,13 @@ def test_chromium_shows_the_page_at_every_width_and_in_both_schemes(page, tmp_pa
     assert len(colours) == 2
 
 
+def test_a_folder_of_runs_stands_for_the_runs_in_it(runs, tmp_path):
+    each = sorted(config.parent for config in runs.glob("*/config.toml"))
+    assert len(each) >= 2
+    page = escalade.report(each, tmp_path / "each.html").read_text()
+    assert escalade.report(runs, tmp_path / "all.html").read_text() == page
+
+
 def test_what_a_run_is_called_is_text_and_no_markup(runs, tmp_path):
     folder = tmp_path / "<script>alert(1)</script>&"
     folder.mkdir(parents=True)

@@ -24,6 +24,8 @@ _SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backen
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
+_UNREAD = ("start_sha256",)
+"""Options that tell runs apart, but nothing to a reader: start_from is their name."""
 _NAMED = 4  # differing options, at most, in a label
 _SHORT = 12  # letters, at most, of the words for a value that is not set
 _DEEPEST = 3  # folders between a folder of runs and a run
@@ -61,7 +63,7 @@ class RunFacts:
 
     def told(self) -> dict[str, Any]:
         """The options that a comparison shows where they differ: all but the seed and where the run ran."""
-        hidden = {*_WHERE, "seed", "run", "parameters"}
+        hidden = {*_WHERE, *_UNREAD, "seed", "run", "parameters"}
         return {name: value for name, value in self.options.items() if name not in hidden}
 
     def compared(self) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def shown(name: str, value: Any) -> str:
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
     """The strategy, and the options in which this task's groups differ."""
     names = differing([other.compared() for other in others if other.task == facts.task])
-    names = [name for name in names if name != "strategy"]
+    names = [name for name in names if name not in ("strategy", *_UNREAD)]
     more = ["..."] if len(names) > _NAMED else []
     strategy = str(facts.options.get("strategy", ""))
     return ", ".join([strategy, *([assignments(facts.options, names[:_NAMED])] if names else []), *more])

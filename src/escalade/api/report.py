@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from escalade.api.groups import find_runs
 from escalade.api.sweep.reported import with_sweeps
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.conversion import parse_toml
@@ -36,8 +37,9 @@ def report(
     """Write a report of runs into one HTML file, which needs no other file and no network.
 
     Args:
-        runs: run folders, or one; a run that still goes on is reported as far as it is. The folder of a
-            sweep stands for the runs of its best trial, and adds what the sweep found.
+        runs: run folders, or one; a run that still goes on is reported as far as it is. A folder of runs,
+            such as that of ``--seeds``, stands for the runs in it; the folder of a sweep for the runs of its
+            best trial, and adds what the sweep found.
         output: the file, ``x.html``; one of that name is replaced.
         over: what curves are drawn over: ``steps`` of training, ``seconds`` or ``generations``.
         video: whether to film the best policy of each run first, into its folder's video.mp4. A film
@@ -63,7 +65,7 @@ def report(
     if not output.parent.is_dir():
         raise InputError(f"`output` {output}: there is no folder {output.parent}")
     found, sweeps = with_sweeps(places)
-    folders = [RunFolder.open(run) for run in found]
+    folders = find_runs(found)
     names = _names(folders)
     reported = [_reported(folder, name) for folder, name in zip(folders, names, strict=True)]
     if video:

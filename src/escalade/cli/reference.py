@@ -91,7 +91,7 @@ def _result(result: dict[str, Any] | None) -> list[str]:
 def _bench(parsed: argparse.Namespace) -> int:
     rounds = whole("rounds", parsed.rounds, 5) or 5
     seconds = convert("seconds", parsed.seconds or "3", text=True)
-    config = config_typed(parsed)
+    config = config_typed(parsed).replace(cutoff=None)  # a preset's: both sides step whole episodes
     warm_up_for(config)
     from escalade.api.bench import bench
 

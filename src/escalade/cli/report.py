@@ -23,7 +23,10 @@ def add_report(commands: Any) -> None:
         examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video", "runs/sweep-poles"],
     )
     parser.add_argument(
-        "runs", metavar="RUN", nargs="+", help="folders of runs, or of a sweep for its best trial"
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        help="run folders, folders of runs, or that of a sweep for its best trial",
     )
     add_argument(parser, "--output", "FILE", "x.html", "report.html")
     add_argument(parser, "--over", "steps|seconds|generations", "what curves are drawn over", "steps")

@@ -1,0 +1,27 @@
+"""``escalade bench``, with turns too short to measure anything."""
+
+import json
+
+import pytest
+
+from escalade.cli import main as cli
+
+SHORT = ["--workers", "1", "--rounds", "1", "--turn-seconds", "0.01", "--population", "4", "--json"]
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+def test_training_is_measured_beside_the_simulator(backend, capsys):
+    assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--backend", backend, *SHORT]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert min(found["useful"], found["raw"]) > 0
+    assert found["ratio"] == pytest.approx(found["useful"] / found["raw"])
+    assert (found["backend"], found["workers"], found["population"]) == (backend, 1, 4)
+
+
+def test_a_presets_cutoff_is_left_out(capsys):
+    """A user who types no --cutoff cannot leave it out."""
+    cut = ["--max-episode-steps", "20", "--top-directions", "2"]
+    assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT]) == 0
+    assert json.loads(capsys.readouterr().out)["env"] == "HalfCheetah-v5"
+    assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT, "--cutoff", "10"]) == 2
+    assert "--cutoff is not measured by bench: leave it out" in capsys.readouterr().err
