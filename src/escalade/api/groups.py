@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from escalade.config.conversion import parse_toml
@@ -158,8 +158,11 @@ def axis_of(groups: Iterable[RunGroup], x: str) -> str:
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``."""
-    return ", ".join(f"{name}={shown(name, options.get(name))}" for name in names)
+    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part."""
+    told = {name: shown(name, options.get(name)) for name in names}
+    if options.get("start_from") is not None and "start_from" in told:
+        told["start_from"] = PurePath(told["start_from"]).name
+    return ", ".join(f"{name}={value}" for name, value in told.items())
 
 
 def shown(name: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from escalade.storage.files import AnyPath
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LETTERS = 44  # in a line of the legend
 _CAPTION = "lines: interquartile mean of the runs' {what}; bands: its 95 % bootstrap interval"
 
 _STEPS: dict[str, Any] = {"drawstyle": "steps-post"}  # a run counts with its last evaluation until the next
@@ -71,9 +73,14 @@ def draw_bands(
     if len(panels) == 1:
         figure.set_size_inches(7.0 + widened(axes[0].get_legend_handles_labels()[1]), 4.8)
     else:
-        tallest = max(len(place.get_legend_handles_labels()[1]) for place in axes)
+        tallest = max(len("\n".join(place.get_legend_handles_labels()[1]).splitlines()) for place in axes)
         figure.set_size_inches(max(8.0, 5.0 * columns), (4.0 + 0.2 * tallest) * rows)
     save_figure(figure, output)
+
+
+def _wrapped(label: str) -> str:
+    """A label in lines that leave most of the picture to the curves."""
+    return textwrap.fill(label, _LETTERS, break_long_words=False, break_on_hyphens=False)
 
 
 def _draw_panel(
@@ -96,7 +103,7 @@ def _draw_panel(
                 fmt="o",
                 color=looks["color"],
             )
-        axes.plot(of.at, of.middle, linewidth=2, label=f"{label} ({runs})", **_STEPS, **looks)
+        axes.plot(of.at, of.middle, linewidth=2, label=f"{_wrapped(label)} ({runs})", **_STEPS, **looks)
         drawn += [of.middle, of.low, of.high]
     shown = []
     if target is not None and abs(target) <= LARGEST:

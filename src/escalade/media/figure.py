@@ -88,7 +88,8 @@ def finish(axes: Axes, unit: str, title: str, *, below: bool = False) -> None:
 
 def widened(labels: Iterable[str]) -> float:
     """Inches that a legend of these labels takes beside the axes."""
-    return 0.6 + 0.085 * max((len(label) for label in labels), default=0)
+    lines = [line for label in labels for line in label.splitlines()]
+    return 0.6 + 0.085 * max(map(len, lines), default=0)
 
 
 def fit_returns(
