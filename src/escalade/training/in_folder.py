@@ -188,7 +188,7 @@ def run_loop(
                 write_card(folder, around.title, summary)
                 if not plotting_available():
                     loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
-        if folder is not None and summary["generations"] and plotting_available():
+        if folder is not None and loop.progress.rows and plotting_available():
             plot_run(folder.path, folder.curve, summary["target_return"], around.title)
     return loop, summary
 
