@@ -51,6 +51,11 @@ def test_one_run_is_drawn_in_full(runs, tmp_path):
     assert "population mean" in plot(runs / "0.1" / "seed1", to=tmp_path / "one.svg")
 
 
+def test_a_curve_says_that_members_ran_shorter_episodes(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", cutoff=5, **OPTIONS)
+    assert "population mean, episodes cut short" in plot(run.folder.path, to=tmp_path / "cut.svg")
+
+
 def test_what_tells_curves_apart_and_what_they_are_called(runs, tmp_path):
     every = plot(runs, "--group-by", "seed", "--x", "seconds", to=tmp_path / "c.svg")
     assert {"seed=1 (2 runs)", "seed=2 (2 runs)", "seconds of training"} <= set(every)

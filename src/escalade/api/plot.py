@@ -53,7 +53,8 @@ def plot(
     every = [run for group in groups for run in group.runs]
     if len(every) == 1:
         title = groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}"
-        plot_run(every[0].folder, output, every[0].target, title, x=x, smooth=smooth)
+        cut = every[0].options.get("cutoff") is not None
+        plot_run(every[0].folder, output, every[0].target, title, x=x, smooth=smooth, cut=cut)
         return []
     return _plot_groups(groups, output, x, smooth)
 

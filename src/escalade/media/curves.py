@@ -55,6 +55,7 @@ def plot_run(
     *,
     x: str = "steps",
     smooth: int = 1,
+    cut: bool = False,
 ) -> None:
     """Draw the learning curve of a run folder into ``output`` (png, pdf or svg).
 
@@ -69,6 +70,7 @@ def plot_run(
         title: of the picture.
         x: a name of :data:`X_AXES`; ``steps`` is ``episodes`` where there is no environment.
         smooth: each point is the mean of this many in a row, the last of which is its own.
+        cut: whether members ran shorter episodes than evaluations, which the legend then says.
 
     Raises:
         InputError: matplotlib is missing, the folder is no run, or the output's ending is another.
@@ -84,7 +86,7 @@ def plot_run(
     column, unit = X_AXES[x]
     figure = Figure(layout="constrained")
     axes = figure.subplots()
-    drawn, around = _draw_members(axes, columns, members, columns[column], smooth)
+    drawn, around = _draw_members(axes, columns, members, columns[column], smooth, cut)
     at, found = evaluations(run, columns, x)
     if len(at):
         drawn.append(smoothed(found, smooth))
@@ -152,12 +154,18 @@ def _percentiles(path: Path) -> dict[float, tuple[float, float]]:
 
 
 def _draw_members(
-    axes: Axes, columns: dict[str, Array], members: tuple[str, Array, Array], at: Array, smooth: int
+    axes: Axes,
+    columns: dict[str, Array],
+    members: tuple[str, Array, Array],
+    at: Array,
+    smooth: int,
+    cut: bool,
 ) -> tuple[list[Array], list[Array]]:
     """Draw the mean of the members, which is returned, and the band of them, whose ends are."""
     named, *ends = members
     low, high = (smoothed(drawable(values), smooth) for values in ends)
     axes.fill_between(at, low, high, color=COLOURS[1], alpha=0.15, linewidth=0, label=named)
     mean = smoothed(drawable(columns["return_mean"]), smooth)
-    axes.plot(at, mean, color=COLOURS[1], linewidth=1, linestyle=DASHES[1], label="population mean")
+    whole = "population mean" + ", episodes cut short" * cut
+    axes.plot(at, mean, color=COLOURS[1], linewidth=1, linestyle=DASHES[1], label=whole)
     return [mean], [low, high]

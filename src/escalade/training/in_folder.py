@@ -136,7 +136,7 @@ class Surroundings:
     trackers: Sequence[str] = ()
     """Names of recorders that come after the console, which shows what they say."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked for, for recorders."""
+    """What was asked for, for recorders and the curve."""
 
     @property
     def wanted(self) -> list[str | Recorder]:
@@ -189,7 +189,8 @@ def run_loop(
                 if not plotting_available():
                     loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
         if folder is not None and loop.progress.rows and plotting_available():
-            plot_run(folder.path, folder.curve, summary["target_return"], around.title)
+            cut = around.options.get("cutoff") is not None
+            plot_run(folder.path, folder.curve, summary["target_return"], around.title, cut=cut)
     return loop, summary
 
 
