@@ -141,6 +141,17 @@ def test_chromium_shows_the_page_at_every_width_and_in_both_schemes(page, tmp_pa
     assert len(colours) == 2
 
 
+def test_members_that_ran_shorter_episodes_are_told(runs, tmp_path):
+    run = escalade.train(
+        "CartPole-v1", run_dir=tmp_path / "cut", workers=0, cutoff=5, generations=2, **OPTIONS
+    )
+    alone = escalade.report(run.folder.path, tmp_path / "alone.html").read_text()
+    assert alone.count("members are cut short") == 2
+    both = escalade.report([run.folder.path, runs / "seed0"], tmp_path / "both.html").read_text()
+    assert "members are cut short" in both
+    assert "cut short" not in escalade.report(runs / "seed0", tmp_path / "whole.html").read_text()
+
+
 def test_a_folder_of_runs_stands_for_the_runs_in_it(runs, tmp_path):
     each = sorted(config.parent for config in runs.glob("*/config.toml"))
     assert len(each) >= 2

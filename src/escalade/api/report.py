@@ -93,8 +93,9 @@ def _reported(folder: RunFolder, name: str) -> Reported:
     progress = {key: np.array(values) for key, values in read_progress(folder.progress).items()}
     summary = folder.read_summary()
     subject, target = curve_of(folder)
-    curves = Curves(name, progress, _population(folder), _workers(folder), target)
     config = None if is_evolved(folder) else read_config(folder)
+    cut = config is not None and config.cutoff is not None
+    curves = Curves(name, progress, _population(folder), _workers(folder), target, cut)
     if config is None:
         values = parse_toml(folder.config)
         options = {key: text_of(value) for key, value in values.items()}

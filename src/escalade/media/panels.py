@@ -23,6 +23,7 @@ _NOTES = {
     "unperturbed_rank": "1: it beats every member",
     "update_ratio": "length of the update over that of the centre",
 }
+_CUT = "episodes of members are cut short, those of evaluations are whole"
 _MOST_LINES = 8  # of workers in one chart; of more, their spread is drawn
 
 
@@ -36,6 +37,8 @@ class Curves:
     workers: Mapping[str, tuple[Array, Array, Array]] = field(default_factory=dict)
     """By worker or node: generations, environment steps per second, and idle shares."""
     target: float | None = None
+    cut: bool = False
+    """Whether members ran shorter episodes than evaluations."""
 
     def at(self, over: str, generations: Array) -> Array:
         """Where rows of these generations are on the axis."""
@@ -85,7 +88,8 @@ def own_charts(run: Curves, over: str) -> list[Chart]:
         low, lower, middle, upper, high = (run.population[f"return_q{n:02d}"] for n in (5, 25, 50, 75, 95))
         areas = [Area("5 % to 95 %", at, low, high), Area("25 % to 75 %", at, lower, upper)]
         lines = [Line("median", at, middle)]
-        charts.append(Chart("Returns of the population, in quantiles", unit, lines, areas))
+        title = "Returns of the population, in quantiles"
+        charts.append(Chart(title, unit, lines, areas, note=_cut([run])))
     idle = {name: (run.at(column, at), 100 * share) for name, (at, _, share) in run.workers.items()}
     rates = {name: (run.at(column, at), rate) for name, (at, rate, _) in run.workers.items()}
     if idle:
@@ -100,16 +104,21 @@ def _returns(run: Curves, column: str, unit: str) -> Chart:
         _line(run, "evaluation", "eval_return_mean", column, 0, strong=True),
         _line(run, "mean of the population", "return_mean", column, 1),
     ]
-    return Chart("Return", unit, lines, levels=_targets([run]))
+    return Chart("Return", unit, lines, levels=_targets([run]), note=_cut([run]))
 
 
 def _compared_returns(runs: Sequence[Curves], column: str, unit: str) -> list[Chart]:
     evaluations = [_line(run, run.name, "eval_return_mean", column, n) for n, run in enumerate(runs)]
     means = [_line(run, run.name, "return_mean", column, n) for n, run in enumerate(runs)]
+    title, levels = "Mean return of the population", _targets(runs)
     return [
-        Chart("Return of evaluations", unit, evaluations, levels=_targets(runs), legend=False),
-        Chart("Mean return of the population", unit, means, levels=_targets(runs), legend=False),
+        Chart("Return of evaluations", unit, evaluations, levels=levels, legend=False),
+        Chart(title, unit, means, levels=levels, legend=False, note=_cut(runs)),
     ]
+
+
+def _cut(runs: Sequence[Curves]) -> str:
+    return _CUT if any(run.cut for run in runs) else ""
 
 
 def _targets(runs: Sequence[Curves]) -> list[tuple[str, float]]:
