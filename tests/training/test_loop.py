@@ -90,6 +90,17 @@ def test_rows_count_generations_episodes_and_steps(make):
     assert summary["episodes"] == 80
 
 
+def test_an_evaluation_that_outlasts_the_members_cap_is_not_ranked_among_them(make):
+    trainer, told = make(env="CartPole-v1", max_episode_steps=20, generations=3, eval_every=1, cutoff=5)
+    trainer()
+    assert [row.unperturbed_rank for row in told.rows] == [None, None, None]
+    assert not any("beats every member" in note for note in told.notes)
+    assert any("same fitness" in note for note in told.notes)  # five steps of CartPole, which nobody fails
+    trainer, told = make(generations=1, cutoff=10_000)
+    trainer()
+    assert told.rows[0].unperturbed_rank is not None
+
+
 def test_schedules_move_with_the_generations(make):
     trainer, told = make(generations=3, sigma="exponential:0.1:0.5", lr="linear:0.4:0:4")
     trainer()

@@ -30,7 +30,8 @@ class Row:
     eval_return_mean: float | None
     """Of the unperturbed policy, before this generation's update; None where it was not evaluated."""
     unperturbed_rank: int | None
-    """Its rank among the members: 1 when it beats all of them."""
+    """Its rank among the members: 1 when it beats all of them. None where it was not evaluated, or in
+    episodes longer than a cap on theirs."""
     sigma: float
     lr: float
     """NaN for strategies without a step size."""

@@ -246,14 +246,14 @@ class Loop:
         return row
 
     def _rank(self, outcome: Outcome) -> int | None:
-        """The centre's rank among the members, 1 for the best; None when it was not evaluated."""
+        """The centre's rank among the members, 1 for the best; None when it was not evaluated as they are."""
         if outcome.evaluation is None:
             return None
         fitness = self.objective.direction * outcome.fitness
-        evaluation = self.objective.direction * outcome.evaluation.fitness
+        evaluation = self.objective.direction * outcome.evaluation.fitness if outcome.comparable else None
         if not self.progress.solved:
             self.notes.explain_rank(self.progress.rows, fitness, evaluation)
-        return 1 + int((fitness > evaluation).sum())
+        return None if evaluation is None else 1 + int((fitness > evaluation).sum())
 
     def _report_nonfinite(self, outcome: Outcome) -> None:
         """Say which return was not usable.

@@ -50,8 +50,11 @@ class Notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
 
-    def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float) -> None:
-        """Say so when the members' ``fitness`` holds no gradient; larger is better in both."""
+    def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float | None) -> None:
+        """Say so when the members' ``fitness`` holds no gradient; larger is better in both.
+
+        Without an ``evaluation`` that can be compared with the members, only whether they tie is looked at.
+        """
         members = len(fitness)
         if (fitness == fitness[0]).all():
             self.say(
@@ -60,7 +63,7 @@ class Notes:
                 "them apart",
                 kind="equal",
             )
-        elif members > 2 and (fitness < evaluation).all():
+        elif evaluation is not None and members > 2 and (fitness < evaluation).all():
             self.say(
                 f"generation {generation}: the unperturbed {self.subject} beats every member (rank 1 of "
                 f"{members + 1}): noise only harms it, so the gradient is uninformative; a smaller sigma may "

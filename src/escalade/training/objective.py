@@ -60,6 +60,8 @@ class Outcome:
     """What fitness is the mean of, shape (episodes,): the returns, but where rewards are transformed."""
     evaluation: Evaluation | None
     """Of the unperturbed policy; None in generations without one."""
+    comparable: bool = True
+    """Whether the evaluation can be ranked among the members: not if its episodes outlast a cap on theirs."""
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
     hint: str | None = None

@@ -85,6 +85,7 @@ class PolicyObjective:
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
+            comparable=job.cap is None or not evaluate or bool((evaluated.lengths <= job.cap).all()),
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=self._info(strategy, trained, evaluated),
