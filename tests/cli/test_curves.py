@@ -51,8 +51,9 @@ def test_one_run_is_drawn_in_full(runs, tmp_path):
     assert "population mean" in plot(runs / "0.1" / "seed1", to=tmp_path / "one.svg")
 
 
-def test_a_curve_says_that_members_ran_shorter_episodes(tmp_path):
-    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", cutoff=5, **OPTIONS)
+def test_a_run_and_its_curve_say_that_members_ran_shorter_episodes(tmp_path, capsys):
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", cutoff=5, **OPTIONS | {"verbose": True})
+    assert "members' episodes are cut (cutoff 5)" in capsys.readouterr().out
     assert "population mean, episodes cut short" in plot(run.folder.path, to=tmp_path / "cut.svg")
 
 

@@ -319,5 +319,11 @@ def _subject(config: Config) -> dict[str, Any]:
 def _goals(config: Config, parts: Parts, workers: str) -> Goals:
     size = f"{len(parts.start):,} parameters"
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
-    title = f"{config.env}: {what}"
-    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)
+    cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
+    return Goals(
+        f"{config.env}: {what}{cut}",
+        config.target_return,
+        config.generations,
+        config.env_steps,
+        config.seconds,
+    )
