@@ -21,8 +21,7 @@ from typing import Any
 
 import escalade
 from escalade.config import presets
-from escalade.config.conversion import convert, from_values
-from escalade.config.options import Config
+from escalade.config.conversion import convert
 
 RESULTS = Path(__file__).parent / "results" / "settings.jsonl"
 KEPT = ("env_steps", "eval_steps", "generations", "seconds", "eval_return_mean", "eval_return_std")
@@ -51,12 +50,6 @@ def run(env: str, options: dict[str, Any], seed: int) -> Line:
 
 def read() -> list[Line]:
     return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-
-
-def config_of(env: str, options: dict[str, Any]) -> Config:
-    """What the options mean, but for the budget."""
-    tried = Config(**from_values({"env": env} | options))
-    return tried.replace(env_steps=None, seconds=None, generations=None)
 
 
 def table(lines: list[Line]) -> str:

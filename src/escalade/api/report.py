@@ -55,8 +55,6 @@ def report(
         StorageFailure: the disk is full.
     """
     places = [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
-    if not places:
-        raise InputError("no runs given: name at least one run folder")
     if over not in AXES:
         raise InputError(f"`over` {over!r} must be one of {', '.join(AXES)}")
     output = Path(output)
