@@ -29,6 +29,7 @@ ENVIRONMENTS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]
 GENERATIONS = 40
 KILLS = 20
 SETTINGS = ["--preset", "none", "--population", "32", "--sigma", "0.1", "--lr", "0.05", "--seed", "7"]
+SETTINGS += ["--strategy", "openai-es", "--hidden", "64,64"]
 
 
 def command(*words: str) -> list[str]:

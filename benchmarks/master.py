@@ -82,6 +82,7 @@ class Timed:
 def config(population: int, generations: int) -> Config:
     return Config(
         env="CartPole-v1",
+        strategy="openai-es",
         population=population,
         hidden=(16,),
         generations=generations,

@@ -15,8 +15,8 @@ import tempfile
 
 import psutil
 
-DEFAULT = ["HalfCheetah-v5", "--preset", "none", "--population", "1000", "--hidden", "1000,1000"]
-DEFAULT += ["--generations", "2", "--max-episode-steps", "100", "--workers", "2"]
+DEFAULT = ["HalfCheetah-v5", "--preset", "none", "--strategy", "openai-es", "--population", "1000"]
+DEFAULT += ["--hidden", "1000,1000", "--generations", "2", "--max-episode-steps", "100", "--workers", "2"]
 
 
 def total(process: psutil.Process) -> tuple[int, int]:

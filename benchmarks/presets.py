@@ -1,10 +1,9 @@
 """Every preset with several seeds, on both backends: from process start to ``solved`` in summary.json.
 
-    python benchmarks/presets.py run [ENV ...] [--backends auto gymnasium] [--seeds 0 1 2 ...] [--target 4800]
-    python benchmarks/presets.py write          # presets.md, the README's table, the presets' [result]s
+    python benchmarks/presets.py [ENV ...] [--backends auto gymnasium] [--seeds 0 1 2 ...] [--target 4800]
 
-``run`` starts the real command, as a user would, with two workers, and adds a line to
-results/presets.jsonl for each run; what is there already for the same settings is not run again.
+Starts the real command, as a user would, with two workers, and adds a line to results/presets.jsonl for each
+run; what is there already for the same settings is not run again. tables.py makes the tables.
 Seeds are 0 to 9, and 1 to 3 where a run takes minutes. ``--target`` asks for more than the preset does.
 With ``--busy``, seconds are left out, as they say nothing on a machine that does other work too.
 """
@@ -27,8 +26,6 @@ from escalade.config import presets
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "presets.jsonl"
-PAGE, README = HERE / "presets.md", HERE.parent / "README.md"
-BEGIN, END = "<!-- presets -->\n", "<!-- end -->\n"
 FOLDER = Path(presets.__file__).parent / "tuned"
 SEEDS = {"BipedalWalker-v3": (1, 2, 3), "Walker2d-v5": (1, 2, 3), "Ant-v5": (1, 2, 3)}
 Line = dict[str, Any]
@@ -124,11 +121,11 @@ def result_of(lines: list[Line]) -> dict[str, Any]:
 
 
 def groups() -> dict[Key, list[Line]]:
-    """The runs of each preset, target and backend, by seed."""
+    """The runs of each preset, target and backend, by seed; those of which none is missing."""
     found: dict[Key, list[Line]] = {}
     for line in sorted(read(), key=lambda line: (*key_of(line), line["seed"])):
         found.setdefault(key_of(line), []).append(line)
-    return found
+    return {key: lines for key, lines in found.items() if {*seeds_of(*key[:2])} <= {r["seed"] for r in lines}}
 
 
 TITLES = {
@@ -169,16 +166,6 @@ def table(backends: tuple[str, ...], left_out: tuple[str, ...] = ()) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
 
 
-def pages() -> dict[Path, str]:
-    """The pages that hold a table, with their tables as the results have them."""
-    tables = {PAGE: table(("auto", "gymnasium")), README: table(("auto",), ("asked",))}
-    texts = {}
-    for path, made in tables.items():
-        before, _, rest = path.read_text().partition(BEGIN)
-        texts[path] = before + BEGIN + made + END + rest.partition(END)[2]
-    return texts
-
-
 def results() -> dict[str, dict[str, Any]]:
     """What belongs into each preset's ``[result]``: runs to its target on the backend that ``auto`` takes."""
     own = {key[0]: lines for key, lines in groups().items() if key == (key[0], target_of(key[0]), "auto")}
@@ -200,20 +187,13 @@ def _measured() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["run", "write"])
     parser.add_argument("environments", nargs="*", default=_measured())
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", help="0 to 9, or 1 to 3 where a run takes minutes")
     parser.add_argument("--target", type=float, help="the preset's own, unless it is given")
     parser.add_argument("--seconds", type=float, default=120.0, help="give up after this much training")
     parser.add_argument("--busy", action="store_true", help="leave seconds out")
-    arguments = parser.parse_intermixed_args()
-    if arguments.what == "write":
-        for path, text in pages().items():
-            path.write_text(text)
-        for env, result in results().items():
-            write_result(env, result)
-        return
+    arguments = parser.parse_args()
     for env in arguments.environments:
         target = target_of(env) if arguments.target is None else arguments.target
         seeds = arguments.seeds or seeds_of(env, target)

@@ -18,6 +18,8 @@ ENVIRONMENTS = ["CartPole-v1", "HalfCheetah-v5"]
 BACKENDS = ["gymnasium", "envpool"]
 OPTIONS = {
     "preset": None,
+    "strategy": "openai-es",
+    "hidden": (64, 64),
     "seed": 5,
     "population": 32,
     "generations": 5,

@@ -85,6 +85,7 @@ def main() -> None:
     config = Config(
         env=given.env, population=given.population, backend=given.backend, workers=given.workers,
         generations=given.generations, seed=1, eval_every=10**6, snapshot_every=0,
+        strategy="openai-es", hidden=(64, 64),
     )  # fmt: skip
     with one_thread():
         parts = make_parts(config)

@@ -25,9 +25,9 @@ from escalade.rollout.rollouts import Rollouts, RolloutSetup
 from escalade.training.parts import make_parts, make_strategy
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "CartPole-v1": {"population": 512, "normalize_observations": False},
-    "LunarLander-v3": {"population": 256},
-    "HalfCheetah-v5": {"population": 32},
+    "CartPole-v1": {"population": 512, "hidden": (64, 64), "normalize_observations": False},
+    "LunarLander-v3": {"population": 256, "hidden": (64, 64)},
+    "HalfCheetah-v5": {"population": 32, "hidden": (64, 64)},
     "Humanoid-v5": {"population": 64, "hidden": (256, 256)},
 }
 
@@ -52,7 +52,7 @@ class Recording:
 
 
 def measure(env: str, generations: int) -> None:
-    config = Config(env=env, workers=0, seed=1, **SETTINGS[env])
+    config = Config(env=env, workers=0, seed=1, strategy="openai-es", **SETTINGS[env])
     parts = make_parts(config)
     parts.environment = settle_backend(parts.environment)
     work: list[Rollouts] = []

@@ -175,8 +175,9 @@ class Clock:
 def simulate(workers: int, members: int, processes: int, calls: tuple[float, float]) -> dict[str, float]:
     """Medians over generations of a run on so many workers, ``processes`` of them in each actor."""
     config = Config(
-        env="Humanoid-v5", engine="ray", population=members, hidden=(268, 268), backend="gymnasium",
-        generations=GENERATIONS + 1, eval_every=10**6, seed=1, workers=workers, snapshot_every=0,
+        env="Humanoid-v5", engine="ray", population=members, hidden=(268, 268),
+        strategy="openai-es", backend="gymnasium", generations=GENERATIONS + 1, eval_every=10**6,
+        seed=1, workers=workers, snapshot_every=0,
     )  # fmt: skip
     parts = PARTS.setdefault("parts", make_parts(config))
     cluster = SimulatedCluster(workers, processes, *calls)

@@ -59,6 +59,7 @@ gymnasium.register("TMaze-v0", entry_point=TMaze, max_episode_steps=20)
 if __name__ == "__main__":
     run = escalade.train(
         "TMaze-v0",
+        strategy="openai-es",
         policy=sys.argv[2] if len(sys.argv) > 2 else "gru",
         hidden=(8,),
         init="xavier",

@@ -4,7 +4,7 @@
 
 PEERS is an environment that was made from requirements.txt. One program runs at a time, in turns, until it
 solves the task (100 fresh episodes) or the seconds are over. Appends a line of JSON for each run to
-results.jsonl; runs that are there already are not repeated. table.py makes the table and the picture.
+../results/peers.jsonl; runs that are there already are not repeated. ../tables.py makes tables and picture.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from judge import HERE, task_names
 
 PROGRAMS = {"escalade": "escalade_train.py", "ppo": "ppo.py", "pgpe": "pgpe.py", "ars": "ars.py"}
 GRACE = 120.0  # seconds beyond the limit before a program that does not end is ended
+RESULTS = HERE.parent / "results" / "peers.jsonl"
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
 
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--output", type=Path, default=HERE / "results.jsonl")
+    parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     for task, seed, program in itertools.product(given.tasks, given.seeds, given.programs):
         if (task, program, seed) in done(given.output):

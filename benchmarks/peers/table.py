@@ -1,110 +1,133 @@
-"""The table and the picture of the comparison, from its raw results.
-
-    python benchmarks/peers/table.py
-
-Reads results.jsonl; writes table.md and curves.png beside it.
-"""
+"""The comparison's raw results as tables and as a picture; ../tables.py puts them where they are shown."""
 
 from __future__ import annotations
 
 import json
 import statistics
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
+
+from escalade.media.bands import Curve, band
+from escalade.media.figure import GREY, fit_returns, style
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from judge import HERE, task_named, task_names
 from matplotlib.ticker import NullFormatter
 
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results" / "peers.jsonl"
+TASKS: dict[str, Any] = tomllib.loads((HERE / "tasks.toml").read_text())
 NAMES = {"escalade": "Escalade", "ppo": "PPO (SB3)", "pgpe": "PGPE (EvoTorch)", "ars": "ARS (SB3)"}
-COLOURS = dict(zip(NAMES, ("#0072b2", "#d55e00", "#009e73", "#cc79a7"), strict=True))
-STYLES = dict(zip(NAMES, ("-", "--", "-.", ":"), strict=True))
-MINUTES = (1, 5)
+MINUTES = (1, 5, 20)
 
-Runs = dict[tuple[str, str], list[dict[str, Any]]]
+Run = dict[str, Any]
+Runs = dict[tuple[str, str], list[Run]]
 
 
-def results(file: Path) -> Runs:
+def results() -> Runs:
     """Runs by task and program."""
     found: Runs = defaultdict(list)
-    for line in file.read_text().splitlines():
+    for line in RESULTS.read_text().splitlines():
         run = json.loads(line)
         found[run["task"], run["program"]].append(run)
     return found
 
 
-def seconds(runs: list[dict[str, Any]]) -> str:
-    """Median seconds to solved and how many solved; of unsolved runs, the limit counts."""
+def _tasks(runs: Runs) -> list[str]:
+    return [task for task in TASKS if any(key[0] == task for key in runs)]
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def times(runs: Runs) -> str:
+    """Seconds to solved, of each program on each task."""
+    rows = [
+        [task, f"{TASKS[task]['target']:g}", *(_seconds(runs.get((task, program), [])) for program in NAMES)]
+        for task in _tasks(runs)
+    ]
+    return _markdown(["task", "target", *NAMES.values()], rows)
+
+
+def _seconds(runs: list[Run]) -> str:
+    """The median, where a run that was not solved took longer than any, and how many were solved."""
+    if not runs:
+        return "-"
     solved = [run["solved"] for run in runs if run["solved"] is not None]
     median = statistics.median([*solved, *[float("inf")] * (len(runs) - len(solved))])
     shown = f"{median:.1f}" if median < float("inf") else f"> {max(run['limit'] for run in runs):.0f}"
-    return f"{shown} ({len(solved)}/{len(runs)})"
+    return f"{shown} ({len(solved)} of {len(runs)})"
 
 
-def at(run: dict[str, Any], limit: float) -> float | None:
-    """Mean return of the last evaluation before ``limit`` seconds."""
-    seen = [mean for when, _, mean in run["curve"] if when <= limit]
-    return seen[-1] if seen else None
-
-
-def returns(runs: list[dict[str, Any]], limit: float) -> str:
-    """Median over runs of the return after so many seconds."""
-    seen = [value for run in runs if (value := at(run, limit)) is not None]
-    return f"{statistics.median(seen):.4g}" if seen else "-"
-
-
-def table(found: Runs) -> str:
-    """The Markdown table."""
-    tasks = [task for task in task_names() if any(key[0] == task for key in found)]
-    lines = [
-        f"| task | target | {' | '.join(NAMES.values())} |",
-        "| --- | ---: " + "| --- " * len(NAMES) + "|",
+def returns(runs: Runs) -> str:
+    """Median return of each program on each task after some minutes."""
+    rows = [
+        [task, name, *(_after(runs[task, program], 60.0 * minutes) for minutes in MINUTES)]
+        for task in _tasks(runs)
+        for program, name in NAMES.items()
+        if (task, program) in runs
     ]
-    for task in tasks:
-        cells = [seconds(found[task, program]) if (task, program) in found else "-" for program in NAMES]
-        lines.append(f"| {task} | {task_named(task).target:g} | {' | '.join(cells)} |")
-    for minutes in MINUTES:
-        lines += ["", f"Median return after {minutes} min; of runs that were done before, the last one:", ""]
-        lines += [f"| task | {' | '.join(NAMES.values())} |", "| --- " + "| --- " * len(NAMES) + "|"]
-        for task in tasks:
-            cells = [returns(found[task, program], 60.0 * minutes) for program in NAMES]
-            lines.append(f"| {task} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return _markdown(["task", "program", *(f"after {minutes} min" for minutes in MINUTES)], rows)
 
 
-def picture(found: Runs, file: Path) -> None:
-    """Return against seconds, a panel a task, a line a run."""
-    tasks = [task for task in task_names() if any(key[0] == task for key in found)]
+def _after(runs: list[Run], seconds: float) -> str:
+    """The last evaluation until then; a solved run stays where it was, one that had ended before has none."""
+    seen = [value for run in runs if (value := _at(run, seconds)) is not None]
+    return f"{statistics.median(seen):.4g}" if len(seen) == len(runs) else "-"
+
+
+def _at(run: Run, seconds: float) -> float | None:
+    seen = [mean for when, _, mean in run["curve"] if when <= seconds]
+    there = run["solved"] is not None or run["limit"] >= seconds
+    return seen[-1] if seen and there else None
+
+
+def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
+    """Return against seconds: a panel a task, a curve a program, a band where it ran more than once."""
+    tasks = _tasks(runs)
     columns = min(4, len(tasks))
-    rows = -(-len(tasks) // columns)
-    size = (4 * columns, 3 * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    size = (3.4 * columns, 2.6 * -(-len(tasks) // columns) + 0.3)
+    figure, axes = plt.subplots(
+        -(-len(tasks) // columns), columns, figsize=size, squeeze=False, layout="constrained"
+    )
     for axis, task in zip(axes.flat, tasks, strict=False):
-        for program, style in STYLES.items():
-            for run in found.get((task, program), []):
-                times, _, means = zip(*run["curve"], strict=True)
-                axis.plot(times, means, style, color=COLOURS[program], linewidth=1.2, alpha=0.8)
-        axis.axhline(task_named(task).target, color="0.5", linewidth=0.8)
-        axis.set(title=task, xscale="log", xlabel="seconds", ylabel="return")
+        drawn = [_draw(axis, number, runs.get((task, program), [])) for number, program in enumerate(NAMES)]
+        axis.axhline(TASKS[task]["target"], color=GREY, linestyle="--", linewidth=0.8)
+        axis.set(title=task, xscale="log")
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.25)
+        fit_returns(axis, [curve for curves in drawn for curve in curves], [TASKS[task]["target"]])
     for axis in axes.flat[len(tasks) :]:
         axis.remove()
-    for program, name in NAMES.items():
-        figure.axes[0].plot([], [], STYLES[program], color=COLOURS[program], label=name)
-    figure.legend(loc="outside lower center", ncols=len(NAMES))
-    figure.savefig(file, dpi=110)
+    for number, name in enumerate(NAMES.values()):
+        figure.axes[0].plot([], [], label=name, **style(number))
+    figure.legend(loc="outside lower center", ncols=len(NAMES), frameon=False)
+    figure.supxlabel("seconds since the program was started", fontsize="medium")
+    figure.supylabel("return", fontsize="medium")
+    figure.savefig(file, dpi=100, metadata=metadata)
+    plt.close(figure)
 
 
-def main() -> None:
-    found = results(HERE / "results.jsonl")
-    (HERE / "table.md").write_text(table(found))
-    picture(found, HERE / "curves.png")
-
-
-if __name__ == "__main__":
-    main()
+def _draw(axis: Any, number: int, runs: list[Run]) -> list[Any]:
+    """A program's runs on a task; what was drawn."""
+    runs = [run for run in runs if run["curve"]]
+    curves = [
+        Curve(*np.array(run["curve"], float)[:, [0, 2]].T, solved=run["solved"] is not None) for run in runs
+    ]
+    if len(curves) < 2:
+        for curve in curves:
+            axis.plot(curve.at, curve.returns, linewidth=1.4, **style(number))
+        return [curve.returns for curve in curves]
+    found = band(curves)
+    axis.fill_between(found.at, found.low, found.high, color=style(number)["color"], alpha=0.15, linewidth=0)
+    axis.plot(found.at, found.middle, linewidth=1.4, **style(number))
+    return [found.middle]

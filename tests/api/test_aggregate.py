@@ -31,9 +31,9 @@ def runs(tmp_path_factory):
 def test_groups_are_of_one_environment_and_configuration(runs):
     groups = escalade.aggregate([*runs, runs[0]])  # named twice, it counts once
     assert [(group.env, group.label, len(group.runs)) for group in groups] == [
-        ("CartPole-v1", "openai-es, sigma=0.1", 3),
-        ("CartPole-v1", "openai-es, sigma=0.5", 2),
-        ("Acrobot-v1", "openai-es", 1),
+        ("CartPole-v1", "ars, sigma=0.1", 3),
+        ("CartPole-v1", "ars, sigma=0.5", 2),
+        ("Acrobot-v1", "ars", 1),
     ]
     assert [group.solved for group in groups] == [1, 0, 0]
 
@@ -44,7 +44,7 @@ def test_the_command_draws_and_says(runs, tmp_path, capsys):
     assert cli.main(["aggregate", *paths, "--over", "seconds", "--output", str(picture)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 4
-    assert said[0].startswith("CartPole-v1: openai-es, sigma=0.1: ")
+    assert said[0].startswith("CartPole-v1: ars, sigma=0.1: ")
     assert said[0].endswith("1 of 3 runs solved")
     assert picture.read_bytes().startswith(b"<?xml")
     assert cli.main(["aggregate", *paths, "--json", "--output", str(picture)]) == 0

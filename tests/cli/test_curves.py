@@ -34,17 +34,17 @@ def plot(*arguments, to):
 
 def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(runs, tmp_path, capsys):
     written = plot(runs / "0.1", to=tmp_path / "seeds.svg")
-    assert {"openai-es (2 runs)", "single runs", "training steps"} <= set(written)
+    assert {"ars (2 runs)", "single runs", "training steps"} <= set(written)
     written = plot(runs, to=tmp_path / "both.svg")
     labels = [text for text in written if "runs)" in text]
-    assert labels == ["openai-es, sigma=0.1 (2 runs)", "openai-es, sigma=0.5 (2 runs)"]
+    assert labels == ["ars, sigma=0.1 (2 runs)", "ars, sigma=0.5 (2 runs)"]
     assert not {"single runs", "population mean"} & set(written)
     assert capsys.readouterr().out.split() == [str(tmp_path / "seeds.svg"), str(tmp_path / "both.svg")]
 
 
 def test_files_that_a_star_names_are_passed_over(runs, tmp_path):
     written = plot(runs / "0.1" / "seed1" / "curve.png", *(runs / "0.1").iterdir(), to=tmp_path / "c.svg")
-    assert "openai-es (2 runs)" in written
+    assert "ars (2 runs)" in written
 
 
 def test_one_run_is_drawn_in_full(runs, tmp_path):
@@ -71,7 +71,7 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(runs, tmp_path, capsy
     young = tmp_path / "runs" / "0.5" / "seed2"
     lines = (young / "progress.csv").read_text().splitlines()
     (young / "progress.csv").write_text(lines[0] + "\n")
-    assert "openai-es, sigma=0.5 (1 run)" in plot(tmp_path / "runs", to=tmp_path / "c.svg")
+    assert "ars, sigma=0.5 (1 run)" in plot(tmp_path / "runs", to=tmp_path / "c.svg")
     assert capsys.readouterr().out.splitlines()[0] == f"left out: {young} has no evaluation yet"
 
 

@@ -82,7 +82,10 @@ TYPED = [
     ("train ENV --strategy ars --shaping nes", ["--shaping does nothing with ars"]),
     ("train ENV --strategy cem --weight-decay 0.1", ["--weight-decay does nothing with cem"]),
     ("train ENV --strategy snes --optimizer sgd", ["--optimizer does nothing with snes"]),
-    ("train ENV --preset none --top-directions 3", ["--top-directions does nothing with openai-es", "ars"]),
+    (
+        "train ENV --strategy openai-es --top-directions 3",
+        ["--top-directions does nothing with openai-es", "ars"],
+    ),
     ("train ENV --momentum 0.5", ["--momentum 0.5", "--optimizer sgd"]),
     ("train ENV --max-population 512", ["--max-population", "--min-episodes"]),
     ("train ENV --sigma linear:0.1:0:9", ["--sigma 'linear:0.1:0:9'", "ends at 0"]),

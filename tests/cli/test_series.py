@@ -48,7 +48,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert (code, begun(out)) == (0, ["1 of 2 begins", "2 of 2 begins"])
     (folder,) = tmp_path.glob("runs/CartPole-v1/*")
     assert sorted(path.name for path in folder.iterdir()) == ["curve.png", "seed0", "seed1"]
-    assert re.search(r"openai-es +2 +\d+\.\d +\d+\.\d \[", out)
+    assert re.search(r"ars +2 +\d+\.\d +\d+\.\d \[", out)
     assert f"picture: {folder.relative_to(tmp_path)}/curve.png" in out
 
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)  # one more seed
@@ -57,7 +57,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert (code, begun(out)) == (0, [])
     assert "3 runs in" in out
     assert "3 of them done already" in out
-    assert re.search(r"openai-es +3 ", out)
+    assert re.search(r"ars +3 ", out)
     before = digests(folder)
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 3)  # and one more generation
     assert (code, begun(out)) == (0, ["1 of 3 goes", "2 of 3 goes", "3 of 3 goes"])
@@ -81,7 +81,7 @@ def test_seeds_begin_with_another_runs_policy_and_go_on(call, tmp_path):
     assert "then/seed1 holds a run with --from" in err
     code, out, _ = call("compare", "first", "then")
     assert code == 0
-    assert "openai-es, start_from=first " in out  # not the whole path
+    assert "ars, start_from=first " in out  # not the whole path
     assert "sha256" not in out  # which nobody can read
 
 
@@ -142,7 +142,7 @@ def test_wrong_input_is_one_line(call, tmp_path):
         ("--seeds", "1", "--seed", "2"): ["--seed and --seeds", "choose one"],
         ("--seeds", "1", "--run-dir", "many/seed1"): ["many/seed1", "run's own folder"],
         ("--seeds", "1", "--run-dir", "many", "--sigma", "0.3"): [
-            "--sigma 0.05, not 0.3",
+            "--sigma 0.1, not 0.3",
             "name another --run-dir",
         ],
         ("--seeds", "1", "--detached", "--storage", "x"): ["--detached is for one run"],

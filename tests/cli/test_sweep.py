@@ -28,6 +28,7 @@ preset = "none"
 env = "CartPole-v1"
 backend = "gymnasium"
 policy = "linear"
+strategy = "openai-es"
 generations = 4
 eval_every = 1
 eval_episodes = 2

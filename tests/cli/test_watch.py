@@ -50,7 +50,7 @@ def test_a_run_is_followed_from_before_its_first_row_to_its_end(tmp_path, capsys
         code, said = once(run, capsys)
         assert code == 0
         title, state = said.splitlines()
-        assert title == "tests.environments:Halts-v0: openai-es, population 8"
+        assert title == "tests.environments:Halts-v0: ars, population 8"
         assert state.startswith(f"running, in its first generation: process {trained.process.pid} on ")
         with running("watch", run, cwd=tmp_path) as watching:
             watching.until(lambda: "is in its first generation" in watching.out)

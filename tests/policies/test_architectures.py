@@ -198,9 +198,12 @@ def test_observations_that_a_network_cannot_take_are_refused(name, shape, said):
         build(name, shape, 2)
 
 
-def test_a_recurrent_policy_needs_a_cell():
-    with pytest.raises(InputError, match="`hidden` is empty"):
-        build("gru", 4, 2, hidden=())
+@pytest.mark.parametrize(("hidden", "sizes"), [((), (4, 64)), ((8,), (4, 8)), ((8, 16), (8, 16))])
+def test_the_last_hidden_size_is_the_cells_or_64(hidden, sizes):
+    (cell,) = [
+        layer for layer in build("gru", 4, 2, hidden=hidden).modules() if isinstance(layer, nn.GRUCell)
+    ]
+    assert (cell.input_size, cell.hidden_size) == sizes
 
 
 def test_a_stack_that_does_not_fit_together_is_refused():

@@ -152,7 +152,7 @@ def test_openai_es_with_schedules():
 
 
 @pytest.mark.parametrize("dimension", [1, 8, 33])
-@pytest.mark.parametrize(("population", "top"), [(2, None), (10, None), (32, 5), (10, 1)])
+@pytest.mark.parametrize(("population", "top"), [(2, None), (10, None), (10, 5), (32, 5), (10, 1)])
 def test_ars(dimension, population, top):
     es = ARS(
         first_center(dimension), population, 0.05, lr="linear:0.1:0.02:4", top_directions=top, table=TABLE
@@ -162,7 +162,8 @@ def test_ars(dimension, population, top):
         lr = 0.1 - 0.02 * min(generation, 4)
         delta, before = noise(es, 0.05)[0::2], center
         plus, minus = fitness[0::2], fitness[1::2]
-        best = sorted(range(population // 2), key=lambda k: -max(plus[k], minus[k]))[: top or population]
+        best = sorted(range(population // 2), key=lambda k: -max(plus[k], minus[k]))
+        best = best[: top or math.ceil(len(best) / 2)]
         spread = np.std([*plus[best], *minus[best]])
         center = before + lr / (len(best) * spread) * sum((plus[k] - minus[k]) * delta[k] for k in best)
         tell_and_compare(es, fitness, before, center)

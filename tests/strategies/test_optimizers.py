@@ -116,7 +116,8 @@ print("torch._dynamo" in sys.modules)
 
 
 def test_training_does_not_import_torchs_compiler(tmp_path):
-    options = [{"optimizer": name} for name in NAMED] + [{"strategy": "pgpe"}, {"strategy": "snes"}, {}]
+    options = [{"strategy": "openai-es", "optimizer": name} for name in NAMED]
+    options += [{"strategy": "pgpe"}, {"strategy": "snes"}, {}]
     script = SCRIPT.format(options=options)
     ran = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120

@@ -18,7 +18,7 @@ def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, caps
     assert "# CartPole-v1" in text
     assert "The target of 499 was not met." in text
     assert "2 generations" in text
-    assert 'strategy = "openai-es"' in text
+    assert 'strategy = "ars"' in text
     assert f"torch {torch.__version__}" in text
     (line,) = [line.strip() for line in text.splitlines() if "escalade train" in line]
     assert cli.main(shlex.split(line)[1:]) == 0

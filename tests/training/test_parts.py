@@ -12,7 +12,7 @@ TABLE = NoiseTable(1, 4096)
 
 
 def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
-    config = Config(env="X-v0", optimizer="sgd", momentum=0.9, lr=0.5, population=8)
+    config = Config(env="X-v0", strategy="openai-es", optimizer="sgd", momentum=0.9, lr=0.5, population=8)
     strategy = make_strategy(config, np.zeros(3, np.float32), TABLE)
     gradients = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, 4.0], [-1.0, 0.0, 2.0]])
     velocity, expected = torch.zeros(3), torch.zeros(3)

@@ -142,7 +142,7 @@ class Config:
     scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
     strategy: str = _strategy(
-        "openai-es",
+        "ars",
         f"how the centre moves: {', '.join(STRATEGIES)}, or package.module:Class of a strategy of yours",
         form="NAME|CLASS",
     )
@@ -158,7 +158,7 @@ class Config:
     )
     max_population: int | None = _strategy(None, "a generation grows no further than this", unset="no limit")
     sigma: float | str = _strategy(
-        0.05, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
+        0.1, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
     )
     lr: float | str | None = _strategy(
         None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own"
@@ -175,7 +175,7 @@ class Config:
         None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
     )
     top_directions: int | None = _strategy(
-        None, "ars: how many of the population/2 directions are used", unset="all"
+        None, "ars: how many of the population/2 directions are used", unset="half of them"
     )
 
     policy: str = _policy(
@@ -184,7 +184,8 @@ class Config:
         form="NAME|FACTORY",
     )
     hidden: tuple[int, ...] = _policy(
-        (64, 64), "sizes of hidden layers, for mlp, hebbian, gru and lstm (whose last is the cell's)"
+        (),
+        "sizes of hidden layers: mlp is linear without; the last of gru and lstm is the cell's, or 64",
     )
     activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between these layers")
     init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")

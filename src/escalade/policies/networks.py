@@ -29,7 +29,7 @@ def build(
     inputs: int | Sequence[int],
     outputs: int,
     *,
-    hidden: Sequence[int] = (64, 64),
+    hidden: Sequence[int] = (),
     activation: str = "tanh",
     init: str = "normc",
     bias: bool = True,

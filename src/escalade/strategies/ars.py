@@ -4,6 +4,8 @@ approach to reinforcement learning", arXiv 1803.07055, algorithm 2.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -27,8 +29,8 @@ class ARS(GaussianStrategy):
         population: members a generation, even: two for each direction.
         sigma: standard deviation of the noise: a number, a schedule, or the text of one.
         lr: the step size: a number, a schedule, or the text of one.
-        top_directions: b, the directions that are kept; ``None`` keeps every one (V1 and V2 of the
-            paper; a smaller b is V1-t and V2-t).
+        top_directions: b, the directions that are kept; ``None`` keeps the better half. All of them
+            (``population // 2``) are V1 and V2 of the paper, a smaller b is V1-t and V2-t.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         table: noise shared with other processes; made from ``seed`` when not given.
@@ -41,9 +43,9 @@ class ARS(GaussianStrategy):
         self,
         x0: ArrayLike | Tensor,
         population: int = 64,
-        sigma: float | str | Schedule = 0.03,
+        sigma: float | str | Schedule = 0.1,
         *,
-        lr: float | str | Schedule = 0.02,
+        lr: float | str | Schedule = 0.1,
         top_directions: int | None = None,
         seed: int = 0,
         direction: Direction = "maximize",
@@ -72,7 +74,7 @@ class ARS(GaussianStrategy):
         pairs = fitness.reshape(-1, 2)
         best = pairs.max(axis=1)
         # Directions that tie with the last one in are kept too: their order means nothing.
-        kept = best >= np.sort(best)[-(self.top_directions or len(best))]
+        kept = best >= np.sort(best)[-(self.top_directions or math.ceil(len(best) / 2))]
         spread = pairs[kept].std()
         if spread == 0:
             return

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 from torch import nn
 
-from escalade.errors import InputError
 from escalade.policies.architectures.shape import Request
 from escalade.policies.modules import Chain
+
+_CELL = 64
 
 
 def make_gru(request: Request) -> nn.Module:
@@ -17,14 +18,12 @@ def make_gru(request: Request) -> nn.Module:
 
 
 def make_lstm(request: Request) -> nn.Module:
-    """An LSTM cell of the last hidden size; the sizes before it are linear layers in front of it."""
+    """An LSTM cell of the last hidden size, or of 64; sizes before it are linear layers in front of it."""
     return _behind_layers(nn.LSTMCell, request)
 
 
 def _behind_layers(kind: type[nn.GRUCell] | type[nn.LSTMCell], request: Request) -> nn.Module:
-    if not request.hidden:
-        raise InputError("`hidden` is empty: a recurrent policy's last hidden size is its cell's")
-    *sizes, last = [request.inputs, *request.hidden]
+    *sizes, last = [request.inputs, *(request.hidden or (_CELL,))]
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after, bias=request.bias), request.activation()]
