@@ -1,15 +1,17 @@
 """Settings that could be the defaults, on every task of the comparison without a preset; and which to choose.
 
     python benchmarks/defaults.py [TASK ...] [--seeds 1] [--seconds 150]
+    python benchmarks/defaults.py [TASK ...] --command [--seconds 300]    # escalade train TASK --preset none
 
 Adds a line to results/defaults.jsonl for each candidate, task and seed that is not there yet. Each run takes
-one process, so the seconds are worth half as many with two workers. tables.py makes the table, with what
-would be chosen for each task from all the others.
+one process, so the seconds are worth half as many with two workers. With ``--command`` the real command runs,
+with two workers and the defaults there are, into results/untuned.jsonl. tables.py makes the tables.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import statistics
@@ -17,10 +19,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import presets
 import settings
+from escalade.config.options import Config
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "defaults.jsonl"
+RESULTS, COMMANDED = HERE / "results" / "defaults.jsonl", HERE / "results" / "untuned.jsonl"
 TASKS: dict[str, Any] = {
     name: task
     for name, task in tomllib.loads((HERE / "peers" / "tasks.toml").read_text()).items()
@@ -45,6 +49,47 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     },
 }
 Line = dict[str, Any]
+
+
+def current() -> dict[str, Any]:
+    """The options that candidates differ in, as they are without a preset."""
+    config = Config(env="any")
+    names = ("strategy", "policy", "hidden", "population", "sigma", "lr", "top_directions")
+    found: dict[str, Any] = json.loads(json.dumps({name: getattr(config, name) for name in names}))
+    return found
+
+
+def command(task: str, seed: int, seconds: float) -> Line:
+    """``escalade train TASK --preset none`` with two workers; its line."""
+    row = TASKS[task]
+    words = [row.get("env", task), "--preset", "none", "--seed", seed, "--workers", 2, "--seconds", seconds]
+    words += ["--target-return", row["target"], "--env-kwargs", json.dumps(row.get("kwargs", {}))]
+    spent, found = presets.timed(*words)
+    kept = {key: found[key] for key in ("solved", "env_steps", "eval_steps", "eval_return_mean")}
+    return {
+        "task": task,
+        "seed": seed,
+        "limit": seconds,
+        "seconds": round(spent, 2),
+        "defaults": current(),
+    } | kept
+
+
+def commanded() -> list[Line]:
+    """All runs of the command with the defaults that there are now."""
+    text = COMMANDED.read_text() if COMMANDED.exists() else ""
+    return [line for line in map(json.loads, text.splitlines()) if line["defaults"] == current()]
+
+
+def untuned(lines: list[Line]) -> str:
+    """What the command reached on each task."""
+    rows = [["task", "target", "seed", "seconds until solved", "training steps", "return"], ["---"] * 6]
+    order = list(TASKS)
+    for line in sorted(lines, key=lambda line: (order.index(line["task"]), line["seed"])):
+        seconds = f"{line['seconds']:.1f}" if line["solved"] else f"not in {line['limit']:.0f}"
+        cells = [line["task"], f"{TASKS[line['task']]['target']:g}", str(line["seed"]), seconds]
+        rows.append([*cells, f"{line['env_steps']:,}", f"{line['eval_return_mean']:.4g}"])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 def read() -> list[Line]:
@@ -112,25 +157,35 @@ def _cell(runs: list[Line]) -> str:
     return f"- ({statistics.median(line['eval_return_mean'] for line in runs):.4g})"
 
 
+def _append(file: Path, line: Line) -> None:
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
+    print({key: value for key, value in line.items() if not isinstance(value, dict)}, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
     parser.add_argument("--candidates", nargs="*", default=list(CANDIDATES))
     parser.add_argument("--seeds", type=int, nargs="*", default=[1])
-    parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--seconds", type=float, help="150, with --command 300")
+    parser.add_argument("--command", action="store_true", help="the real command with the defaults")
     arguments = parser.parse_args()
+    if arguments.command:
+        for task, seed in itertools.product(arguments.tasks, arguments.seeds):
+            if (task, seed) not in {(line["task"], line["seed"]) for line in commanded()}:
+                _append(COMMANDED, command(task, seed, arguments.seconds or 300.0))
+        return
     for task in arguments.tasks:
         for candidate in arguments.candidates:
             for seed in arguments.seeds:
                 key = (candidate, task, seed)
                 if key in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
                     continue
-                line = run(candidate, task, seed, arguments.seconds)
+                line = run(candidate, task, seed, arguments.seconds or 150.0)
                 if line["stop_reason"] == "interrupted":
                     return
-                with RESULTS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line) + "\n")
-                print(*key, line["solved"], line["env_steps"], line["eval_return_mean"], flush=True)
+                _append(RESULTS, line)
 
 
 if __name__ == "__main__":

@@ -45,25 +45,27 @@ def target_of(env: str) -> float:
 
 
 def solve(env: str, target: float, backend: str, seed: int, seconds: float) -> Line:
-    """One run: its summary, and the seconds from process start until summary.json is there."""
+    """One run: what its summary says, and the seconds from process start until summary.json is there."""
     options = presets.read(env).options
+    words = [options["env"], "--preset", env, "--seed", seed, "--workers", 2, "--backend", backend]
+    spent, found = timed(*words, "--target-return", target, "--seconds", seconds)
+    kept = ("solved", "env_steps", "eval_steps", "eval_return_mean")
+    line = {"env": env, "target": target, "asked": backend, "seed": seed, "seconds": round(spent, 2)}
+    return line | {key: found[key] for key in kept} | {"date": _today(), "options": options}
+
+
+def timed(*words: object) -> tuple[float, dict[str, Any]]:
+    """Seconds of ``escalade train`` with these words until its summary is there, and the summary."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-m", "escalade", "train", str(options["env"])]
-        words += ["--preset", env, "--seed", str(seed), "--workers", "2", "--backend", backend]
-        words += ["--target-return", str(target)]
+        command = [sys.executable, "-m", "escalade", "train", *map(str, words), "--run-dir", f"{folder}/run"]
         began = time.monotonic()
-        process = subprocess.Popen(
-            [*words, "--seconds", str(seconds), "--run-dir", f"{folder}/run"], stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         summary = Path(folder) / "run" / "summary.json"
         while process.poll() is None and not summary.exists():
             time.sleep(0.01)
         spent = time.monotonic() - began
         process.wait()
-        found = json.loads(summary.read_text())
-    kept = ("solved", "env_steps", "eval_steps", "eval_return_mean")
-    line = {"env": env, "target": target, "asked": backend, "seed": seed, "seconds": round(spent, 2)}
-    return line | {key: found[key] for key in kept} | {"date": _today(), "options": options}
+        return spent, json.loads(summary.read_text())
 
 
 def _today() -> str:

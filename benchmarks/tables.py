@@ -4,8 +4,8 @@
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
 From results/presets.jsonl: the README's table of presets, presets.md, and each preset's ``[result]``. From
-results/defaults.jsonl: defaults.md. From results/peers.jsonl, where there is one: the README's comparison and
-its picture, and peers.md.
+results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl, where there is one: the
+README's comparison and its picture, and peers.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def pages() -> dict[Path, str]:
     """The pages that hold tables, as the results have them."""
     blocks = {
         HERE / "presets.md": {"presets": presets.table(("auto", "gymnasium"))},
-        HERE / "defaults.md": {"defaults": defaults.table(defaults.read())},
+        HERE / "defaults.md": {
+            "defaults": defaults.table(defaults.read()),
+            "untuned": defaults.untuned(defaults.commanded()),
+        },
         README: {"presets": presets.table(("auto",), ("asked",))},
     }
     if peers.RESULTS.exists():
