@@ -77,25 +77,24 @@ def command(task: str, seed: int, seconds: float) -> Line:
 
 def commanded() -> list[Line]:
     """All runs of the command with the defaults that there are now."""
-    text = COMMANDED.read_text() if COMMANDED.exists() else ""
-    return [line for line in map(json.loads, text.splitlines()) if line["defaults"] == current()]
+    now = current()
+    return [line for line in presets.lines_of(COMMANDED) if line["defaults"] == now]
 
 
 def untuned(lines: list[Line]) -> str:
     """What the command reached on each task."""
-    rows = [["task", "target", "seed", "seconds until solved", "training steps", "return"], ["---"] * 6]
-    order = list(TASKS)
+    header = ["task", "target", "seed", "seconds until solved", "training steps", "return"]
+    rows, order = [], list(TASKS)
     for line in sorted(lines, key=lambda line: (order.index(line["task"]), line["seed"])):
         seconds = f"{line['seconds']:.1f}" if line["solved"] else f"not in {line['limit']:.0f}"
         cells = [line["task"], f"{TASKS[line['task']]['target']:g}", str(line["seed"]), seconds]
         rows.append([*cells, f"{line['env_steps']:,}", f"{line['eval_return_mean']:.4g}"])
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+    return presets.markdown(header, rows)
 
 
 def read() -> list[Line]:
     """All runs of the candidates as they are now."""
-    text = RESULTS.read_text() if RESULTS.exists() else ""
-    lines = [json.loads(line) for line in text.splitlines()]
+    lines = presets.lines_of(RESULTS)
     return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["candidate_options"]]
 
 
@@ -136,17 +135,16 @@ def _runs(lines: list[Line], name: str, task: str) -> list[Line]:
 
 def table(lines: list[Line]) -> str:
     """A row for each task: steps to solved of each candidate, and what the other tasks would choose."""
-    rows = [["task", "target", *CANDIDATES, "chosen by the others"], ["---"] * (len(CANDIDATES) + 3)]
+    rows, right = [], 0
     done = [task for task in TASKS if all(_runs(lines, name, task) for name in CANDIDATES)]
     for task in done:
         cells = [_cell(_runs(lines, name, task)) for name in CANDIDATES]
         others = chosen(lines, [other for other in done if other != task])
         rows.append([task, f"{TASKS[task]['target']:g}", *cells, others])
+        right += task in _solved(lines, others, [task])
     totals = [str(len(_solved(lines, name, done))) for name in CANDIDATES]
-    unseen = [row[2:][list(CANDIDATES).index(row[-1])] for row in rows[2:]]
-    right = sum(not cell.startswith("-") for cell in unseen)
     rows.append(["solved", "", *totals, str(right)])
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+    return presets.markdown(["task", "target", *CANDIDATES, "chosen by the others"], rows)
 
 
 def _cell(runs: list[Line]) -> str:

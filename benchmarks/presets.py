@@ -27,7 +27,7 @@ from escalade.config import presets
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "presets.jsonl"
 FOLDER = Path(presets.__file__).parent / "tuned"
-SEEDS = {"BipedalWalker-v3": (1, 2, 3), "Walker2d-v5": (1, 2, 3), "Ant-v5": (1, 2, 3)}
+LONG = ("BipedalWalker-v3", "Walker2d-v5", "Ant-v5")
 Line = dict[str, Any]
 Key = tuple[str, float, str]
 """Preset, target and backend: what a row of the table is about."""
@@ -35,8 +35,7 @@ Key = tuple[str, float, str]
 
 def seeds_of(env: str, target: float) -> tuple[int, ...]:
     """The seeds that a preset is measured with: three where a run takes minutes."""
-    long = env in SEEDS or target != target_of(env)
-    return SEEDS.get(env, (1, 2, 3)) if long else tuple(range(10))
+    return (1, 2, 3) if env in LONG or target != target_of(env) else tuple(range(10))
 
 
 def target_of(env: str) -> float:
@@ -74,9 +73,18 @@ def _today() -> str:
 
 def read() -> list[Line]:
     """All lines of runs with the settings that the presets have now."""
-    text = RESULTS.read_text() if RESULTS.exists() else ""
-    lines = [json.loads(line) for line in text.splitlines()]
-    return [line for line in lines if line["options"] == _options(line["env"])]
+    return [line for line in lines_of(RESULTS) if line["options"] == _options(line["env"])]
+
+
+def lines_of(file: Path) -> list[Line]:
+    """The runs that a file of results holds; none where there is no file."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _options(env: str) -> dict[str, Any]:
@@ -123,11 +131,11 @@ def result_of(lines: list[Line]) -> dict[str, Any]:
 
 
 def groups() -> dict[Key, list[Line]]:
-    """The runs of each preset, target and backend, by seed; those of which none is missing."""
+    """The runs of each preset, target and backend, by seed."""
     found: dict[Key, list[Line]] = {}
     for line in sorted(read(), key=lambda line: (*key_of(line), line["seed"])):
         found.setdefault(key_of(line), []).append(line)
-    return {key: lines for key, lines in found.items() if {*seeds_of(*key[:2])} <= {r["seed"] for r in lines}}
+    return found
 
 
 TITLES = {
@@ -163,9 +171,9 @@ def table(backends: tuple[str, ...], left_out: tuple[str, ...] = ()) -> str:
     """The presets on these backends, in Markdown."""
     columns = [key for key in TITLES if key not in left_out]
     rows = [row(key, lines) for key, lines in groups().items() if key[2] in backends]
-    cells = [[TITLES[key] for key in columns], ["---"] * len(columns)]
-    cells += [[one.get(key, "-") for key in columns] for one in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
+    return markdown(
+        [TITLES[key] for key in columns], [[one.get(key, "-") for key in columns] for one in rows]
+    )
 
 
 def results() -> dict[str, dict[str, Any]]:

@@ -71,7 +71,12 @@ def test_another_seed_gives_other_bits(tmp_path):
     [
         {"strategy": "ars", "top_directions": 4, "policy": "linear", "init": "zeros"},
         {"strategy": "openai-es", "optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
-        {"normalize_observations": False, "episodes_per_member": 2, "strategy": "snes"},
+        {
+            "strategy": "openai-es",
+            "normalize_observations": False,
+            "episodes_per_member": 2,
+            "shaping": "nes",
+        },
         {"env": "tests.environments:Walk-v0", "action_noise": 0.3},
         {"env": "tests.environments:Diverges-v0", "episodes_per_member": 2},
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import tomllib
 from collections import defaultdict
@@ -14,6 +13,7 @@ import numpy as np
 
 from escalade.media.bands import Curve, band
 from escalade.media.figure import GREY, fit_returns, style
+from presets import lines_of, markdown
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -32,8 +32,7 @@ Runs = dict[tuple[str, str], list[Run]]
 def results() -> Runs:
     """Runs by task and program."""
     found: Runs = defaultdict(list)
-    for line in RESULTS.read_text().splitlines():
-        run = json.loads(line)
+    for run in lines_of(RESULTS):
         found[run["task"], run["program"]].append(run)
     return found
 
@@ -42,18 +41,13 @@ def _tasks(runs: Runs) -> list[str]:
     return [task for task in TASKS if any(key[0] == task for key in runs)]
 
 
-def _markdown(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
 def times(runs: Runs) -> str:
     """Seconds to solved, of each program on each task."""
     rows = [
         [task, f"{TASKS[task]['target']:g}", *(_seconds(runs.get((task, program), [])) for program in NAMES)]
         for task in _tasks(runs)
     ]
-    return _markdown(["task", "target", *NAMES.values()], rows)
+    return markdown(["task", "target", *NAMES.values()], rows)
 
 
 def _seconds(runs: list[Run]) -> str:
@@ -74,7 +68,7 @@ def returns(runs: Runs) -> str:
         for program, name in NAMES.items()
         if (task, program) in runs
     ]
-    return _markdown(["task", "program", *(f"after {minutes} min" for minutes in MINUTES)], rows)
+    return markdown(["task", "program", *(f"after {minutes} min" for minutes in MINUTES)], rows)
 
 
 def _after(runs: list[Run], seconds: float) -> str:
