@@ -15,21 +15,17 @@ import itertools
 import json
 import math
 import statistics
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import presets
 import settings
 from escalade.config.options import Config
+from peers import tasks as peers
 
 HERE = Path(__file__).parent
 RESULTS, COMMANDED = HERE / "results" / "defaults.jsonl", HERE / "results" / "untuned.jsonl"
-TASKS: dict[str, Any] = {
-    name: task
-    for name, task in tomllib.loads((HERE / "peers" / "tasks.toml").read_text()).items()
-    if not task.get("hard")
-}
+TASKS = {name: task for name, task in peers.TASKS.items() if not task.hard}
 _ALL, _HALF = {"top_directions": 32}, {"top_directions": 16}
 _LINEAR = {"strategy": "ars", "policy": "linear", "population": 64, "sigma": 0.1, "lr": 0.1}
 _NETWORK = {"policy": "mlp", "hidden": [16], "population": 64, "sigma": 0.1, "lr": 0.1}
@@ -62,8 +58,8 @@ def current() -> dict[str, Any]:
 def command(task: str, seed: int, seconds: float) -> Line:
     """``escalade train TASK --preset none`` with two workers; its line."""
     row = TASKS[task]
-    words = [row.get("env", task), "--preset", "none", "--seed", seed, "--workers", 2, "--seconds", seconds]
-    words += ["--target-return", row["target"], "--env-kwargs", json.dumps(row.get("kwargs", {}))]
+    words = [row.env, "--preset", "none", "--seed", seed, "--workers", 2, "--seconds", seconds]
+    words += ["--target-return", row.target, "--env-kwargs", json.dumps(row.kwargs)]
     spent, found = presets.timed(*words)
     kept = {key: found[key] for key in ("solved", "env_steps", "eval_steps", "eval_return_mean")}
     return {
@@ -87,7 +83,7 @@ def untuned(lines: list[Line]) -> str:
     rows, order = [], list(TASKS)
     for line in sorted(lines, key=lambda line: (order.index(line["task"]), line["seed"])):
         seconds = f"{line['seconds']:.1f}" if line["solved"] else f"not in {line['limit']:.0f}"
-        cells = [line["task"], f"{TASKS[line['task']]['target']:g}", str(line["seed"]), seconds]
+        cells = [line["task"], f"{TASKS[line['task']].target:g}", str(line["seed"]), seconds]
         rows.append([*cells, f"{line['env_steps']:,}", f"{line['eval_return_mean']:.4g}"])
     return presets.markdown(header, rows)
 
@@ -101,10 +97,10 @@ def read() -> list[Line]:
 def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
     """One run from its start to its end; its line."""
     options, row = CANDIDATES[candidate], TASKS[task]
-    given = options | {"target_return": row["target"], "seconds": seconds}
-    if "kwargs" in row:
-        given["env_kwargs"] = row["kwargs"]
-    found = settings.run(row.get("env", task), given, seed)
+    given = options | {"target_return": row.target, "seconds": seconds}
+    if row.kwargs:
+        given["env_kwargs"] = row.kwargs
+    found = settings.run(row.env, given, seed)
     what = {"candidate": candidate, "candidate_options": options, "task": task, "limit": seconds}
     return what | {key: value for key, value in found.items() if key not in ("env", "options")}
 
@@ -140,7 +136,7 @@ def table(lines: list[Line]) -> str:
     for task in done:
         cells = [_cell(_runs(lines, name, task)) for name in CANDIDATES]
         others = chosen(lines, [other for other in done if other != task])
-        rows.append([task, f"{TASKS[task]['target']:g}", *cells, others])
+        rows.append([task, f"{TASKS[task].target:g}", *cells, others])
         right += task in _solved(lines, others, [task])
     totals = [str(len(_solved(lines, name, done))) for name in CANDIDATES]
     rows.append(["solved", "", *totals, str(right)])

@@ -1,12 +1,11 @@
 """Settings tried on a task: how many seeds solve it, and in how many environment steps.
 
-    python benchmarks/settings.py run Pendulum-v1 target_return=-200 strategy=ars population=32 --seeds 1 2 3
-    python benchmarks/settings.py table
+    python benchmarks/settings.py Pendulum-v1 target_return=-200 strategy=ars population=32 --seeds 1 2 3
 
-``run`` adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
+Adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
 Options are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one.
 Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
-seconds depend on what else the machine did. ``table`` prints all runs as a table in Markdown.
+seconds depend on what else the machine did. tables.py makes the table.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import escalade
-from escalade.config import presets
+import presets
+from escalade.config import presets as tuned
 from escalade.config.conversion import convert
 
 RESULTS = Path(__file__).parent / "results" / "settings.jsonl"
@@ -39,7 +39,7 @@ def option(text: str) -> tuple[str, Any]:
 def run(env: str, options: dict[str, Any], seed: int) -> Line:
     """One run from its start to its end; its line."""
     values = {name: value for name, value in options.items() if name != "preset"}
-    options = presets.options(env, options.get("preset"), values) | values  # a preset may change
+    options = tuned.options(env, options.get("preset"), values) | values  # a preset may change
     options.pop("env", None)
     given = options | {"preset": None, "seed": seed, "workers": 0}
     with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +49,8 @@ def run(env: str, options: dict[str, Any], seed: int) -> Line:
 
 
 def read() -> list[Line]:
-    return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    """All runs."""
+    return presets.lines_of(RESULTS)
 
 
 def table(lines: list[Line]) -> str:
@@ -58,7 +59,7 @@ def table(lines: list[Line]) -> str:
     for line in lines:
         settings = {name: value for name, value in line["options"].items() if name != "env_steps"}
         grouped.setdefault(json.dumps([line["env"], settings]), []).append(line)
-    rows = ["| environment | settings | solved | training steps, by seed |", "| --- | --- | --- | --- |"]
+    rows = []
     for key, runs in grouped.items():
         env, settings = json.loads(key)
         target = settings.pop("target_return", None)
@@ -71,8 +72,8 @@ def table(lines: list[Line]) -> str:
             for line in runs
         )
         goal = "" if target is None else f" ({target:g})"
-        rows.append(f"| {env}{goal} | {words} | {solved} of {len(runs)} | {steps} |")
-    return "\n".join(rows)
+        rows.append([f"{env}{goal}", words, f"{solved} of {len(runs)}", steps])
+    return presets.markdown(["environment", "settings", "solved", "training steps, by seed"], rows)
 
 
 def _word(value: Any) -> str:
@@ -83,14 +84,10 @@ def _word(value: Any) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["run", "table"])
-    parser.add_argument("env", nargs="?")
+    parser.add_argument("env")
     parser.add_argument("options", nargs="*", type=option, metavar="name=value")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
     arguments = parser.parse_intermixed_args()
-    if arguments.what == "table":
-        print(table(read()))
-        return
     for seed in arguments.seeds:
         found = run(arguments.env, dict(arguments.options), seed)
         if found["stop_reason"] == "interrupted":

@@ -4,8 +4,8 @@
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
 From results/presets.jsonl: the README's table of presets, presets.md, and each preset's ``[result]``. From
-results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl, where there is one: the
-README's comparison and its picture, and peers.md.
+results/settings.jsonl: settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From
+results/peers.jsonl: the README's comparison and its picture, and peers.md.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from PIL import Image
 
 import defaults
 import presets
+import settings
 from escalade.config import presets as tuned
 from peers import table as peers
 
@@ -45,6 +46,7 @@ def pages() -> dict[Path, str]:
             "defaults": defaults.table(defaults.read()),
             "untuned": defaults.untuned(defaults.commanded()),
         },
+        HERE / "settings.md": {"settings": settings.table(settings.read())},
         README: {"presets": presets.table(("auto",), ("asked",))},
     }
     if peers.RESULTS.exists():

@@ -59,7 +59,7 @@ def takers(name: str) -> str:
     who = ["train, resume"] if name in RESUMABLE else ["train"]
     if name in STRATEGY_OPTIONS:
         who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if name in entry.options))
-    if name in ("min_episodes", "min_env_steps", "max_population"):
+    if name in ("min_episodes", "min_env_steps", "max_population", "grow_after"):
         who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if entry.grows))
     if name in ("hidden", "activation", "bias"):
         known = ", ".join(network for network, entry in ARCHITECTURES.items() if name in entry.options)

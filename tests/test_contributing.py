@@ -54,19 +54,6 @@ def test_the_index_of_the_benchmarks_names_every_script_and_page():
     assert all(command.startswith(f"`{script}") for script, command in found.items())
 
 
-def test_the_settings_that_were_tried_are_those_of_the_raw_results():
-    from benchmarks import settings
-
-    from escalade.config import presets
-
-    lines = settings.read()
-    assert settings.table(lines) in (ROOT / "benchmarks" / "settings.md").read_text()
-    for name in presets.names():
-        result = presets.read(name).result
-        if result is not None and "seconds" not in result:
-            assert settings.result_of(name, lines) == result
-
-
 def test_the_walks_lead_where_they_say():
     walks = CONTRIBUTING.partition("### Two walks")[2].partition("## ")[0]
     stations = re.findall(r"`(\w+/\w+\.py)`[,:] `([\w.]+)`", walks)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from judge import Done, Judge, arguments, settings, task_named
+from judge import Done, Judge, arguments, settings
 from ppo import Shown, environments, policy_options
 from sb3_contrib import ARS
 from sb3_contrib.common.vec_env import AsyncEval
+from tasks import TASKS
 
 
 def main() -> None:
     args = arguments()
-    task, given = task_named(args.task), settings("ars", args.task)
+    task, given = TASKS[args.task], settings("ars", args.task)
     judge = Judge(task, args.seed, args.seconds)
     kind = "MlpPolicy" if "policy" in given else "LinearPolicy"
     options, normalize = policy_options(given), given.get("normalize", False)

@@ -19,11 +19,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from judge import HERE, task_names
+from tasks import HERE, RESULTS, TASKS
 
 PROGRAMS = {"escalade": "escalade_train.py", "ppo": "ppo.py", "pgpe": "pgpe.py", "ars": "ars.py"}
 GRACE = 120.0  # seconds beyond the limit before a program that does not end is ended
-RESULTS = HERE.parent / "results" / "peers.jsonl"
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
 
@@ -54,7 +53,7 @@ def run(python: str, program: str, task: str, seed: int, seconds: float) -> dict
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", required=True, help="Python of the environment with the peers")
-    parser.add_argument("--tasks", nargs="+", default=task_names(), choices=task_names())
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=600.0)

@@ -13,39 +13,16 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+from tasks import HERE, TASKS, Task
 
-HERE = Path(__file__).parent
 SHARE = 0.1  # of the time, for evaluations
 FEW, MANY = 10, 100
 Act = Callable[[Any], Any]
 """Deterministic actions of a batch of observations."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """A row of tasks.toml."""
-
-    name: str
-    env: str
-    kwargs: dict[str, Any]
-    target: float
-
-
-def task_named(name: str) -> Task:
-    """A task of tasks.toml."""
-    row = tomllib.loads((HERE / "tasks.toml").read_text())[name]
-    return Task(name, row.get("env", name), row.get("kwargs", {}), row["target"])
-
-
-def task_names() -> list[str]:
-    """All tasks, in the table's order."""
-    return list(tomllib.loads((HERE / "tasks.toml").read_text()))
 
 
 def settings(program: str, *keys: str) -> dict[str, Any]:
@@ -59,7 +36,7 @@ def settings(program: str, *keys: str) -> dict[str, Any]:
 def arguments() -> Any:
     """Of the command line of a program."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("task", choices=task_names())
+    parser.add_argument("task", choices=TASKS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600.0)
     return parser.parse_args()

@@ -13,7 +13,8 @@ import torch
 from evotorch.algorithms import PGPE
 from evotorch.neuroevolution import VecGymNE
 from gymnasium.spaces import Discrete
-from judge import Done, Judge, arguments, settings, task_named
+from judge import Done, Judge, arguments, settings
+from tasks import TASKS
 
 
 def acting(policy: Any, space: Any) -> Any:
@@ -29,7 +30,7 @@ def acting(policy: Any, space: Any) -> Any:
 
 def main() -> None:
     args = arguments()
-    task = task_named(args.task)
+    task = TASKS[args.task]
     given = settings("pgpe", "mujoco" if args.task.endswith("-v5") else "classic", args.task)
     judge = Judge(task, args.seed, args.seconds)
     if "stdev_init" in given:
@@ -54,7 +55,8 @@ def main() -> None:
     with suppress(Done):
         while True:
             searcher.step()
-            policy = problem.to_policy(searcher.status["center"])
+            # Float: MuJoCo's observations are doubles, and so is the normalisation that it makes of them.
+            policy = problem.to_policy(searcher.status["center"]).float()
             judge.look(acting(policy, judge.space), searcher.status["total_interaction_count"])
 
 

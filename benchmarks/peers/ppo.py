@@ -12,11 +12,12 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from judge import Done, Judge, arguments, settings, task_named
+from judge import Done, Judge, arguments, settings
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
+from tasks import TASKS
 
 
 class Shown(BaseCallback):
@@ -68,7 +69,7 @@ def policy_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     args = arguments()
-    task, given = task_named(args.task), settings("ppo", args.task)
+    task, given = TASKS[args.task], settings("ppo", args.task)
     judge, timesteps = Judge(task, args.seed, args.seconds), given.pop("timesteps")
     envs = environments(task, args.seed, given, gamma=given.get("gamma", 0.99))
     options = policy_options(given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,13 @@ import numpy as np
 
 from escalade.media.bands import Curve, band
 from escalade.media.figure import GREY, fit_returns, style
+from peers.tasks import RESULTS, TASKS
 from presets import lines_of, markdown
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import NullFormatter
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parent / "results" / "peers.jsonl"
-TASKS: dict[str, Any] = tomllib.loads((HERE / "tasks.toml").read_text())
 NAMES = {"escalade": "Escalade", "ppo": "PPO (SB3)", "pgpe": "PGPE (EvoTorch)", "ars": "ARS (SB3)"}
 MINUTES = (1, 5, 20)
 
@@ -44,7 +41,7 @@ def _tasks(runs: Runs) -> list[str]:
 def times(runs: Runs) -> str:
     """Seconds to solved, of each program on each task."""
     rows = [
-        [task, f"{TASKS[task]['target']:g}", *(_seconds(runs.get((task, program), [])) for program in NAMES)]
+        [task, f"{TASKS[task].target:g}", *(_seconds(runs.get((task, program), [])) for program in NAMES)]
         for task in _tasks(runs)
     ]
     return markdown(["task", "target", *NAMES.values()], rows)
@@ -93,13 +90,13 @@ def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
     )
     for axis, task in zip(axes.flat, tasks, strict=False):
         drawn = [_draw(axis, number, runs.get((task, program), [])) for number, program in enumerate(NAMES)]
-        axis.axhline(TASKS[task]["target"], color=GREY, linestyle="--", linewidth=0.8)
+        axis.axhline(TASKS[task].target, color=GREY, linestyle="--", linewidth=0.8)
         axis.set(title=task, xscale="log")
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25)
-        fit_returns(axis, [curve for curves in drawn for curve in curves], [TASKS[task]["target"]])
+        fit_returns(axis, [curve for curves in drawn for curve in curves], [TASKS[task].target])
     for axis in axes.flat[len(tasks) :]:
         axis.remove()
     for number, name in enumerate(NAMES.values()):

@@ -44,6 +44,8 @@ FULL = {
     "min_episodes": 12,
     "min_env_steps": 500,
     "max_population": 40,
+    "grow_after": 3,
+    "restart_after": 7,
     "sigma": 0.7,
     "lr": 0.1 + 0.2,
     "optimizer": "sgd",

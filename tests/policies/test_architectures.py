@@ -16,6 +16,7 @@ from escalade.policies.torch_network import TorchNetwork
 SHAPES = {
     "linear": (5,),
     "mlp": (5,),
+    "quadratic": (5,),
     "gru": (5,),
     "lstm": (5,),
     "hebbian": (5,),

@@ -34,6 +34,7 @@ def outputs_of(network, observations):
 GROWING = {
     "linear": ("linear", (), ()),
     "mlp": ("mlp", (5, 4), (7, 6)),
+    "quadratic": ("quadratic", (), ()),
     "gru": ("gru", (5, 3), (6, 8)),
     "lstm": ("lstm", (3,), (5,)),
 }

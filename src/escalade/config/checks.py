@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from escalade.config.options import Config
 
 
+_GROWING = ("min_episodes", "min_env_steps", "grow_after")
+
+
 def check(config: Config) -> None:
     """Check a config.
 
@@ -35,6 +38,7 @@ def check(config: Config) -> None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
     _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
+    _at_least(config, 1, "grow_after", "restart_after")
     _at_least(
         config,
         0,
@@ -208,12 +212,15 @@ def _check_strategy(config: Config) -> None:
             f"`sigma` {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
             "give its first value"
         )
-    growing = config.min_episodes is not None or config.min_env_steps is not None
+    growing = any(getattr(config, name) is not None for name in _GROWING)
     if growing and not named.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
-        raise InputError(f"`min_episodes` and `min_env_steps` do not work with {config.strategy}: use {able}")
+        asked = next(name for name in _GROWING if getattr(config, name) is not None)
+        raise InputError(f"`{asked}` does not work with {config.strategy}: use {able}")
     if config.max_population is not None and not growing:
-        raise InputError("`max_population` does nothing without `min_episodes` or `min_env_steps`")
+        raise InputError(f"`max_population` does nothing without one of `{'`, `'.join(_GROWING)}`")
+    if config.grow_after is not None and config.max_population is None:
+        raise InputError("`grow_after` needs `max_population`, the most members that a generation may have")
     if config.max_population is not None and config.max_population < config.population:
         raise InputError(
             f"`max_population` {config.max_population} is below the `population` of {config.population}"

@@ -157,6 +157,14 @@ class Config:
         None, "likewise, until it holds this many steps", unset="it does not grow"
     )
     max_population: int | None = _strategy(None, "a generation grows no further than this", unset="no limit")
+    grow_after: int | None = _strategy(
+        None,
+        "evaluations without a better one after which generations double, up to max_population",
+        unset="they do not",
+    )
+    restart_after: int | None = _strategy(
+        None, "evaluations without a better one after which the policy begins anew", unset="it goes on"
+    )
     sigma: float | str = _strategy(
         0.1, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
     )

@@ -15,7 +15,14 @@ from escalade.errors import InputError, nearest
 from escalade.strategies.registry import STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
-_OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", "min_episodes", "min_env_steps", "max_population")
+_OF_STRATEGY = (
+    *STRATEGY_OPTIONS,
+    "momentum",
+    "min_episodes",
+    "min_env_steps",
+    "max_population",
+    "grow_after",
+)
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
 """What a preset must say of its result; ``seconds`` too, once it has been timed."""
 

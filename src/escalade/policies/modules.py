@@ -1,4 +1,4 @@
-"""Modules with state: what a policy remembers within an episode.
+"""Modules that torch lacks; most have a state, which is what a policy remembers within an episode.
 
 A stateful module has two methods. ``initial_state(seed)`` gives what an episode with that seed begins
 with: a tensor, or tuples, lists and dicts of tensors, of one episode, without a batch dimension.
@@ -52,6 +52,24 @@ def tensors_of(state: State) -> list[Tensor]:
 
     map_state(note, state)
     return found
+
+
+class Products(nn.Module):
+    """Products of pairs, without parameters and state; see :class:`escalade.policies.products.Products`.
+
+    Args:
+        features: numbers it takes.
+    """
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.features = features
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features ``x``, shape (batch, features), to products, shape (batch, product_count(features))."""
+        later, earlier = torch.tril_indices(self.features, self.features + 1, 1, device=x.device)
+        seen = torch.cat([torch.ones_like(x[..., :1]), x], dim=-1)
+        return x[..., later] * seen[..., earlier]
 
 
 class VirtualBatchNorm(nn.Module):

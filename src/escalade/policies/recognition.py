@@ -12,8 +12,9 @@ from escalade.errors import InputError
 from escalade.policies.cells import Cell
 from escalade.policies.convolution import Convolution, MaxPool
 from escalade.policies.layers import Flatten, Layer, Linear, Shape
-from escalade.policies.modules import Chain, PlasticLinear, VirtualBatchNorm
+from escalade.policies.modules import Chain, PlasticLinear, Products, VirtualBatchNorm
 from escalade.policies.plastic import PlasticLinear as Plastic
+from escalade.policies.products import Products as ProductsLayer
 from escalade.policies.stack import Stack
 from escalade.policies.virtual_batch import VirtualBatchNorm as VirtualBatch
 
@@ -126,6 +127,12 @@ def _flatten(piece: Piece, shape: Shape | None) -> Layer | None:
     return None if shape is None or len(shape) == 1 else Flatten(shape)
 
 
+def _products(piece: Piece, shape: Shape | None) -> Layer:
+    part: Any = piece.module
+    _check(part, (part.features,), shape)
+    return ProductsLayer(part.features)
+
+
 def _cell(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     _check(part, (part.input_size,), shape)
@@ -174,6 +181,7 @@ _LAYERS: Final[dict[type[nn.Module], _Kind]] = {
     nn.Conv2d: _Kind(_convolution, _plain_convolution),
     nn.MaxPool2d: _Kind(_pool, _plain_pool),
     nn.Flatten: _Kind(_flatten, lambda part: (part.start_dim, part.end_dim) == (1, -1)),
+    Products: _Kind(_products),
     nn.GRUCell: _Kind(_cell),
     nn.LSTMCell: _Kind(_cell),
     PlasticLinear: _Kind(_plastic, _plain_plastic),

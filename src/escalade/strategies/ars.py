@@ -64,11 +64,11 @@ class ARS(GaussianStrategy):
 
     @property
     def sigma(self) -> float:
-        return self._sigma(self.generation)
+        return self._sigma(self.age)
 
     @property
     def lr(self) -> float:
-        return self._lr(self.generation)
+        return self._lr(self.age)
 
     def update(self, fitness: Fitness) -> None:
         pairs = fitness.reshape(-1, 2)

@@ -80,7 +80,7 @@ class Strategy(ABC):
         if not 0 <= self.seed < 2**63:
             raise InputError(f"seed {seed} must be at least 0 and below 2**63")
         self.direction = direction
-        self.generation = 0
+        self.generation = self.began = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
         self._table = table
@@ -95,6 +95,19 @@ class Strategy(ABC):
         The members there are stay the same. Only this generation grows; :meth:`tell` ends it.
         """
         self.population_size += self._first_population
+
+    def begin_again(self, fresh: Strategy) -> None:
+        """Take over the state of ``fresh``, one just made, so that the search begins anew.
+
+        Schedules begin anew too. Generations go on, so that members are other ones than in the first attempt.
+        """
+        now = {"generation": self.generation, "began": self.generation}
+        self.load_state_dict(fresh.state_dict() | now)
+
+    @property
+    def age(self) -> int:
+        """Generations since the search began, or began anew: what schedules count."""
+        return self.generation - self.began
 
     @property
     def dimension(self) -> int:
@@ -213,6 +226,7 @@ class Strategy(ABC):
         state: State = {
             "center": self.center.clone(),
             "generation": self.generation,
+            "began": self.began,
             "update_ratio": self.update_ratio,
         }
         if len(self._history):
@@ -227,7 +241,7 @@ class Strategy(ABC):
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(center)
-        self.generation = int(state["generation"])
+        self.generation, self.began = int(state["generation"]), int(state["began"])
         self._sampled = self._asked = False
         self.update_ratio = float(state["update_ratio"])
         history, best = state.get("history"), state.get("best")

@@ -72,11 +72,11 @@ class OpenAIES(GaussianStrategy):
 
     @property
     def sigma(self) -> float:
-        return self._sigma(self.generation)
+        return self._sigma(self.age)
 
     @property
     def lr(self) -> float:
-        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
+        return self.optimizer.lr if self._lr is None else self._lr(self.age)
 
     def update(self, fitness: Fitness) -> None:
         utilities = self.shaping(fitness)

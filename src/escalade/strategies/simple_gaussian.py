@@ -66,10 +66,10 @@ class SimpleGaussian(AdaptiveStrategy):
 
     @property
     def lr(self) -> float:
-        return self._lr(self.generation)
+        return self._lr(self.age)
 
     def update(self, fitness: Fitness) -> None:
-        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
+        lr, sigma_lr = self.lr, self._sigma_lr(self.age)
         weights = elite_weights(fitness, self.elites)
         step, spread = self.noise_sum(weights), torch.sqrt(self.square_sum(weights))
         self.center += lr * self.deviations * step

@@ -78,8 +78,9 @@ class FitnessObjective:
         assert evaluation is not None
         return evaluation
 
-    def learn(self, outcome: Outcome) -> None:
+    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
         """There is nothing to learn but fitness."""
+        return None
 
     def reproducibility_note(self) -> str | None:
         """Nothing."""

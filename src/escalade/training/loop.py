@@ -130,7 +130,9 @@ class Loop:
             self.notes.say_once(outcome.hint, "hint")
         if confirmed is None:  # else the centre met the target, and stays as it was confirmed
             self.strategy.tell(outcome.fitness)
-            self.objective.learn(outcome)
+            said = self.objective.learn(self.strategy, outcome)
+            if said is not None:
+                self.notes.say(f"generation {self.progress.generation + 1}: {said}")
         self._count(outcome, confirmed, began)
         return self._record(outcome, scales, began)
 

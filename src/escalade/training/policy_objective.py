@@ -27,11 +27,14 @@ from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
-from escalade.training.parts import Parts
+from escalade.training.parts import Parts, make_strategy
+from escalade.training.stall import Stall
 
 CONFIRMATION_EPISODES = 100
 FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
+START = "start"
+"""The centre that a run begins with, among them, where it may begin anew."""
 
 
 class PolicyObjective:
@@ -62,9 +65,13 @@ class PolicyObjective:
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
+        self.start = parts.start.copy()
+        self.stall = Stall()
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes; it grows until it holds as many as the config asks for."""
+        while strategy.population_size < self.stall.fold * self.config.population:
+            strategy.grow()
         job = self._job(
             strategy,
             population=strategy.sample(),
@@ -100,12 +107,13 @@ class PolicyObjective:
         """Evaluate the centre, in episodes that no generation has seen."""
         return self._evaluate(strategy, self.config.eval_episodes)
 
-    def learn(self, outcome: Outcome) -> None:
-        """Merge what the members observed into the normaliser, and move the cap."""
+    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
+        """Merge what the members observed into the normaliser, move the cap, and look for progress."""
         job, trained = outcome.details
         if job.normalization is not None:
             self.normalizer.merge_episodes(trained.seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
+        return None if outcome.evaluation is None else self._look_for_progress(strategy, outcome.evaluation)
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -157,14 +165,16 @@ class PolicyObjective:
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
-        return self.normalizer.tensors() | frozen, {
+        start = {START: self.start} if self.config.restart_after is not None else {}
+        return self.normalizer.tensors() | frozen | start, {
             "config": config,
             "cap": self.cap,
+            "stall": asdict(self.stall),
             "own_network": not policy.architecture and ":" not in self.config.policy,
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the normaliser and the cap.
+        """Take over the normaliser, the cap, and how long there was no progress.
 
         Raises:
             InputError: the checkpoint's observations are of another size.
@@ -172,13 +182,30 @@ class PolicyObjective:
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
-        self.cap = state["cap"]
+        self.cap, self.stall = state["cap"], Stall(**state["stall"])
+        self.start = tensors.get(START, self.start)
 
     @property
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
         config = self.config
         return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
+
+    def _look_for_progress(self, strategy: Strategy, evaluation: Evaluation) -> str | None:
+        """Let generations grow, or the policy begin anew, where it is time to; what there is to say of it."""
+        config, waited = self.config, self.stall.waited + 1
+        match self.stall.evaluated(evaluation.mean, config.grow_after, config.restart_after):
+            case "grow":
+                members = 2 * self.stall.fold * config.population
+                if members > (config.max_population or 0):
+                    return None
+                self.stall.fold *= 2
+                return f"no better evaluation in {waited}: {members} members a generation from here on"
+            case "restart":
+                strategy.begin_again(make_strategy(config, self.start, self.parts.table))
+                self.cap = self.cutoff.start
+                return f"no better evaluation in {waited}: the policy begins anew"
+        return None
 
     def _penalties(self, strategy: Strategy) -> Array | float:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""

@@ -21,7 +21,8 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
 from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
-from escalade.training.policy_objective import FROZEN
+from escalade.training.policy_objective import FROZEN, START
+from escalade.training.stall import Stall
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class _Facts:
     versions: dict[str, str]
     own_network: bool
     cap: int | None
+    stall: Stall
 
 
 @dataclass(frozen=True)
@@ -155,8 +157,22 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     """
     checkpoint = Checkpoint.of(content)
     saved.fit(parts)
+    _check_attempt(content, saved.config, parts)
     checkpoint.check_strategy(make_strategy(saved.config, parts.start, parts.table))
     return checkpoint
+
+
+def _check_attempt(content: Stored, config: Config, parts: Parts) -> None:
+    """What growing and beginning anew need."""
+    stall = Stall(**content.state["stall"])
+    largest = 1 if config.grow_after is None else (config.max_population or 0) // config.population
+    if stall.waited < 0 or not 1 <= stall.fold <= max(largest, 1):
+        raise Damaged("its generations cannot have grown so")
+    start = content.tensors.get(START)
+    if config.restart_after is None:
+        return
+    if start is None or start.shape != parts.start.shape or not np.isfinite(start).all():
+        raise Damaged("the centre it began with is missing, or of another size")
 
 
 def _config(values: dict[str, Any]) -> Config:

@@ -44,6 +44,12 @@ class Architecture:
 ARCHITECTURES: Final[dict[str, Architecture]] = {
     "linear": Architecture("perceptron:make_linear", "one layer", "vectors", frozenset({"bias"})),
     "mlp": Architecture("perceptron:make_mlp", "multilayer perceptron", "vectors", _MLP),
+    "quadratic": Architecture(
+        "quadratic:make",
+        "one layer, on the observation and the products of its numbers",
+        "vectors",
+        frozenset({"bias"}),
+    ),
     "gru": Architecture("recurrent:make_gru", "a GRU cell behind plain layers", "vectors, memory", _MLP),
     "lstm": Architecture("recurrent:make_lstm", "an LSTM cell behind plain layers", "vectors, memory", _MLP),
     "hebbian": Architecture(
