@@ -27,7 +27,7 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
 
 def done(file: Path) -> set[tuple[str, str, int]]:
-    """What results.jsonl holds already."""
+    """What the file holds already."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {(run["task"], run["program"], run["seed"]) for run in map(json.loads, lines)}
 

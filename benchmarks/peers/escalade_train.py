@@ -32,9 +32,10 @@ def rows(file: Path) -> list[dict[str, str]]:
 def main() -> None:
     args = arguments()
     task, born, told = TASKS[args.task], psutil.Process().create_time(), 0
+    seconds = 0.0
 
     def write(**what: Any) -> None:
-        print(json.dumps({"seconds": round(time.time() - born, 2), **what}), flush=True)
+        print(json.dumps({"seconds": round(seconds, 2), **what}), flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
@@ -43,7 +44,10 @@ def main() -> None:
         if task.kwargs:
             words += ["--env-kwargs", json.dumps(task.kwargs)]
         process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL)
-        while process.poll() is None and not (run / "summary.json").exists():
+        ended = False
+        while not ended:  # once more after the end: the last row comes right before the summary
+            ended = process.poll() is not None or (run / "summary.json").exists()
+            seconds = time.time() - born
             for row in rows(run / "progress.csv")[told:]:
                 told += 1
                 if row["eval_return_mean"]:

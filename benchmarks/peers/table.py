@@ -17,7 +17,7 @@ from presets import lines_of, markdown
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 NAMES = {"escalade": "Escalade", "ppo": "PPO (SB3)", "pgpe": "PGPE (EvoTorch)", "ars": "ARS (SB3)"}
 MINUTES = (1, 5, 20)
@@ -92,6 +92,7 @@ def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
         drawn = [_draw(axis, number, runs.get((task, program), [])) for number, program in enumerate(NAMES)]
         axis.axhline(TASKS[task].target, color=GREY, linestyle="--", linewidth=0.8)
         axis.set(title=task, xscale="log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.spines[["top", "right"]].set_visible(False)
@@ -101,7 +102,7 @@ def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
         axis.remove()
     for number, name in enumerate(NAMES.values()):
         figure.axes[0].plot([], [], label=name, **style(number))
-    figure.legend(loc="outside lower center", ncols=len(NAMES), frameon=False)
+    figure.legend(loc="outside upper center", ncols=len(NAMES), frameon=False)
     figure.supxlabel("seconds since the program was started", fontsize="medium")
     figure.supylabel("return", fontsize="medium")
     figure.savefig(file, dpi=100, metadata=metadata)

@@ -82,7 +82,12 @@ def test_buffers_of_the_same_shape_come_along():
     ("small", "large", "said"),
     [
         (("mlp", 3, 2, (5,)), ("mlp", 3, 2, (4,)), "0.weight is 5 x 3, which does not fit into .* 4 x 3"),
-        (("mlp", 3, 2, (5,)), ("mlp", 3, 2, (5, 5)), "Linear, Linear, and .* Linear, Linear, Linear"),
+        (
+            ("mlp", 3, 2, (5,)),
+            ("mlp", 3, 2, (5, 5)),
+            "Linear, Tanh, Linear, and .* Linear, Tanh, Linear, Tanh, Linear",
+        ),
+        (("linear", 3, 2, ()), ("quadratic", 3, 2, ()), "has Linear, and the new policy Products, Linear"),
         (("gru", 3, 2, (5,)), ("lstm", 3, 2, (5,)), "GRUCell, Linear, and .* LSTMCell, Linear"),
         (("mlp", 3, 3, (5,)), ("mlp", 3, 2, (5,)), "2.weight is 3 x 5"),
     ],

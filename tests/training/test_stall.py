@@ -7,6 +7,7 @@ import pytest
 
 import escalade
 from escalade import InputError
+from escalade.api.series import series_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
 from escalade.storage.run_folder import RunFolder
@@ -40,9 +41,14 @@ def train(folder, **options):
         run_dir=folder,
         recorders=[told],
         callbacks=[lambda view: centers.append(view.center)],
-        **(OPTIONS | {"workers": 0} | options),
+        **(OPTIONS | {"workers": 0, "target_return": 1e9} | options),
     )
     return run, told.notes, centers
+
+
+def begun(notes):
+    """The generations after which a search began anew."""
+    return [int(note.split()[1].rstrip(":")) for note in notes if "begins anew" in note]
 
 
 def answers(means, grow_after=None, restart_after=None):
@@ -78,11 +84,9 @@ def test_the_policy_begins_anew_where_it_began(tmp_path):
     config = Config(ENV, **{name: value for name, value in OPTIONS.items() if name != "verbose"})
     start = make_parts(config).start
     _, notes, centers = train(tmp_path / "r", generations=14, restart_after=2)
-    said = [note for note in notes if "begins anew" in note]
-    assert said
-    for note in said:
-        generation = int(note.split()[1].rstrip(":"))
-        assert note == f"generation {generation}: no better evaluation in 2: the policy begins anew"
+    assert begun(notes)
+    assert "none of the last 2 evaluations was better: the search begins anew" in " ".join(notes)
+    for generation in begun(notes):
         np.testing.assert_array_equal(centers[generation - 1], start)
         if generation < len(centers):  # by other members than the first attempt had
             assert not np.array_equal(centers[generation], start)
@@ -91,30 +95,39 @@ def test_the_policy_begins_anew_where_it_began(tmp_path):
 
 def test_schedules_begin_anew_with_it_and_noise_does_not(tmp_path):
     run, notes, _ = train(tmp_path / "r", generations=14, restart_after=2, sigma="exponential:0.2:0.5:1e-6")
-    starts = [0, *(int(note.split()[1].rstrip(":")) for note in notes if "begins anew" in note)]
+    starts = [0, *begun(notes)]
     assert len(starts) > 1
     sigmas = list(run.history["sigma"])
     expected = [0.2 * 0.5 ** (g - max(start for start in starts if start <= g)) for g in range(14)]
     assert sigmas == pytest.approx(expected)
+    assert min(run.history["update_ratio"]) > 0  # of the generation's own update, where it begins anew too
 
 
 def test_generations_double_up_to_the_limit(tmp_path):
     run, notes, _ = train(tmp_path / "r", generations=30, grow_after=2, max_population=40)
-    said = [note for note in notes if "no better" in note]
-    assert [note.partition(": ")[2].partition(": ")[2] for note in said] == [
-        f"{members} members a generation from here on" for members in (16, 32)
+    said = [note for note in notes if "was better" in note]
+    assert [note.split(": ")[2] for note in said] == [
+        f"{members} members a generation from here on" for members in (16, 32, 40)
     ]
     grown = [int(note.split()[1].rstrip(":")) for note in said]
     episodes = np.diff([0, *run.history["episodes"]])
-    expected = [8 * 2 ** sum(generation <= g for generation in grown) for g in range(30)]
+    expected = [(8, 16, 32, 40)[sum(generation <= g for generation in grown)] for g in range(30)]
     assert episodes.tolist() == expected
 
 
-@pytest.mark.parametrize("options", [{"restart_after": 2}, {"grow_after": 2, "max_population": 64}])
+RUNS = {
+    "restarts": {"restart_after": 2, "sigma": "exponential:0.2:0.9:1e-6"},
+    "growth": {"grow_after": 2, "max_population": 64},
+    "both": {"grow_after": 1, "max_population": 16, "restart_after": 2, "min_episodes": 12},
+}
+
+
+@pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
 def test_resumed_runs_and_workers_give_the_same_bits(options, tmp_path):
     options = options | {"cutoff": "adaptive:20,0.5,2"}
     whole, notes, _ = train(tmp_path / "whole", generations=12, **options)
-    assert any("no better" in note for note in notes)
+    events = [int(note.split()[1].rstrip(":")) for note in notes if "was better" in note]
+    assert min(events) <= 7 < max(events)
     digest = whole.summary["params_sha256"]
     for cut in (3, 7):
         train(tmp_path / f"{cut}", generations=cut, **options)
@@ -130,9 +143,7 @@ def test_a_run_that_began_with_another_begins_anew_with_that(tmp_path):
     train(tmp_path / "cut", generations=2, **options)
     resumed = escalade.resume(tmp_path / "cut", generations=14, verbose=False)
     whole, notes, centers = train(tmp_path / "whole", generations=14, **options)
-    told = [int(note.split()[1].rstrip(":")) for note in notes if "begins anew" in note]
-    assert told
-    np.testing.assert_array_equal(centers[told[0] - 1], to_vector(start.network))
+    np.testing.assert_array_equal(centers[begun(notes)[0] - 1], to_vector(start.network))
     assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
 
 
@@ -140,9 +151,10 @@ def test_a_run_that_began_with_another_begins_anew_with_that(tmp_path):
     ("change", "words"),
     [
         (lambda tensors, state: state["stall"].update(fold=64), "its generations cannot have grown so"),
-        (lambda tensors, state: state["stall"].update(waited=-1), "its generations cannot have grown so"),
+        (lambda tensors, state: state["stall"].update(waited=-1), "its best evaluation cannot be one"),
+        (lambda tensors, state: state["stall"].update(best=math.nan), "its best evaluation cannot be one"),
         (lambda tensors, state: state["stall"].update(best="x"), "stall"),
-        (lambda tensors, state: state.pop("stall"), "stall"),
+        (lambda tensors, state: state["strategy"].update(began=9), "cannot have begun when it says"),
         (lambda tensors, state: tensors.pop("start"), "the centre it began with is missing"),
         (lambda tensors, state: tensors.update(start=np.zeros(3, np.float32)), "of another size"),
     ],
@@ -163,6 +175,13 @@ def test_a_checkpoint_that_cannot_be_is_refused(change, words, tmp_path):
     ("options", "words"),
     [
         ({"grow_after": 2}, "`grow_after` needs `max_population`"),
+        ({"strategy": "some:Class", "grow_after": 2}, "`grow_after` needs `max_population`"),
+        ({"grow_after": 2, "max_population": 15}, "leaves `grow_after` no room: use at least 16"),
+        ({"restart_after": 2}, "`restart_after` needs `target_return`"),
+        (
+            {"restart_after": 2, "grow_after": 2, "max_population": 16, "target_return": 1.0},
+            "`grow_after` 2 never comes with `restart_after` 2",
+        ),
         (
             {"strategy": "cma-es", "grow_after": 2, "max_population": 64},
             "`grow_after` does not work with",
@@ -174,3 +193,30 @@ def test_a_checkpoint_that_cannot_be_is_refused(change, words, tmp_path):
 def test_options_that_cannot_be_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         Config(ENV, population=8, **options)
+
+
+@pytest.mark.parametrize("options", [{"restart_after": 3}, {"grow_after": 2, "max_population": 64}])
+def test_what_counts_evaluations_keeps_them_as_they_were(options, tmp_path):
+    train(tmp_path / "r", generations=2, **options)
+    for change in ({"eval_every": 2}, {"eval_episodes": 3}):
+        with pytest.raises(InputError, match=f"`{next(iter(change))}` cannot change in a run with"):
+            escalade.resume(tmp_path / "r", generations=4, verbose=False, **change)
+    assert (
+        escalade.resume(tmp_path / "r", generations=4, eval_every=1, verbose=False).summary["generations"]
+        == 4
+    )
+    config = Config(ENV, population=8, target_return=1.0, **options)
+    plain = Config(ENV, population=8, target_return=1.0)
+    folders = {
+        series_folder({"": one.replace(eval_every=n)}, None) for one in (config, plain) for n in (1, 2)
+    }
+    assert len(folders) == 3  # a series with other evaluations is another one, where they move the centre
+
+
+def test_the_cap_begins_anew_and_the_size_of_generations_stays(tmp_path):
+    options = {"cutoff": "adaptive:5,0.1,2", "grow_after": 1, "max_population": 16, "restart_after": 2}
+    run, notes, _ = train(tmp_path / "r", generations=14, **options)
+    generation = begun(notes)[0]
+    longest = run.history["episode_length_mean"]
+    assert longest[generation] <= 5 < max(longest[:generation])
+    assert run.history["episodes"][generation] - run.history["episodes"][generation - 1] == 16

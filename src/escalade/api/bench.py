@@ -101,7 +101,7 @@ def bench(
     """
     if not seconds > 0 or rounds < 1:
         raise InputError("`seconds` must be above 0 and `rounds` at least 1")
-    for name in ("min_episodes", "min_env_steps", "cutoff"):
+    for name in ("min_episodes", "min_env_steps", "cutoff", "grow_after", "restart_after"):
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")
     workers = config.worker_count

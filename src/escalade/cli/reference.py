@@ -15,10 +15,8 @@ from escalade.config.conversion import convert
 from escalade.config.options import OPTIONS
 from escalade.support.output import printing
 
-_NOT_MEASURED = (
-    *("cutoff", "min_episodes", "min_env_steps", "max_population"),
-    *("grow_after", "restart_after"),
-)
+_GROWING = ("min_episodes", "min_env_steps", "max_population", "grow_after", "restart_after")
+_NOT_MEASURED = ("cutoff", *_GROWING)
 _NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
 _BENCH = [
     name

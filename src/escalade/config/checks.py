@@ -80,6 +80,7 @@ def check(config: Config) -> None:
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     _check_strategy(config)
+    _check_growth(config)
     cutoff.parse(config.cutoff)
 
 
@@ -186,6 +187,33 @@ def _check_reward(config: Config) -> None:
         raise InputError(f"`reward_floor` {floor} must be below the `reward_ceiling` of {ceiling}")
 
 
+def _check_growth(config: Config) -> None:
+    largest, growing = config.max_population, any(getattr(config, name) is not None for name in _GROWING)
+    if largest is not None and not growing:
+        raise InputError(f"`max_population` does nothing without one of `{'`, `'.join(_GROWING)}`")
+    if largest is not None and largest < config.population:
+        raise InputError(f"`max_population` {largest} is below the `population` of {config.population}")
+    if config.grow_after is not None:
+        if largest is None:
+            raise InputError("`grow_after` needs `max_population`: the most members of a generation")
+        if largest < 2 * config.population:
+            raise InputError(
+                f"`max_population` {largest} leaves `grow_after` no room: "
+                f"use at least {2 * config.population}, twice the population"
+            )
+    if config.restart_after is None:
+        return
+    if config.target_return is None:
+        raise InputError(
+            "`restart_after` needs `target_return`: without one it throws a good policy away sooner or later"
+        )
+    if config.grow_after is not None and config.grow_after >= config.restart_after:
+        raise InputError(
+            f"`grow_after` {config.grow_after} never comes with `restart_after` {config.restart_after}: "
+            "use a smaller number"
+        )
+
+
 def _check_strategy(config: Config) -> None:
     if ":" in config.strategy:  # a class of the user's is looked at when it is made
         return
@@ -212,19 +240,10 @@ def _check_strategy(config: Config) -> None:
             f"`sigma` {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
             "give its first value"
         )
-    growing = any(getattr(config, name) is not None for name in _GROWING)
-    if growing and not named.grows:
+    asked = [name for name in _GROWING if getattr(config, name) is not None]
+    if asked and not named.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
-        asked = next(name for name in _GROWING if getattr(config, name) is not None)
-        raise InputError(f"`{asked}` does not work with {config.strategy}: use {able}")
-    if config.max_population is not None and not growing:
-        raise InputError(f"`max_population` does nothing without one of `{'`, `'.join(_GROWING)}`")
-    if config.grow_after is not None and config.max_population is None:
-        raise InputError("`grow_after` needs `max_population`, the most members that a generation may have")
-    if config.max_population is not None and config.max_population < config.population:
-        raise InputError(
-            f"`max_population` {config.max_population} is below the `population` of {config.population}"
-        )
+        raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")
     if config.top_directions is not None and config.top_directions > config.population // 2:
         raise InputError(
             f"`top_directions` {config.top_directions} is more than the {config.population // 2} directions "

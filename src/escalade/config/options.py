@@ -163,7 +163,9 @@ class Config:
         unset="they do not",
     )
     restart_after: int | None = _strategy(
-        None, "evaluations without a better one after which the policy begins anew", unset="it goes on"
+        None,
+        "evaluations without a better one after which the search begins anew; best.safetensors stays",
+        unset="it goes on",
     )
     sigma: float | str = _strategy(
         0.1, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
@@ -304,6 +306,12 @@ class Config:
         """How many worker processes ``workers`` means on this machine."""
         return self.workers if self.workers is not None else _cores()
 
+    @property
+    def resumable(self) -> tuple[str, ...]:
+        """Options that may change when this run is resumed: none of them moves its centre."""
+        moved = ("eval_every", "eval_episodes") if self.restart_after or self.grow_after else ()
+        return tuple(name for name in RESUMABLE if name not in moved)
+
     def replace(self, **changes: Any) -> Config:
         """A copy with some values changed, checked again."""
         return dataclasses.replace(self, **changes)
@@ -315,7 +323,7 @@ REWARD_OPTIONS: tuple[str, ...] = tuple(name for name in OPTIONS if name.startsw
 """Options that transform the reward of training; evaluations are of the reward itself."""
 
 RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if option.metadata["resumable"])
-"""Options that may change when a run is resumed; none of them moves the centre."""
+"""Options that may change when a run is resumed, but for what :attr:`Config.resumable` leaves out."""
 
 
 def _cores() -> int:

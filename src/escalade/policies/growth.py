@@ -105,7 +105,9 @@ def _take_buffers(module: nn.Module, smaller: nn.Module) -> None:
 
 
 def _layers(network: nn.Module) -> str:
-    return ", ".join(list(_kinds(network).values())[:12])
+    """The classes of its innermost modules, those without parameters too."""
+    inner = [type(part).__name__ for part in network.modules() if next(part.children(), None) is None]
+    return ", ".join(inner[:12])
 
 
 def _kinds(network: nn.Module) -> dict[str, str]:

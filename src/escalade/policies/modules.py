@@ -65,8 +65,18 @@ class Products(nn.Module):
         super().__init__()
         self.features = features
 
+    def extra_repr(self) -> str:
+        """What stands in the brackets where it is printed."""
+        return str(self.features)
+
     def forward(self, x: Tensor) -> Tensor:
-        """Features ``x``, shape (batch, features), to products, shape (batch, product_count(features))."""
+        """Features ``x``, shape (batch, features), to products, shape (batch, product_count(features)).
+
+        Raises:
+            InputError: it is given another number of features.
+        """
+        if x.shape[-1] != self.features:
+            raise InputError(f"{self} takes {self.features} numbers, but is given {x.shape[-1]}")
         later, earlier = torch.tril_indices(self.features, self.features + 1, 1, device=x.device)
         seen = torch.cat([torch.ones_like(x[..., :1]), x], dim=-1)
         return x[..., later] * seen[..., earlier]

@@ -101,8 +101,10 @@ class Strategy(ABC):
 
         Schedules begin anew too. Generations go on, so that members are other ones than in the first attempt.
         """
-        now = {"generation": self.generation, "began": self.generation}
-        self.load_state_dict(fresh.state_dict() | now)
+        generation, ratio = self.generation, self.update_ratio
+        self.load_state_dict(fresh.state_dict())
+        self.generation = self.began = generation
+        self.update_ratio = ratio  # of the last update there was
 
     @property
     def age(self) -> int:
@@ -241,7 +243,7 @@ class Strategy(ABC):
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(center)
-        self.generation, self.began = int(state["generation"]), int(state["began"])
+        self.generation, self.began = int(state["generation"]), int(state.get("began", 0))
         self._sampled = self._asked = False
         self.update_ratio = float(state["update_ratio"])
         history, best = state.get("history"), state.get("best")

@@ -25,7 +25,7 @@ class OpenAIES(GaussianStrategy):
     Args:
         x0: the first centre, shape (dimension,).
         population: members a generation, even: two for each direction.
-        sigma: standard deviation of the noise: a number, a schedule (generation to value), or text that
+        sigma: standard deviation of the noise: a number, a schedule (of :attr:`Strategy.age`), or text that
             :func:`escalade.strategies.schedules.parse` reads.
         optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
             parameters.

@@ -161,7 +161,7 @@ class PolicyObjective:
             self._policy(strategy, self.parts.policy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """The normaliser, the cap, what of the network does not evolve, and the config."""
+        """The normaliser, the cap, progress, start, what of the network does not evolve, and the config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
@@ -174,7 +174,7 @@ class PolicyObjective:
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the normaliser, the cap, and how long there was no progress.
+        """Take over the normaliser, the cap, how long there was no progress, and the start.
 
         Raises:
             InputError: the checkpoint's observations are of another size.
@@ -182,7 +182,7 @@ class PolicyObjective:
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
-        self.cap, self.stall = state["cap"], Stall(**state["stall"])
+        self.cap, self.stall = state["cap"], Stall(**state.get("stall", {}))
         self.start = tensors.get(START, self.start)
 
     @property
@@ -196,16 +196,18 @@ class PolicyObjective:
         config, waited = self.config, self.stall.waited + 1
         match self.stall.evaluated(evaluation.mean, config.grow_after, config.restart_after):
             case "grow":
-                members = 2 * self.stall.fold * config.population
-                if members > (config.max_population or 0):
+                before = self.stall.fold
+                self.stall.fold = min(2 * before, (config.max_population or 0) // config.population)
+                if self.stall.fold == before:
                     return None
-                self.stall.fold *= 2
-                return f"no better evaluation in {waited}: {members} members a generation from here on"
+                then = f"{self.stall.fold * config.population} members a generation from here on"
             case "restart":
                 strategy.begin_again(make_strategy(config, self.start, self.parts.table))
                 self.cap = self.cutoff.start
-                return f"no better evaluation in {waited}: the policy begins anew"
-        return None
+                then = "the search begins anew"
+            case None:
+                return None
+        return f"none of the last {waited} evaluations was better: {then}"
 
     def _penalties(self, strategy: Strategy) -> Array | float:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class _Facts:
     versions: dict[str, str]
     own_network: bool
     cap: int | None
-    stall: Stall
+    stall: Stall = field(default_factory=Stall)
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,20 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
 
 
 def _check_attempt(content: Stored, config: Config, parts: Parts) -> None:
-    """What growing and beginning anew need."""
-    stall = Stall(**content.state["stall"])
-    largest = 1 if config.grow_after is None else (config.max_population or 0) // config.population
-    if stall.waited < 0 or not 1 <= stall.fold <= max(largest, 1):
+    """Check what growing and beginning anew need.
+
+    Raises:
+        Damaged: it cannot be.
+    """
+    stall = Stall(**content.state.get("stall", {}))
+    if stall.waited < 0 or (stall.best is not None and not math.isfinite(stall.best)):
+        raise Damaged("its best evaluation cannot be one")
+    largest = (config.max_population or 0) // config.population if config.grow_after is not None else 1
+    if not 1 <= stall.fold <= largest:
         raise Damaged("its generations cannot have grown so")
-    start = content.tensors.get(START)
     if config.restart_after is None:
         return
+    start = content.tensors.get(START)
     if start is None or start.shape != parts.start.shape or not np.isfinite(start).all():
         raise Damaged("the centre it began with is missing, or of another size")
 

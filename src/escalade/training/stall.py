@@ -9,7 +9,10 @@ from typing import Literal
 
 @dataclass
 class Stall:
-    """How long an attempt has gone without a better evaluation, and how large its generations have become."""
+    """How long an attempt has gone without a better evaluation, and how large generations have become.
+
+    A new attempt keeps the size.
+    """
 
     best: float | None = None
     """The best evaluation of this attempt; None before the first."""
