@@ -24,7 +24,7 @@ types: $(VENV)/ready
 	$(BIN)/mypy
 
 tests: $(VENV)/ready
-	$(BIN)/pytest -n 4
+	$(BIN)/pytest -n 6
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

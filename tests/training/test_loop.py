@@ -221,6 +221,21 @@ def test_luck_is_not_taken_for_success(make, monkeypatch):
     assert [note for note in told.notes if "was luck: 100 fresh episodes give 1.0" in note]
 
 
+def test_a_confirmation_ends_where_no_more_episodes_could_help(make, monkeypatch):
+    trainer, _ = make(env="CartPole-v1", target_return=400.0)
+    objective, strategy = trainer.objective, trainer.loop.strategy
+    lucky = Evaluation(np.array([60.0, 500.0]))
+    whole = objective.confirm(strategy, lucky)  # the others could be as good as that one
+    short = objective.confirm(strategy, Evaluation(np.array([60.0])))
+    assert (len(whole.returns), len(short.returns)) == (100, 20)
+    np.testing.assert_array_equal(short.returns, whole.returns[:20])
+    assert not np.array_equal(whole.returns[:20], whole.returns[20:40])  # the others are other episodes
+    at_once = objective._play(strategy, 100)
+    np.testing.assert_array_equal(at_once.returns, whole.returns)  # and those that they were before
+    objective.config = objective.config.replace(target_return=-1e9)
+    assert len(objective.confirm(strategy, lucky).returns) == 100
+
+
 def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(make, monkeypatch):
     trainer, told = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
     judged(trainer, monkeypatch, [1.0, 100.0], [50.0])

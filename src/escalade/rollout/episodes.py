@@ -34,6 +34,8 @@ class EpisodeJob:
     center: Vector | None = None
     evaluations: int = 0
     evaluation_stream: Stream = Stream.EVALUATION
+    evaluated: int = 0
+    """Evaluations of the same stream and generation that have been run before."""
     normalization: Normalization | None = None
     cap: int | None = None
     """Steps after which a member's episode is cut; evaluations are not."""
@@ -76,7 +78,8 @@ class EpisodeJob:
         training = seeds(
             self.seed, Stream.EPISODE, self.generation, (self.first + member) // self._sharers, episode
         )
-        evaluation = seeds(self.seed, self.evaluation_stream, self.generation, items - trained)
+        numbers = self.evaluated + items - trained
+        evaluation = seeds(self.seed, self.evaluation_stream, self.generation, numbers)
         return np.where(items < trained, training, evaluation)
 
     @property
