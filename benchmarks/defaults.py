@@ -170,16 +170,13 @@ def main() -> None:
             if (task, seed) not in {(line["task"], line["seed"]) for line in commanded()}:
                 _append(COMMANDED, command(task, seed, arguments.seconds or 300.0))
         return
-    for task in arguments.tasks:
-        for candidate in arguments.candidates:
-            for seed in arguments.seeds:
-                key = (candidate, task, seed)
-                if key in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
-                    continue
-                line = run(candidate, task, seed, arguments.seconds or 150.0)
-                if line["stop_reason"] == "interrupted":
-                    return
-                _append(RESULTS, line)
+    for task, candidate, seed in itertools.product(arguments.tasks, arguments.candidates, arguments.seeds):
+        if (candidate, task, seed) in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
+            continue
+        line = run(candidate, task, seed, arguments.seconds or 150.0)
+        if line["stop_reason"] == "interrupted":
+            return
+        _append(RESULTS, line)
 
 
 if __name__ == "__main__":

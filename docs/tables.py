@@ -8,7 +8,7 @@ from escalade.cli.arguments import flag
 from escalade.config import forms
 from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -59,7 +59,7 @@ def takers(name: str) -> str:
     who = ["train, resume"] if name in RESUMABLE else ["train"]
     if name in STRATEGY_OPTIONS:
         who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if name in entry.options))
-    if name in ("min_episodes", "min_env_steps", "max_population", "grow_after"):
+    if name in GROWTH_OPTIONS:
         who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if entry.grows))
     if name in ("hidden", "activation", "bias"):
         known = ", ".join(network for network, entry in ARCHITECTURES.items() if name in entry.options)

@@ -32,7 +32,6 @@ def rows(file: Path) -> list[dict[str, str]]:
 def main() -> None:
     args = arguments()
     task, born, told = TASKS[args.task], psutil.Process().create_time(), 0
-    seconds = 0.0
 
     def write(**what: Any) -> None:
         print(json.dumps({"seconds": round(seconds, 2), **what}), flush=True)

@@ -13,10 +13,10 @@ from escalade.cli.training import PRESET, config_typed
 from escalade.config.commands import flag
 from escalade.config.conversion import convert
 from escalade.config.options import OPTIONS
+from escalade.strategies.registry import GROWTH_OPTIONS
 from escalade.support.output import printing
 
-_GROWING = ("min_episodes", "min_env_steps", "max_population", "grow_after", "restart_after")
-_NOT_MEASURED = ("cutoff", *_GROWING)
+_NOT_MEASURED = ("cutoff", *GROWTH_OPTIONS, "restart_after")
 _NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
 _BENCH = [
     name

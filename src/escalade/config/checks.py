@@ -14,14 +14,14 @@ from escalade.errors import InputError, nearest
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.strategies.shaping import SHAPINGS
 
 if TYPE_CHECKING:
     from escalade.config.options import Config
 
 
-_GROWING = ("min_episodes", "min_env_steps", "grow_after")
+_GROWING = tuple(name for name in GROWTH_OPTIONS if name != "max_population")
 
 
 def check(config: Config) -> None:

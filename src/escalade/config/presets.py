@@ -12,17 +12,10 @@ from typing import Any
 
 from escalade.config.conversion import Values, from_values, parse_toml
 from escalade.errors import InputError, nearest
-from escalade.strategies.registry import STRATEGY_OPTIONS
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
-_OF_STRATEGY = (
-    *STRATEGY_OPTIONS,
-    "momentum",
-    "min_episodes",
-    "min_env_steps",
-    "max_population",
-    "grow_after",
-)
+_OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", *GROWTH_OPTIONS)
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
 """What a preset must say of its result; ``seconds`` too, once it has been timed."""
 
