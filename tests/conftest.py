@@ -8,7 +8,7 @@ import pytest
 # Tests that share what takes long to make, such as a cluster, go to one process: their group's name by file.
 TOGETHER = {
     "tests/engines/test_ray_cluster.py": "ray",
-    "tests/engines/test_ray_faults.py": "ray",
+    "tests/engines/test_ray_faults.py": "ray-faults",
     "tests/cli/test_sweep.py": "sweep",
     "tests/media/test_report.py": "report",
     "tests/media/test_export.py": "export",
