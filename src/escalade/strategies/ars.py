@@ -30,7 +30,8 @@ class ARS(GaussianStrategy):
         sigma: standard deviation of the noise: a number, a schedule, or the text of one.
         lr: the step size: a number, a schedule, or the text of one.
         top_directions: b, the directions that are kept; ``None`` keeps the better half. All of them
-            (``population // 2``) are V1 and V2 of the paper, a smaller b is V1-t and V2-t.
+            (``population // 2``) are V1 and V2 of the paper, a smaller b is V1-t and V2-t. A generation that
+            grows keeps more, in proportion.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         table: noise shared with other processes; made from ``seed`` when not given.
@@ -74,9 +75,13 @@ class ARS(GaussianStrategy):
         pairs = fitness.reshape(-1, 2)
         best = pairs.max(axis=1)
         # Directions that tie with the last one in are kept too: their order means nothing.
-        kept = best >= np.sort(best)[-(self.top_directions or math.ceil(len(best) / 2))]
+        kept = best >= np.sort(best)[-self._kept(len(best))]
         spread = pairs[kept].std()
         if spread == 0:
             return
         weights = np.where(kept, differences(fitness), 0.0)
         self.center += self.noise_sum(weights) * (self.lr / (np.count_nonzero(kept) * spread))
+
+    def _kept(self, directions: int) -> int:
+        """How many of a generation's directions move the centre."""
+        return math.ceil(directions / 2) if self.top_directions is None else self.top_directions * self.fold

@@ -96,6 +96,11 @@ class Strategy(ABC):
         """
         self.population_size += self._first_population
 
+    @property
+    def fold(self) -> int:
+        """How many times the members it began with this generation has: 1, until it grows."""
+        return self.population_size // self._first_population
+
     def begin_again(self, fresh: Strategy) -> None:
         """Take over the state of ``fresh``, one just made, so that the search begins anew.
 
