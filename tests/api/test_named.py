@@ -14,6 +14,7 @@ import escalade
 from escalade import InputError
 from escalade.config.files import read_config
 from escalade.storage.run_folder import RunFolder
+from escalade.strategies import CMAES
 from escalade.strategies.gaussian import GaussianStrategy, differences
 
 TINY = {"preset": None, "population": 4, "hidden": (3,), "generations": 2, "eval_episodes": 2}
@@ -108,6 +109,15 @@ def test_the_command_takes_a_class_a_wrapper_and_a_strategy_and_goes_on_bit_for_
     assert RunFolder(tmp_path / "run").checkpoints.generations()
 
 
+Small = functools.partial(CMAES, population=6)
+"""A population that its maker fixed."""
+
+
+def test_a_population_that_is_fixed_stays(tmp_path):
+    run = train(tmp_path / "run", strategy="tests.api.test_named:Small", population=12)
+    assert np.diff([0, *run.history["episodes"]]).tolist() == [6, 6]
+
+
 SCRIPT = """
 import gymnasium, escalade
 
@@ -155,6 +165,7 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path):
         ({"strategy": Signs, "strategy_options": {"keeps": 1}}, "takes no keeps; did you mean keep"),
         ({"strategy": Signs, "strategy_options": {"sigma": 1}}, "sigma is an option of the run by itself"),
         ({"strategy": "snes", "strategy_options": {"keep": 1}}, "SNES takes no keep"),
+        ({"strategy": "escalade.strategies:CMAES", "min_episodes": 99}, "`min_episodes` does not work with"),
     ],
 )
 def test_mistakes_are_one_line(options, said, tmp_path):

@@ -18,10 +18,12 @@ def test_training_is_measured_beside_the_simulator(backend, capsys):
     assert (found["backend"], found["workers"], found["population"]) == (backend, 1, 4)
 
 
-def test_a_presets_cutoff_is_left_out(capsys):
+def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
     """A user who types no --cutoff cannot leave it out."""
     cut = ["--max-episode-steps", "20", "--top-directions", "2"]
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT]) == 0
     assert json.loads(capsys.readouterr().out)["env"] == "HalfCheetah-v5"
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT, "--cutoff", "10"]) == 2
     assert "--cutoff is not measured by bench: leave it out" in capsys.readouterr().err
+    growing = ["--preset", "openai/humanoid", "--max-episode-steps", "9", "--hidden", "4"]
+    assert cli.main(["bench", "Humanoid-v5", *growing, *SHORT]) == 0

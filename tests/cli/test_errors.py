@@ -90,6 +90,9 @@ TYPED = [
     ("train ENV --max-population 512", ["--max-population", "--min-episodes"]),
     ("train ENV --sigma linear:0.1:0:9", ["--sigma 'linear:0.1:0:9'", "ends at 0"]),
     ("train ENV --cutoff mean:1e308", ["--cutoff 'mean:1e308'", "mean:FACTOR"]),
+    ("train ENV --cutoff 100000000000000000000", ["--cutoff", "whole numbers from 1 to 1,000,000,000"]),
+    ("train ENV --cutoff mean:0.9", ["--cutoff 'mean:0.9'", "FACTOR and RATIO above 1"]),
+    ("train ENV --policy linear --hidden 8", ["--hidden does nothing with --policy linear", "leave it out"]),
 ]
 
 BUILT = [

@@ -283,6 +283,21 @@ def test_a_preset_that_is_not_one_is_named_in_one_line(text, tmp_path, monkeypat
         presets.read("Mine-v0")
 
 
+def test_a_preset_leaves_out_what_another_policy_does_not_read():
+    found = presets.options("Acrobot-v1", "auto", {"policy": "quadratic"})
+    assert "hidden" not in found
+    Config(**found | {"policy": "quadratic"})
+    assert "hidden" in presets.options("Acrobot-v1", "auto", {"policy": "gru"})
+
+
+def test_hidden_layers_take_the_place_of_a_presets_linear_policy():
+    given = {"hidden": (16,)}
+    assert presets.options("CartPole-v1", "auto")["policy"] == "linear"
+    config = Config(**presets.options("CartPole-v1", "auto", given) | given)
+    assert (config.policy, config.init) == ("mlp", "normc")  # zeros, as a linear policy begins, would stay
+    assert presets.options("CartPole-v1", "auto", {"hidden": ()})["policy"] == "linear"
+
+
 def test_unknown_presets_are_named_with_their_nearest():
     with pytest.raises(InputError, match="no preset 'CartPole-v2'; did you mean CartPole-v1"):
         presets.options("x", "CartPole-v2")

@@ -31,6 +31,7 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
     assert getattr(strategies, entry.class_name) is kind
     assert entry.options <= inspect.signature(kind).parameters.keys()
     assert getattr(kind, "antithetic", False) == entry.antithetic
+    assert kind.grows == entry.grows
     author = re.search(r"[A-Z]\w+", entry.paper).group()
     assert author in sys.modules[kind.__module__].__doc__
     kind(np.zeros(4), entry.smallest, table=TABLE)

@@ -497,8 +497,32 @@ def test_a_grown_generation_is_told_whole(make):
     strategy.sample()
     strategy.grow()
     strategy.sample()
+    assert strategy.fold == 2
     strategy.tell(np.arange(20.0))
     assert strategy.generation == 1
+    assert strategy.fold == 1
+
+
+@pytest.mark.parametrize("make", [CMAES, SepCMAES, CEM, SimpleGaussian])
+def test_a_strategy_that_cannot_grow_says_so(make):
+    strategy = built(make)
+    with pytest.raises(InputError, match=f"generations of {make.__name__} cannot grow"):
+        strategy.grow()
+    assert strategy.population_size == 10
+
+
+def test_ars_keeps_the_same_share_of_directions_in_a_generation_that_grew():
+    grown, large = (
+        ARS(np.zeros(3), size, 0.1, lr=0.1, top_directions=top) for size, top in ((8, 1), (16, 2))
+    )
+    for strategy in (grown, large):
+        strategy.ask()
+    grown.grow()
+    fitness = np.arange(16.0)[::-1]
+    for strategy in (grown, large):
+        strategy.ask()
+        strategy.tell(fitness)
+    assert torch.equal(grown.center, large.center)
 
 
 @every

@@ -218,7 +218,25 @@ def test_luck_is_not_taken_for_success(make, monkeypatch):
     judged(trainer, monkeypatch, [100.0, 100.0], [1.0, 1.0])
     summary = trainer()
     assert not summary["solved"]
-    assert [note for note in told.notes if "was luck: 100 fresh episodes give 1.0" in note]
+    assert [note for note in told.notes if "evaluation of 100.0 was luck: 100 fresh episodes give 1" in note]
+
+
+def test_an_evaluation_that_was_luck_is_no_progress(make, monkeypatch):
+    trainer, told = make(env="CartPole-v1", target_return=9.0, generations=1, restart_after=9)
+    play = trainer.objective._play
+    nothing = lambda *what: replace(played := play(*what), returns=np.zeros_like(played.returns))  # noqa: E731
+    monkeypatch.setattr(trainer.objective, "_play", nothing)
+    trainer()
+    assert told.rows[0].eval_return_mean >= 9
+    assert trainer.objective.stall.best == 0
+
+
+def test_a_new_attempt_is_not_hinted_at_for_what_the_last_one_did(make):
+    trainer, told = make(env="CartPole-v1", target_return=1e9, generations=8, eval_every=1, restart_after=1)
+    hint = trainer.objective._survival
+    trainer()
+    assert [note for note in told.notes if "begins anew" in note]
+    assert trainer.objective._survival is not hint
 
 
 def test_a_confirmation_ends_where_no_more_episodes_could_help(make, monkeypatch):

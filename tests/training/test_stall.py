@@ -150,11 +150,11 @@ def test_a_run_that_began_with_another_begins_anew_with_that(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda tensors, state: state["stall"].update(fold=64), "its generations cannot have grown so"),
-        (lambda tensors, state: state["stall"].update(waited=-1), "its best evaluation cannot be one"),
-        (lambda tensors, state: state["stall"].update(best=math.nan), "its best evaluation cannot be one"),
+        (lambda tensors, state: state["stall"].update(fold=64), "are larger than `max_population` allows"),
+        (lambda tensors, state: state["stall"].update(waited=-1), "is not a possible number"),
+        (lambda tensors, state: state["stall"].update(best=math.nan), "is not a possible number"),
         (lambda tensors, state: state["stall"].update(best="x"), "stall"),
-        (lambda tensors, state: state["strategy"].update(began=9), "cannot have begun when it says"),
+        (lambda tensors, state: state["strategy"].update(began=9), "its search began after the checkpoint"),
         (lambda tensors, state: tensors.pop("start"), "the centre it began with is missing"),
         (lambda tensors, state: tensors.update(start=np.zeros(3, np.float32)), "of another size"),
     ],

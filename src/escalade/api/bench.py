@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from escalade.config.options import Config
+from escalade.config.options import NOT_MEASURED, Config
 from escalade.engines import Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
-from escalade.strategies.registry import GROWTH_OPTIONS
 from escalade.support.interrupts import Interrupts
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
@@ -102,7 +101,7 @@ def bench(
     """
     if not seconds > 0 or rounds < 1:
         raise InputError("`seconds` must be above 0 and `rounds` at least 1")
-    for name in (*GROWTH_OPTIONS, "cutoff", "restart_after"):
+    for name in NOT_MEASURED:
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")
     workers = config.worker_count

@@ -12,16 +12,14 @@ from escalade.cli.output import say
 from escalade.cli.training import PRESET, config_typed
 from escalade.config.commands import flag
 from escalade.config.conversion import convert
-from escalade.config.options import OPTIONS
-from escalade.strategies.registry import GROWTH_OPTIONS
+from escalade.config.options import NOT_MEASURED, OPTIONS
 from escalade.support.output import printing
 
-_NOT_MEASURED = ("cutoff", *GROWTH_OPTIONS, "restart_after")
 _NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
 _BENCH = [
     name
     for name, option in OPTIONS.items()
-    if name not in (*_NOT_MEASURED, *_NO_PART)
+    if name not in (*NOT_MEASURED, *_NO_PART)
     and (name == "episodes_per_member" or option.metadata["group"] != "evaluation and limits")
 ]
 
@@ -57,7 +55,7 @@ def add_bench(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: lines of text)")
     add_options(parser, _BENCH)
     parser.set_defaults(own=("seconds",))
-    parser.refusals = {flag(name): "is not measured by bench: leave it out" for name in _NOT_MEASURED}
+    parser.refusals = {flag(name): "is not measured by bench: leave it out" for name in NOT_MEASURED}
 
 
 def _presets(parsed: argparse.Namespace) -> int:
@@ -92,7 +90,7 @@ def _result(result: dict[str, Any] | None) -> list[str]:
 def _bench(parsed: argparse.Namespace) -> int:
     rounds = whole("rounds", parsed.rounds, 5) or 5
     seconds = convert("seconds", parsed.seconds or "3", text=True)
-    config = config_typed(parsed).replace(cutoff=None)  # a preset's: both sides step whole episodes
+    config = config_typed(parsed).replace(**dict.fromkeys(NOT_MEASURED))  # a preset may have them
     warm_up_for(config)
     from escalade.api.bench import bench
 

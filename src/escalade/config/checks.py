@@ -147,8 +147,7 @@ def _check_policy(config: Config) -> None:
         raise InputError(f"unknown `policy` {config.policy!r}{hint}")
     entry = ARCHITECTURES[config.policy]
     for name in ("hidden", "activation", "bias"):
-        unread = config.policy not in ("linear", "mlp") and name not in entry.options
-        if unread and getattr(config, name) != _default(config, name):
+        if name not in entry.options and getattr(config, name) != _default(config, name):
             raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
 
 
@@ -205,7 +204,7 @@ def _check_growth(config: Config) -> None:
         return
     if config.target_return is None:
         raise InputError(
-            "`restart_after` needs `target_return`: without one it throws a good policy away sooner or later"
+            "`restart_after` needs `target_return`: without one a good policy is thrown away sooner or later"
         )
     if config.grow_after is not None and config.grow_after >= config.restart_after:
         raise InputError(

@@ -18,7 +18,7 @@ from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
 
 
@@ -324,6 +324,9 @@ REWARD_OPTIONS: tuple[str, ...] = tuple(name for name in OPTIONS if name.startsw
 
 RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if option.metadata["resumable"])
 """Options that may change when a run is resumed, but for what :attr:`Config.resumable` leaves out."""
+
+NOT_MEASURED: tuple[str, ...] = ("cutoff", *GROWTH_OPTIONS, "restart_after")
+"""Options that a measurement of speed leaves out: with them, generations are not alike."""
 
 
 def _cores() -> int:

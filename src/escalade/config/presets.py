@@ -12,10 +12,12 @@ from typing import Any
 
 from escalade.config.conversion import Values, from_values, parse_toml
 from escalade.errors import InputError, nearest
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
 _OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", *GROWTH_OPTIONS)
+_OF_POLICY = frozenset({"hidden", "activation", "bias"})
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
 """What a preset must say of its result; ``seconds`` too, once it has been timed."""
 
@@ -70,8 +72,9 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
     Args:
         env: a Gymnasium id.
         preset: ``auto``, a name, ``none`` or None.
-        given: options that win over the preset's. Where their ``strategy`` is another than the preset's, what
-            was tuned for the preset's is left out.
+        given: options that win over the preset's. Where their ``strategy`` or ``policy`` is another than the
+            preset's, what was tuned for the preset's is left out; ``hidden`` asks for another policy than a
+            linear one.
 
     Raises:
         InputError: there is no preset of that name.
@@ -83,12 +86,30 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
     found = read(str(name)).options
     if env == name != found["env"]:  # another name for the same environment, which needs no arguments
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
+    found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):
         return found
     left = {name: value for name, value in found.items() if name not in _OF_STRATEGY}
     if ":" in str(left.get("sigma")):  # a schedule, which not every strategy takes
         del left["sigma"]
     return left
+
+
+def _with_policy(found: Values, given: Values) -> Values:
+    """A preset's options, without those of its policy where ``given`` asks for another."""
+    before: str = found.get("policy", "mlp")
+    policy: str = given.get("policy", before)
+    if "policy" not in given and given.get("hidden") and "hidden" not in _read_by(before):
+        policy = "mlp"
+    if policy == before:
+        return found
+    unread = {"policy", "init", *_OF_POLICY} - _read_by(policy)
+    return {option: value for option, value in found.items() if option not in unread}
+
+
+def _read_by(policy: str) -> frozenset[str]:
+    """What a policy reads of the options that only some do."""
+    return ARCHITECTURES[policy].options if policy in ARCHITECTURES else _OF_POLICY
 
 
 def _own(env: str, kwargs: Values) -> str | None:

@@ -14,6 +14,10 @@ from escalade.errors import InputError
 
 _LARGEST = 1e9  # of the numbers in a cut-off; products with steps then stay whole numbers
 FORMS = "STEPS, mean:FACTOR or adaptive:START,SHARE,RATIO"
+_BOUNDS = (
+    f"STEPS and START are whole numbers from 1 to {_LARGEST:,.0f}, FACTOR and RATIO above 1, "
+    "SHARE above 0 and at most 1"
+)
 
 
 class Cutoff(Protocol):
@@ -83,14 +87,14 @@ def parse(text: str | int | None) -> Cutoff:
         numbers = [float(number) for number in rest.split(",")] if rest else []
         if not all(abs(number) <= _LARGEST for number in numbers):
             raise ValueError
-        if kind == "mean" and len(numbers) == 1 and numbers[0] > 0:
+        if kind == "mean" and len(numbers) == 1 and numbers[0] > 1:
             return TimesMean(numbers[0])
         if kind == "adaptive" and len(numbers) == 3:
             start, share, ratio = numbers
             if start >= 1 and start == int(start) and 0 < share <= 1 and ratio > 1:
                 return Adaptive(int(start), share, ratio)
-        if not rest and int(kind) >= 1:
+        if not rest and 1 <= int(kind) <= _LARGEST:
             return Fixed(int(kind))
     except ValueError:
         pass
-    raise InputError(f"`cutoff` {text!r} must be {FORMS}, with numbers above 0")
+    raise InputError(f"`cutoff` {text!r} must be {FORMS}: {_BOUNDS}")

@@ -6,7 +6,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -40,6 +40,9 @@ class Strategy(ABC):
     Raises:
         InputError: an argument is impossible or unknown; the message names it.
     """
+
+    grows: ClassVar[bool] = True
+    """Whether :meth:`update` can take a generation that grew."""
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         """Refuse an argument that the class does not have, in one line that names the nearest."""
@@ -75,7 +78,7 @@ class Strategy(ABC):
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         self.center: Tensor = start
-        self._first_population = self.population_size = population
+        self.first_population = self.population_size = population
         self.seed = whole_number(seed, "seed")
         if not 0 <= self.seed < 2**63:
             raise InputError(f"seed {seed} must be at least 0 and below 2**63")
@@ -93,13 +96,18 @@ class Strategy(ABC):
         """Give this generation as many further members as it began with.
 
         The members there are stay the same. Only this generation grows; :meth:`tell` ends it.
+
+        Raises:
+            InputError: the strategy's generations cannot grow (:attr:`grows`).
         """
-        self.population_size += self._first_population
+        if not self.grows:
+            raise InputError(f"generations of {type(self).__name__} cannot grow")
+        self.population_size += self.first_population
 
     @property
     def fold(self) -> int:
         """How many times the members it began with this generation has: 1, until it grows."""
-        return self.population_size // self._first_population
+        return self.population_size // self.first_population
 
     def begin_again(self, fresh: Strategy) -> None:
         """Take over the state of ``fresh``, one just made, so that the search begins anew.
@@ -189,7 +197,7 @@ class Strategy(ABC):
             self._best = best
             self._history.append(*self._best_and_mean(cleaned))
         self.generation += 1
-        self.population_size = self._first_population
+        self.population_size = self.first_population
         self._sampled = self._asked = False
 
     @property

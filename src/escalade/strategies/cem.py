@@ -45,6 +45,7 @@ class CEM(AdaptiveStrategy):
     """
 
     antithetic = False
+    grows = False  # it weighs as many members as it began with
 
     def __init__(
         self,

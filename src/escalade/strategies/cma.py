@@ -45,6 +45,8 @@ class CMAES(Strategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
+    grows = False  # it weighs as many members as it began with
+
     def __init__(
         self,
         x0: ArrayLike | Tensor,

@@ -37,6 +37,7 @@ class SepCMAES(AdaptiveStrategy):
     """
 
     antithetic = False
+    grows = False  # it weighs as many members as it began with
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ class Checkpoint:
         if strategy.generation != self.progress.generation:
             raise Damaged("its strategy is at another generation than its progress")
         if not 0 <= strategy.began <= strategy.generation:
-            raise Damaged("its search cannot have begun when it says")
+            raise Damaged("its search began after the checkpoint's own generation")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from torch import nn
 
 from escalade.errors import EnvironmentFailure
 from escalade.recorders import Recorder, Row, quantiles
+from escalade.recorders.goals import number
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
@@ -185,8 +186,8 @@ class Loop:
         self._remember(confirmed)
         self.progress.updates += confirmed.counts
         self.notes.say(
-            f"generation {self.progress.generation + 1}: an evaluation of {evaluation.mean:.1f} was luck: "
-            f"{len(confirmed.returns)} fresh episodes give {confirmed.mean:.1f}"
+            f"generation {self.progress.generation + 1}: an evaluation of {number(evaluation.mean)} was "
+            f"luck: {len(confirmed.returns)} fresh episodes give {number(confirmed.mean)}"
         )
 
     def _meets_target(self, evaluation: Evaluation) -> bool:

@@ -28,7 +28,7 @@ from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.optimizers import optimizer_named
-from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.imports import import_named
 from escalade.training.strategy import build_strategy, keywords_of
 
@@ -193,12 +193,16 @@ def _own_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     if known is None or "table" in known:
         options["table"] = table
     try:
-        return build_strategy(kind, start, options | _further(config, options))
+        made = build_strategy(kind, start, options | _further(config, options))
     except InputError as problem:
         raise InputError(f"{what}: {problem}") from None
     except Exception as problem:  # whatever the user's code raises
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise InputError(f"{what} cannot be made: {said}") from problem
+    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
+    if asked and not made.grows:
+        raise InputError(f"`{asked[0]}` does not work with {what}: its generations cannot grow")
+    return made
 
 
 def _further(config: Config, given: dict[str, Any]) -> dict[str, Any]:

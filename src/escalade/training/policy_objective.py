@@ -64,15 +64,17 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
-        self._survival = SurvivalHint(parts.environment.max_episode_steps)
+        self._survival = self._survival_hint()
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
         self.start = parts.start.copy()
         self.stall = Stall()
+        self._confirmed: Evaluation | None = None
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes; it grows until it holds as many as the config asks for."""
-        while strategy.population_size < self.stall.fold * self.config.population:
+        self._confirmed = None
+        while strategy.fold < self.stall.fold:
             strategy.grow()
         job = self._job(
             strategy,
@@ -104,14 +106,15 @@ class PolicyObjective:
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
         """Evaluate the centre again, in 100 fresh episodes: 20 of them, and the others where they could help.
 
-        They cannot where each would have to be better than the best episode that was seen.
+        They cannot where their mean would have to be above the best return seen so far.
         """
-        trial = self._play(strategy, TRIAL_EPISODES)
+        played = self._play(strategy, TRIAL_EPISODES)
         left = CONFIRMATION_EPISODES - TRIAL_EPISODES
-        missing = CONFIRMATION_EPISODES * (self.config.target_return or 0.0) - trial.returns.sum()
-        if missing / left > max(trial.returns.max(), evaluation.returns.max()):
-            return _evaluation(trial)
-        return _evaluation(trial + self._play(strategy, left, TRIAL_EPISODES))
+        missing = CONFIRMATION_EPISODES * (self.config.target_return or 0.0) - played.returns.sum()
+        if missing / left <= max(played.returns.max(), evaluation.returns.max()):
+            played = played + self._play(strategy, left, TRIAL_EPISODES)
+        self._confirmed = _evaluation(played)
+        return self._confirmed
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Evaluate the centre, in episodes that no generation has seen."""
@@ -123,7 +126,8 @@ class PolicyObjective:
         if job.normalization is not None:
             self.normalizer.merge_episodes(trained.seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
-        return None if outcome.evaluation is None else self._look_for_progress(strategy, outcome.evaluation)
+        evaluation = self._confirmed or outcome.evaluation  # one that was luck is no progress
+        return None if evaluation is None else self._look_for_progress(strategy, evaluation)
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -207,13 +211,14 @@ class PolicyObjective:
         match self.stall.evaluated(evaluation.mean, config.grow_after, config.restart_after):
             case "grow":
                 before = self.stall.fold
-                self.stall.fold = min(2 * before, (config.max_population or 0) // config.population)
-                if self.stall.fold == before:
+                self.stall.fold = min(2 * before, (config.max_population or 0) // strategy.first_population)
+                if self.stall.fold <= before:
+                    self.stall.fold = before
                     return None
-                then = f"{self.stall.fold * config.population} members a generation from here on"
+                then = f"{self.stall.fold * strategy.first_population} members a generation from here on"
             case "restart":
                 strategy.begin_again(make_strategy(config, self.start, self.parts.table))
-                self.cap = self.cutoff.start
+                self.cap, self._survival = self.cutoff.start, self._survival_hint()
                 then = "the search begins anew"
             case None:
                 return None
@@ -254,6 +259,9 @@ class PolicyObjective:
         infos = len(self.config.info_keys)
         return Episodes.of(results, scored=self.parts.reward is not None, infos=infos)
 
+    def _survival_hint(self) -> SurvivalHint:
+        return SurvivalHint(self.parts.environment.max_episode_steps)
+
     def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
         if self.parts.reward is not None:  # the user knows of rewards, and has chosen
             return None
@@ -278,7 +286,7 @@ class PolicyObjective:
 
     def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
         config, members = self.config, strategy.population_size
-        if config.max_population is not None and members + config.population > config.max_population:
+        if config.max_population is not None and members + strategy.first_population > config.max_population:
             return False
         return len(trained.lengths) < (config.min_episodes or 0) or int(trained.lengths.sum()) < (
             config.min_env_steps or 0

@@ -20,6 +20,7 @@ from escalade.policies.policy import Policy, load
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
+from escalade.strategies import Strategy
 from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN, START
@@ -158,12 +159,13 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     """
     checkpoint = Checkpoint.of(content)
     saved.fit(parts)
-    _check_attempt(content, saved.config, parts)
-    checkpoint.check_strategy(make_strategy(saved.config, parts.start, parts.table))
+    strategy = make_strategy(saved.config, parts.start, parts.table)
+    _check_attempt(content, saved.config, strategy)
+    checkpoint.check_strategy(strategy)
     return checkpoint
 
 
-def _check_attempt(content: Stored, config: Config, parts: Parts) -> None:
+def _check_attempt(content: Stored, config: Config, strategy: Strategy) -> None:
     """Check what growing and beginning anew need.
 
     Raises:
@@ -171,14 +173,14 @@ def _check_attempt(content: Stored, config: Config, parts: Parts) -> None:
     """
     stall = Stall(**content.state.get("stall", {}))
     if stall.waited < 0 or (stall.best is not None and not math.isfinite(stall.best)):
-        raise Damaged("its best evaluation cannot be one")
-    largest = (config.max_population or 0) // config.population if config.grow_after is not None else 1
-    if not 1 <= stall.fold <= largest:
-        raise Damaged("its generations cannot have grown so")
+        raise Damaged("its best evaluation, or the count of those since, is not a possible number")
+    largest = (config.max_population or 0) // strategy.first_population if config.grow_after else 1
+    if not 1 <= stall.fold <= max(1, largest):
+        raise Damaged("its generations are larger than `max_population` allows")
     if config.restart_after is None:
         return
     start = content.tensors.get(START)
-    if start is None or start.shape != parts.start.shape or not np.isfinite(start).all():
+    if start is None or start.shape != (strategy.dimension,) or not np.isfinite(start).all():
         raise Damaged("the centre it began with is missing, or of another size")
 
 

@@ -17,9 +17,9 @@ class Stall:
     best: float | None = None
     """The best evaluation of this attempt; None before the first."""
     waited: int = 0
-    """Evaluations since then."""
+    """Evaluations since the best one."""
     fold: int = 1
-    """Members of a generation, in populations."""
+    """How many times the population a generation has."""
 
     def evaluated(
         self, mean: float, grow_after: int | None, restart_after: int | None

@@ -13,14 +13,21 @@ from escalade.policies.architectures.shape import Request
 from escalade.policies.modules import Products
 from escalade.policies.products import product_count
 
+_MOST = 10_000_000  # parameters; a search through more of them learns nothing in any time
+
 
 def make(request: Request) -> nn.Module:
     """One layer without an activation behind :class:`escalade.policies.modules.Products`.
 
     Raises:
-        InputError: the observations are images, whose pairs of pixels are too many.
+        InputError: the observations are images, or have so many numbers that their pairs are too many.
     """
     if len(request.shape) == 3:
         raise InputError("`policy` quadratic is for vectors, and the observations are images: use nature")
+    if (parameters := product_count(request.inputs) * request.outputs) > _MOST:
+        raise InputError(
+            f"`policy` quadratic would have {parameters:,} parameters for observations of {request.inputs:,} "
+            f"numbers, and at most {_MOST:,} are of use: take linear or mlp"
+        )
     layer = nn.Linear(product_count(request.inputs), request.outputs, bias=request.bias)
     return nn.Sequential(Products(request.inputs), layer)
