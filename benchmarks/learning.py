@@ -1,10 +1,9 @@
 """Long learning runs on pixels, memory and PyBullet: keeps what they left behind, and makes their table.
 
-    python benchmarks/learning.py keep RUN ...   # evaluates runs, copies their files to results/learning
-    python benchmarks/learning.py table          # of what is kept there, to learning.md
+    python benchmarks/learning.py RUN ...   # evaluates runs, copies their files to results/learning
 
 A run is made by `escalade train ENV --seconds N`. Kept are its config, progress.csv and curve, and an
-evaluation of its best policy over fresh episodes, evaluation.json.
+evaluation of its best policy over fresh episodes, evaluation.json. tables.py makes the table.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import escalade
+import presets
 from escalade.config.conversion import to_toml
 from escalade.config.files import read_config
 from escalade.recorders import read_progress
@@ -24,10 +24,9 @@ from escalade.storage.run_folder import RunFolder
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results" / "learning"
-PAGE = HERE / "learning.md"
-BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
 # What a run of each is asked to reach, by the mean of an evaluation.
 BARS = {"ALE/Pong-v5": -10.0, "ALE/SpaceInvaders-v5": 400.0, "CarRacing-v3": 300.0, "AntBulletEnv-v0": 1000.0}
+BARS |= {"Humanoid-v5": 6000.0}
 
 
 def keep(run: Path, episodes: int, checkpoint: str) -> None:
@@ -81,29 +80,21 @@ def row(folder: Path) -> dict[str, Any]:
 
 
 def table() -> str:
+    """A row for each run that is kept, in Markdown."""
     rows = [row(folder) for folder in sorted(KEPT.iterdir())]
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([str(cell) for cell in one.values()] for one in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return presets.markdown(list(rows[0]), [[str(cell) for cell in one.values()] for one in rows])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    keeping = commands.add_parser("keep")
-    keeping.add_argument("runs", nargs="+", type=Path)
-    keeping.add_argument("--episodes", type=int, default=100)
-    keeping.add_argument("--checkpoint", choices=["best", "latest"], default="best")
-    commands.add_parser("table")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("--episodes", type=int, default=100)
+    parser.add_argument("--checkpoint", choices=["best", "latest"], default="best")
     given = parser.parse_args()
-    if given.command == "keep":
-        for run in given.runs:
-            keep(run, given.episodes, given.checkpoint)
-        return
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1])
+    for run in given.runs:
+        keep(run, given.episodes, given.checkpoint)
 
 
 if __name__ == "__main__":

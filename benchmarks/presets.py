@@ -28,6 +28,8 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "presets.jsonl"
 FOLDER = Path(presets.__file__).parent / "tuned"
 LONG = ("BipedalWalker-v3", "Walker2d-v5", "Ant-v5")
+SECONDS = {"Hopper-v5": 300.0, "BipedalWalker-v3": 600.0, "Walker2d-v5": 1000.0, "Ant-v5": 2400.0}
+"""Of training, after which a run is given up; elsewhere 120, or 300 where another target is asked for."""
 Line = dict[str, Any]
 Key = tuple[str, float, str]
 """Preset, target and backend: what a row of the table is about."""
@@ -36,6 +38,11 @@ Key = tuple[str, float, str]
 def seeds_of(env: str, target: float) -> tuple[int, ...]:
     """The seeds that a preset is measured with: three where a run takes minutes."""
     return (1, 2, 3) if env in LONG or target != target_of(env) else tuple(range(10))
+
+
+def limit_of(env: str, target: float) -> float:
+    """Seconds of training after which a run is given up."""
+    return SECONDS.get(env, 120.0 if target == target_of(env) else 300.0)
 
 
 def target_of(env: str) -> float:
@@ -50,7 +57,7 @@ def solve(env: str, target: float, backend: str, seed: int, seconds: float) -> L
     spent, found = timed(*words, "--target-return", target, "--seconds", seconds)
     kept = ("solved", "env_steps", "eval_steps", "eval_return_mean")
     line = {"env": env, "target": target, "asked": backend, "seed": seed, "seconds": round(spent, 2)}
-    return line | {key: found[key] for key in kept} | {"date": _today(), "options": options}
+    return line | {key: found[key] for key in kept} | {"limit": seconds, "date": _today(), "options": options}
 
 
 def timed(*words: object) -> tuple[float, dict[str, Any]]:
@@ -201,14 +208,15 @@ def main() -> None:
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", help="0 to 9, or 1 to 3 where a run takes minutes")
     parser.add_argument("--target", type=float, help="the preset's own, unless it is given")
-    parser.add_argument("--seconds", type=float, default=120.0, help="give up after this much training")
+    parser.add_argument("--seconds", type=float, help="give up after this much training: 120 to 2400")
     parser.add_argument("--busy", action="store_true", help="leave seconds out")
     arguments = parser.parse_args()
     for env in arguments.environments:
         target = target_of(env) if arguments.target is None else arguments.target
         seeds = arguments.seeds or seeds_of(env, target)
+        seconds = arguments.seconds or limit_of(env, target)
         for backend in arguments.backends:
-            measure((env, target, backend), seeds, arguments.seconds, arguments.busy)
+            measure((env, target, backend), seeds, seconds, arguments.busy)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 
 From results/presets.jsonl: the README's table of presets, presets.md, and each preset's ``[result]``. From
 results/settings.jsonl: settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From
-results/peers.jsonl: the README's comparison and its picture, and peers.md.
+results/peers.jsonl: the README's comparison and its picture, and peers.md. From results/learning:
+learning.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from PIL import Image
 
 import defaults
+import learning
 import presets
 import settings
 from escalade.config import presets as tuned
@@ -46,6 +48,7 @@ def pages() -> dict[Path, str]:
             "defaults": defaults.table(defaults.read()),
             "untuned": defaults.untuned(defaults.commanded()),
         },
+        HERE / "learning.md": {"learning": learning.table()},
         HERE / "settings.md": {"settings": settings.table(settings.read())},
         README: {"presets": presets.table(("auto",), ("asked",))},
     }

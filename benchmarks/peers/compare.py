@@ -14,6 +14,7 @@ import datetime
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -36,16 +37,19 @@ def run(python: str, program: str, task: str, seed: int, seconds: float) -> dict
     """One program's evaluations, and whether and when it solved the task."""
     words = [python, HERE / PROGRAMS[program], task, "--seed", seed, "--seconds", seconds]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(list(map(str, words)), text=True, env=os.environ | QUIET, **pipes)
+    env = os.environ | QUIET
+    process = subprocess.Popen(list(map(str, words)), text=True, env=env, start_new_session=True, **pipes)
     try:
         out, err = process.communicate(timeout=seconds + GRACE)
+        failed = process.returncode != 0
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # what it started holds its pipes open
         out, err = process.communicate()
+        failed = False
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     solved = next((line["seconds"] for line in lines if line.get("solved")), None)
-    if not lines:
-        raise SystemExit(f"{program} on {task}: {err.strip() or 'no result'}")
+    if failed or not lines:  # no result, rather than one that looks unsolved
+        raise SystemExit(f"{program} on {task} failed: {err.strip()[-2000:] or process.returncode}")
     curve = [[line["seconds"], line["env_steps"], line["mean"]] for line in lines if "mean" in line]
     return {"solved": solved, "limit": seconds, "curve": curve}
 

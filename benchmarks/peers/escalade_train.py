@@ -55,6 +55,8 @@ def main() -> None:
             time.sleep(0.02)
         process.wait()
         found = json.loads((run / "summary.json").read_text())
+        steps = found["env_steps"] + found["eval_steps"]
+        write(env_steps=steps, mean=found["eval_return_mean"])  # of the confirming episodes, once solved
         write(solved=bool(found["solved"]))
 
 
