@@ -38,7 +38,7 @@ class StrategyEntry:
     """Arguments of the class that are also options of a training run, beside those all strategies have."""
     antithetic: bool = False
     """Whether members come in mirrored pairs, so that the population must be even."""
-    grows: bool = False
+    grows: bool = True
     """Whether a generation can be given more members than it began with."""
     adapts_sigma: bool = False
     """Whether ``sigma`` is only the first value, which the strategy then adapts."""
@@ -71,7 +71,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
         options=_GRADIENT,
         antithetic=True,
-        grows=True,
     ),
     "ars": StrategyEntry(
         "ars:ARS",
@@ -80,7 +79,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="linear policies",
         options=frozenset({"lr", "top_directions"}),
         antithetic=True,
-        grows=True,
     ),
     "pgpe": StrategyEntry(
         "pgpe:PGPE",
@@ -89,7 +87,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="networks, when the scale of each parameter should adapt",
         options=_GRADIENT,
         antithetic=True,
-        grows=True,
         adapts_sigma=True,
     ),
     "snes": StrategyEntry(
@@ -98,7 +95,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "Schaul et al. 2011",
         use="networks and functions, when the scale of each parameter should adapt",
         options=frozenset({"lr", "shaping"}),
-        grows=True,
         adapts_sigma=True,
     ),
     "simple-gaussian": StrategyEntry(
@@ -107,6 +103,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "Rechenberg 1973",
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
+        grows=False,
         adapts_sigma=True,
         smallest=4,
     ),
@@ -116,6 +113,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "de Boer et al. 2005",
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
+        grows=False,
         adapts_sigma=True,
         smallest=10,
     ),
@@ -124,6 +122,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "Separable CMA-ES",
         "Ros and Hansen 2008",
         use="thousands of parameters",
+        grows=False,
         adapts_sigma=True,
         smallest=4,
     ),
@@ -132,6 +131,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "CMA-ES",
         "Hansen 2016",
         use="up to a few hundred parameters that depend on each other",
+        grows=False,
         adapts_sigma=True,
         smallest=4,
     ),
