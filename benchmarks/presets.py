@@ -27,8 +27,14 @@ from escalade.config import presets
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "presets.jsonl"
 FOLDER = Path(presets.__file__).parent / "tuned"
-LONG = ("BipedalWalker-v3", "Walker2d-v5", "Ant-v5")
-SECONDS = {"Hopper-v5": 300.0, "BipedalWalker-v3": 600.0, "Walker2d-v5": 1000.0, "Ant-v5": 2400.0}
+LONG = ("BipedalWalker-v3", "Walker2d-v5", "Ant-v5", "Humanoid-v5")
+SECONDS = {
+    "Hopper-v5": 300.0,
+    "BipedalWalker-v3": 600.0,
+    "Walker2d-v5": 1000.0,
+    "Ant-v5": 2400.0,
+    "Humanoid-v5": 7200.0,
+}
 """Of training, after which a run is given up; elsewhere 120, or 300 where another target is asked for."""
 Line = dict[str, Any]
 Key = tuple[str, float, str]

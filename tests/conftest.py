@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,9 @@ TOGETHER = {
     "tests/media/test_report.py": "report",
     "tests/media/test_export.py": "export",
 }
+
+# Where runs draw their curves. It takes half of the time of a short run, and other tests do not look at them.
+DRAWN = ("tests/api/test_session.py", "tests/media/test_pictures.py")
 
 _NICE = 5
 
@@ -59,3 +63,13 @@ def _elsewhere(tmp_path_factory):
     os.chdir(tmp_path_factory.mktemp("cwd"))
     yield
     os.chdir(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _curves(request):
+    """Runs leave an empty picture, but in the modules of ``DRAWN``."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.node.nodeid.startswith(DRAWN):
+            empty = lambda run, picture, *_, **__: Path(picture).touch()  # noqa: E731
+            patch.setattr("escalade.training.in_folder.plot_run", empty)
+        yield
