@@ -69,7 +69,7 @@ def test_another_seed_gives_other_bits(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"strategy": "ars", "top_directions": 4, "policy": "linear", "init": "zeros"},
+        {"strategy": "ars", "top_directions": 4, "policy": "linear", "init": "zeros", "hidden": []},
         {"strategy": "openai-es", "optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
         {
             "strategy": "openai-es",

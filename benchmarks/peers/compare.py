@@ -46,6 +46,9 @@ def run(python: str, program: str, task: str, seed: int, seconds: float) -> dict
         os.killpg(process.pid, signal.SIGKILL)  # what it started holds its pipes open
         out, err = process.communicate()
         failed = False
+    except BaseException:  # Ctrl-C does not reach it by itself
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     solved = next((line["seconds"] for line in lines if line.get("solved")), None)
     if failed or not lines:  # no result, rather than one that looks unsolved

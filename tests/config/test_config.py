@@ -234,7 +234,9 @@ def test_presets_are_complete(name):
     assert config.seed == 0
     assert preset.result is None or set(preset.result) >= {"solved", "seeds", "env_steps"}
     assert tomllib.loads(to_toml(config))["env"] == config.env
-    assert presets.options("Humanoid-v5", "auto") == {}
+    assert (
+        presets.options("Humanoid-v5", "auto") == presets.read("Humanoid-v5").options
+    )  # not openai/humanoid
 
 
 def test_a_preset_may_be_for_an_environment_with_arguments():
@@ -292,10 +294,19 @@ def test_a_preset_leaves_out_what_another_policy_does_not_read():
 
 def test_hidden_layers_take_the_place_of_a_presets_linear_policy():
     given = {"hidden": (16,)}
-    assert presets.options("CartPole-v1", "auto")["policy"] == "linear"
-    config = Config(**presets.options("CartPole-v1", "auto", given) | given)
-    assert (config.policy, config.init) == ("mlp", "normc")  # zeros, as a linear policy begins, would stay
-    assert presets.options("CartPole-v1", "auto", {"hidden": ()})["policy"] == "linear"
+    assert presets.options("HalfCheetah-v5", "auto")["policy"] == "linear"
+    config = Config(**presets.options("HalfCheetah-v5", "auto", given) | given)
+    assert (config.policy, config.init, config.bias) == ("mlp", "normc", True)  # zeros would stay zeros
+    assert presets.options("HalfCheetah-v5", "auto", {"hidden": ()})["policy"] == "linear"
+    assert presets.options("ALE/Pong-v5", "ALE/Pong-v5-nature", given)["policy"] == "nature"
+
+
+@pytest.mark.parametrize("given", [{"population": 1024}, {"restart_after": 5}, {"grow_after": None}])
+def test_a_preset_that_grows_leaves_that_out_where_its_numbers_do_not_fit(given):
+    config = Config(**presets.options("Humanoid-v5", "auto", given) | given)
+    assert (config.grow_after, config.max_population) == (None, None)
+    kept = presets.options("Humanoid-v5", "auto", {"max_population": 512, "sigma": 0.1})
+    assert (kept["grow_after"], kept["max_population"]) == (5, 1024)
 
 
 def test_unknown_presets_are_named_with_their_nearest():

@@ -9,6 +9,7 @@ import gymnasium
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
 
 import escalade
@@ -37,6 +38,16 @@ def test_a_run_leaves_a_curve(run):
     assert height >= 400
     picture = imageio.imread(run.folder.curve)
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+@pytest.mark.filterwarnings("ignore:.*returned nan:RuntimeWarning")
+def test_runs_of_evolve_and_runs_without_numbers_leave_a_curve(tmp_path):
+    options = {"population": 4, "generations": 3, "verbose": False}
+    escalade.evolve(torch.nn.Linear(1, 1), lambda module: 0.0, run_dir=tmp_path / "a", **options)
+    env = "tests.environments:Diverges-v0"
+    escalade.train(env, run_dir=tmp_path / "b", workers=0, hidden=(4,), cutoff=9, **options)
+    for name in "ab":
+        assert (tmp_path / name / "curve.png").stat().st_size > 1000
 
 
 def test_a_run_that_begins_with_a_solution_leaves_a_curve(run, tmp_path):

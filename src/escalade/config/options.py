@@ -308,7 +308,11 @@ class Config:
 
     @property
     def resumable(self) -> tuple[str, ...]:
-        """Options that may change when this run is resumed: none of them moves its centre."""
+        """Options that may change when this run is resumed: none of them moves its centre.
+
+        But for one: where stalls are counted, ``target_return`` decides which evaluations are confirmed, and
+        what was luck is no progress.
+        """
         moved = ("eval_every", "eval_episodes") if self.restart_after or self.grow_after else ()
         return tuple(name for name in RESUMABLE if name not in moved)
 

@@ -17,7 +17,6 @@ from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
 _OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", *GROWTH_OPTIONS)
-_OF_POLICY = frozenset({"hidden", "activation", "bias"})
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
 """What a preset must say of its result; ``seconds`` too, once it has been timed."""
 
@@ -73,8 +72,8 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
         env: a Gymnasium id.
         preset: ``auto``, a name, ``none`` or None.
         given: options that win over the preset's. Where their ``strategy`` or ``policy`` is another than the
-            preset's, what was tuned for the preset's is left out; ``hidden`` asks for another policy than a
-            linear one.
+            preset's, what was tuned for the preset's is left out; ``hidden`` asks for an MLP instead of a
+            linear or quadratic policy. A ``population`` leaves out how far the preset's would grow.
 
     Raises:
         InputError: there is no preset of that name.
@@ -86,7 +85,7 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
     found = read(str(name)).options
     if env == name != found["env"]:  # another name for the same environment, which needs no arguments
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
-    found = _with_policy(found, given)
+    found = _with_growth(_with_policy(found, given), given)
     if given.get("strategy") in (None, found["strategy"]):
         return found
     left = {name: value for name, value in found.items() if name not in _OF_STRATEGY}
@@ -99,17 +98,22 @@ def _with_policy(found: Values, given: Values) -> Values:
     """A preset's options, without those of its policy where ``given`` asks for another."""
     before: str = found.get("policy", "mlp")
     policy: str = given.get("policy", before)
-    if "policy" not in given and given.get("hidden") and "hidden" not in _read_by(before):
+    if "policy" not in given and given.get("hidden") and before in ("linear", "quadratic"):
         policy = "mlp"
     if policy == before:
         return found
-    unread = {"policy", "init", *_OF_POLICY} - _read_by(policy)
-    return {option: value for option, value in found.items() if option not in unread}
+    read = ARCHITECTURES[policy].options if policy in ARCHITECTURES else {"hidden", "activation"}
+    left_out = {"policy", "init", "bias"} | ({"hidden", "activation"} - read)
+    return {option: value for option, value in found.items() if option not in left_out}
 
 
-def _read_by(policy: str) -> frozenset[str]:
-    """What a policy reads of the options that only some do."""
-    return ARCHITECTURES[policy].options if policy in ARCHITECTURES else _OF_POLICY
+def _with_growth(found: Values, given: Values) -> Values:
+    """A preset's options, without how it grows where ``given`` has numbers that this need not fit."""
+    if "grow_after" not in found or not {"population", "restart_after", "grow_after"} & given.keys():
+        return found
+    return {
+        option: value for option, value in found.items() if option not in ("grow_after", "max_population")
+    }
 
 
 def _own(env: str, kwargs: Values) -> str | None:

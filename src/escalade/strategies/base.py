@@ -106,7 +106,7 @@ class Strategy(ABC):
 
     @property
     def fold(self) -> int:
-        """How many times the members it began with this generation has: 1, until it grows."""
+        """How many times its ``first_population`` this generation has: 1, until it grows."""
         return self.population_size // self.first_population
 
     def begin_again(self, fresh: Strategy) -> None:

@@ -162,8 +162,17 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     Raises:
         InputError: the class does not take one of the options, or cannot be found.
     """
-    if ":" in config.strategy:
-        return _own_strategy(config, start, table)
+    own = ":" in config.strategy
+    made = _own_strategy(config, start, table) if own else _named_strategy(config, start, table)
+    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
+    if asked and not made.grows:
+        raise InputError(
+            f"`{asked[0]}` does not work with `strategy` {config.strategy}: its generations cannot grow"
+        )
+    return made
+
+
+def _named_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
     entry = STRATEGIES[config.strategy]
     options = {name: getattr(config, name) for name in ("population", "sigma", *sorted(entry.options))}
     if options.get("optimizer") is not None:
@@ -193,16 +202,12 @@ def _own_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     if known is None or "table" in known:
         options["table"] = table
     try:
-        made = build_strategy(kind, start, options | _further(config, options))
+        return build_strategy(kind, start, options | _further(config, options))
     except InputError as problem:
         raise InputError(f"{what}: {problem}") from None
     except Exception as problem:  # whatever the user's code raises
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise InputError(f"{what} cannot be made: {said}") from problem
-    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
-    if asked and not made.grows:
-        raise InputError(f"`{asked[0]}` does not work with {what}: its generations cannot grow")
-    return made
 
 
 def _further(config: Config, given: dict[str, Any]) -> dict[str, Any]:
