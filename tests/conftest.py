@@ -47,10 +47,13 @@ def pytest_runtest_setup(item):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what names EnvPool, in the test's name or its parameters, where EnvPool is not installed.
+    """Begin with the tests of whole runs, which wait for processes most: at the end they would wait alone.
 
-    There are builds of it for Linux only.
+    Skip what names EnvPool, in the test's name or its parameters, where EnvPool is not installed. There are
+    builds of it for Linux only.
     """
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.parent != here)  # those that stand in this folder, not below it
     if importlib.util.find_spec("envpool") is None:
         for item in items:
             if "envpool" in item.name:

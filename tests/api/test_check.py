@@ -64,6 +64,12 @@ def test_what_is_doubtful_is_warned_of(env, options, name, said):
     assert said in finding.detail
 
 
+def test_speed_is_of_one_step_at_least(monkeypatch):
+    """On a busy machine the first reset may take longer than is measured."""
+    monkeypatch.setattr(checking, "_SPEED_SECONDS", 0.0)
+    assert found("CartPole-v1")[0].steps_per_second > 0
+
+
 def test_options_are_heeded():
     _, finding = found(
         "tests.environments:Walk-v0", "steps", env_kwargs={"end": "never"}, max_episode_steps=9
