@@ -24,26 +24,32 @@ def test_what_is_sent_comes_back(kind, tmp_path):
     url = f"{kind}{tmp_path / 'far' / 'run'}"
     here, there = tmp_path / "here", tmp_path / "there"
     assert not Mirror(there, url).pull()
-    write(here, config="a", checkpoints__one="1", checkpoints__two="2")
+    write(here, **{"config.toml": "a"}, checkpoints__one="1", checkpoints__two="2")
     write(here, **{".progress.17.tmp.csv": "half"})
     mirror = Mirror(here, url)
     assert mirror.push() == 3
     assert mirror.push() == 0  # nothing changed
-    write(here, config="longer", checkpoints__three="3")
+    write(here, **{"config.toml": "longer"}, checkpoints__three="3")
     (here / "checkpoints" / "one").unlink()
     assert mirror.push() == 2
     assert Mirror(there, url).pull()
-    assert names(there) == ["checkpoints/three", "checkpoints/two", "config"]
-    assert (there / "config").read_text() == "longer"
+    assert names(there) == ["checkpoints/three", "checkpoints/two", "config.toml"]
+    assert (there / "config.toml").read_text() == "longer"
+
+
+def test_a_first_push_that_was_killed_is_no_run(tmp_path):
+    write(tmp_path / "far", checkpoints__one="1", aaa="a")
+    assert not Mirror(tmp_path / "there", str(tmp_path / "far")).pull()
+    assert not (tmp_path / "there").exists()
 
 
 def test_a_checkpoint_goes_before_what_tells_of_it(tmp_path, monkeypatch):
-    write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z")
+    write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z", **{"config.toml": "c"})
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
     order = []
     monkeypatch.setattr(mirror, "_put", lambda path, target: order.append(path.name))
     mirror.push()
-    assert order == ["one", "aaa", "zzz"]
+    assert order == ["one", "aaa", "zzz", "config.toml"]
 
 
 def test_a_storage_that_is_none_costs_one_line(tmp_path):

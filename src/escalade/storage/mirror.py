@@ -15,6 +15,7 @@ from escalade.storage.lock import LOCK
 from escalade.support.installing import install
 
 _PARTIAL = ".part"
+_LAST = "config.toml"
 
 
 class Mirror:
@@ -34,26 +35,29 @@ class Mirror:
         self._sent: dict[str, tuple[int, int]] = {}
 
     def pull(self) -> bool:
-        """Bring what the copy has to the folder; whether there was anything."""
+        """Bring what the copy has to the folder; whether there was a run: a first push that ended."""
         with _reported(self.url):
             if not self._files.exists(self._root):
                 return False
             found = [name for name in self._files.find(self._root) if not name.endswith(_PARTIAL)]
+            if not any(name.endswith(f"/{_LAST}") for name in found):
+                return False
             for name in found:
                 here = self.folder / name[len(self._root) :].lstrip("/")
                 here.parent.mkdir(parents=True, exist_ok=True)
                 self._files.get_file(name, str(here))
-        return bool(found)
+        return True
 
     def push(self) -> int:
         """Send the files that changed, and drop those that are gone; how many were sent.
 
-        A checkpoint goes before what tells of it, and the one before it is dropped last.
+        A checkpoint goes before what tells of it, and the one before it is dropped last. The config, which
+        never changes, ends the first push.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
         sent = 0
         with _reported(self.url):
-            for name, path in sorted(here.items(), key=lambda pair: (not _is_checkpoint(pair[0]), pair[0])):
+            for name, path in sorted(here.items(), key=lambda pair: _turn(pair[0])):
                 facts = path.stat()
                 state = facts.st_mtime_ns, facts.st_size
                 if self._sent.get(name) != state:
@@ -97,8 +101,8 @@ def _whole_files(folder: Path) -> list[Path]:
     return [path for path in files if ".tmp" not in path.name and path.name != LOCK]
 
 
-def _is_checkpoint(name: str) -> bool:
-    return name.startswith("checkpoints/")
+def _turn(name: str) -> tuple[bool, bool, str]:
+    return name == _LAST, not name.startswith("checkpoints/"), name
 
 
 class _reported:  # noqa: N801 - reads as a word where it is used
