@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", help="0 to 9, or 1 to 3 where a run takes minutes")
     parser.add_argument("--target", type=float, help="the preset's own, unless it is given")
-    parser.add_argument("--seconds", type=float, help="give up after this much training: 120 to 2400")
+    parser.add_argument("--seconds", type=float, help="give up after this much training: 120 to 7200")
     parser.add_argument("--busy", action="store_true", help="leave seconds out")
     arguments = parser.parse_args()
     for env in arguments.environments:

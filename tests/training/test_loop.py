@@ -218,7 +218,8 @@ def test_luck_is_not_taken_for_success(make, monkeypatch):
     judged(trainer, monkeypatch, [100.0, 100.0], [1.0, 1.0])
     summary = trainer()
     assert not summary["solved"]
-    assert [note for note in told.notes if "evaluation of 100.0 was luck: 100 fresh episodes give 1" in note]
+    said = "an evaluation of 100.0 was luck: 100 fresh episodes give 1"
+    assert [note for note in told.notes if note.endswith(said)]
 
 
 def test_an_evaluation_that_was_luck_is_no_progress(make, monkeypatch):

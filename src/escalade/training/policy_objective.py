@@ -210,12 +210,12 @@ class PolicyObjective:
         config, waited = self.config, self.stall.waited + 1
         match self.stall.evaluated(evaluation.mean, config.grow_after, config.restart_after):
             case "grow":
-                before = self.stall.fold
-                self.stall.fold = min(2 * before, (config.max_population or 0) // strategy.first_population)
-                if self.stall.fold <= before:
-                    self.stall.fold = before
+                members = strategy.first_population
+                fold = min(2 * self.stall.fold, (config.max_population or 0) // members)
+                if fold <= self.stall.fold:
                     return None
-                then = f"{self.stall.fold * strategy.first_population} members a generation from here on"
+                self.stall.fold = fold
+                then = f"{fold * members} members a generation from here on"
             case "restart":
                 strategy.begin_again(make_strategy(config, self.start, self.parts.table))
                 self.cap, self._survival = self.cutoff.start, self._survival_hint()
