@@ -135,7 +135,7 @@ def _search(
 ) -> str:
     """One search, to its end; why it ended. ``limit`` is where it gives way to the next one."""
     while True:
-        points = space.points(write_all(strategy.sample(), strategy.table.values))
+        points = space.points(write_all(strategy.sample()))
         try:
             fitness = problem.values(points)
         except KeyboardInterrupt:
@@ -233,7 +233,7 @@ class _Space:
         deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
         self._sigma = float(np.exp(np.log(deviations).mean()))
         self._scale = deviations / self._sigma
-        self._table = NoiseTable(seed, table_size(self.dimension))
+        self._noise = NoiseTable(seed, table_size(self.dimension))
 
     def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
@@ -241,7 +241,7 @@ class _Space:
         options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
         if start.population is not None:
             options["population"] = start.population
-        return factory(self._start(number), table=self._table, **options)
+        return factory(self._start(number), perturbation=self._noise, **options)
 
     def _start(self, number: int) -> Array:
         x = self._first
