@@ -160,11 +160,12 @@ class Rollouts:
         seeds = self._seed[rows].tolist()
         for row, item, seed in zip(rows.tolist(), items, seeds, strict=True):
             self.forward.load(row, *self.job.individual(item), seed)
-        self._return[rows] = self._score[rows] = 0.0
+        self._score[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
         self._observations[rows] = seen
+        self._return[rows] = np.where(self._finite(rows), 0.0, np.nan)
         if self._first.shape[1]:
             first = np.asarray(seen).reshape(len(rows), -1)
             self._first[rows] = np.nan_to_num(first, nan=0.0, posinf=0.0, neginf=0.0)
@@ -231,6 +232,7 @@ class Rollouts:
         return ended
 
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
+        self._return[rows[self._diverged(rows)]] = np.nan
         self._alive[rows] = False
         self._running -= len(rows)
         observed = np.zeros(len(rows), np.bool_)
@@ -239,6 +241,18 @@ class Rollouts:
         for part, of in ((rows[observed], self._with_moments), (rows[~observed], self._without)):
             if len(part):
                 feed.put_many(self._item[part], of(part))
+
+    def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which ended episodes saw an observation that is no number: their returns mean nothing."""
+        finite = self._finite(rows)
+        if self.job.normalization is not None:
+            finite &= np.isfinite(self._moments[0, rows]).all(axis=1)
+        return np.asarray(~finite)
+
+    def _finite(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether each row's observation holds numbers alone, shape (n,)."""
+        last = self._observations[rows].reshape(len(rows), -1)
+        return np.asarray(np.isfinite(last).all(axis=1))
 
     def _without(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return and length of ended episodes, their score where there is one, and their infos.
