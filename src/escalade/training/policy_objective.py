@@ -136,7 +136,7 @@ class PolicyObjective:
 
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares."""
-        return [np.array([self.normalizer.count]), self.normalizer.mean, self.normalizer.squares]
+        return list(self.normalizer.tensors().values())
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The evaluation's mean: a member's return is one episode, and partly luck."""
