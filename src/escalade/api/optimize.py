@@ -17,7 +17,7 @@ from escalade.perturbation import NoiseTable, Stream, seeds, table_size, write_a
 from escalade.strategies.base import Direction, Strategy, as_float64
 from escalade.strategies.bounds import Bounds, Pair
 from escalade.strategies.cma import default_population
-from escalade.strategies.registry import entry_named
+from escalade.strategies.registry import STRATEGIES, entry_named
 from escalade.strategies.restarts import Start, restarts_named
 from escalade.strategies.result import History
 from escalade.strategies.shaping import usable
@@ -28,8 +28,6 @@ Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
 """A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
 StrategyFactory = Callable[..., Strategy]
-
-_RESTARTING = ("cma-es", "sep-cma-es")
 
 
 @dataclass(frozen=True)
@@ -110,12 +108,13 @@ def optimize(
     """
     space = _Space(x0, sigma, bounds, whole_number(seed, "seed"))
     problem = _Problem(function, direction, vectorized, budget, target, space.tensors)
-    factory, name = (strategy, "") if callable(strategy) else (entry_named(strategy).load(), strategy)
+    factory = strategy if callable(strategy) else entry_named(strategy).load()
     if restarts is None:
         made = space.make(factory, Start(population), 0, direction)
         return problem.result(_search(made, space, problem, StopRules(made, tolerance)), 0)
-    if name not in _RESTARTING:
-        raise InputError(f"restarts={restarts!r} is for strategy {' or '.join(_RESTARTING)}: leave it out")
+    if callable(strategy) or not entry_named(strategy).restarts:
+        able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
+        raise InputError(f"restarts={restarts!r} is for strategy {able}: leave it out")
     first = default_population(space.dimension) if population is None else population
     schedule = restarts_named(restarts)(first, space.rng)
     reason, number = "", 0

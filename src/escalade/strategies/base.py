@@ -147,6 +147,14 @@ class Strategy(ABC):
         return self.sigma
 
     @property
+    def condition(self) -> float | None:
+        """The largest variance of the search distribution over the smallest, along its axes.
+
+        None for strategies that don't adapt a covariance; those that do also stop when they stagnate.
+        """
+        return None
+
+    @property
     def lr(self) -> float:
         """Step size in this generation; NaN for strategies that have none."""
         return math.nan
