@@ -15,7 +15,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size, write_all
 from escalade.strategies.base import Direction, Strategy, as_float64
-from escalade.strategies.bounds import Bounds, Pair
+from escalade.strategies.bounds import Bounds, Given
 from escalade.strategies.cma import default_population
 from escalade.strategies.registry import STRATEGIES, entry_named
 from escalade.strategies.restarts import Start, restarts_named
@@ -62,7 +62,7 @@ def optimize(
     direction: Direction = "minimize",
     sigma: float | ArrayLike | None = None,
     population: int | None = None,
-    bounds: Pair | None = None,
+    bounds: Given | None = None,
     budget: int | None = None,
     target: float | None = None,
     tolerance: float = 1e-11,
@@ -87,7 +87,10 @@ def optimize(
         sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
             bounds and 0.5 elsewhere when not given.
         population: points a generation; the strategy's default when not given.
-        bounds: ``(lower, upper)``, each a number, a vector or None. The function is never called outside.
+        bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers a parameter,
+            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
+            are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
+            never called outside.
         budget: evaluations after which to stop, at the end of a generation.
         target: stop when a value as good as this is found.
         tolerance: when a search has converged, see :class:`escalade.strategies.stopping.StopRules`.
