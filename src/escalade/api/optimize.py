@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable, Stream, seeds, table_size, write_all
+from escalade.perturbation import write_all
 from escalade.strategies.base import Direction, Strategy, as_float64
-from escalade.strategies.bounds import Bounds, Given
+from escalade.strategies.bounds import Given
 from escalade.strategies.cma import default_population
 from escalade.strategies.registry import STRATEGIES, entry_named
 from escalade.strategies.restarts import Start, restarts_named
 from escalade.strategies.result import History
 from escalade.strategies.shaping import usable
+from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
 from escalade.support.numbers import real_number, whole_number
 
 Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
 """A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
-StrategyFactory = Callable[..., Strategy]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def optimize(
         >>> bool(abs(found.best - 3).max() < 1e-4), found.stop_reason
         (True, 'tolfun')
     """
-    space = _Space(x0, sigma, bounds, whole_number(seed, "seed"))
+    space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"))
     problem = _Problem(function, direction, vectorized, budget, target, space.tensors)
     factory = strategy if callable(strategy) else entry_named(strategy).load()
     if restarts is None:
@@ -133,7 +133,7 @@ def optimize(
 
 
 def _search(
-    strategy: Strategy, space: _Space, problem: _Problem, rules: StopRules, limit: int | None = None
+    strategy: Strategy, space: SearchSpace, problem: _Problem, rules: StopRules, limit: int | None = None
 ) -> str:
     """One search, to its end; why it ended. ``limit`` is where it gives way to the next one."""
     while True:
@@ -211,74 +211,3 @@ class _Problem:
         best = torch.from_numpy(self._best) if self._tensors else self._best
         value = self.sign * self._best_value
         return Optimum(best, value, self._history.rows, self.evaluations, restarts, reason)
-
-
-class _Space:
-    """Where searches begin and how their points become the function's.
-
-    A strategy searches in coordinates in which the first standard deviations are all equal; each is
-    multiplied by its scale and then mapped into the bounds.
-    """
-
-    def __init__(self, x0: Any, sigma: Any, bounds: Any, seed: int) -> None:
-        self.seed = seed
-        self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
-        self._x0 = x0 if callable(x0) and not isinstance(x0, Tensor) else None
-        first = x0 if self._x0 is None else self._x0(self.rng)
-        self.tensors = isinstance(first, Tensor)
-        self._first = _vector(first)
-        self.dimension = len(self._first)
-        self.bounds = Bounds(bounds, self.dimension)
-        self.bounds.check(self._first)
-        with np.errstate(invalid="ignore"):
-            ranges = np.where(self.bounds.both, 0.3 * (self.bounds.upper - self.bounds.lower), 0.5)
-        deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
-        self._sigma = float(np.exp(np.log(deviations).mean()))
-        self._scale = deviations / self._sigma
-        self._table = NoiseTable(seed, table_size(self.dimension))
-
-    def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
-        """The strategy of search ``number``, from 0, at its own first point."""
-        options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": direction}
-        options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
-        if start.population is not None:
-            options["population"] = start.population
-        return factory(self._start(number), table=self._table, **options)
-
-    def _start(self, number: int) -> Array:
-        x = self._first
-        if number > 0 and self._x0 is not None:
-            x = _vector(self._x0(self.rng))
-            self.bounds.check(x)
-        elif number > 0:
-            both, drawn = self.bounds.both, self.rng.uniform(size=self.dimension)
-            with np.errstate(invalid="ignore"):
-                inside = self.bounds.lower + drawn * (self.bounds.upper - self.bounds.lower)
-            x = np.where(both, inside, x)
-        return self.bounds.invert(x) / self._scale
-
-    def points(self, members: NDArray[np.floating]) -> Array:
-        """The function's points for a strategy's members, shape (n, dimension)."""
-        return self.bounds.apply(members * self._scale)
-
-
-def _vector(x0: Any) -> Array:
-    """``x0`` in float64; InputError where it is no vector of finite numbers."""
-    try:
-        given = x0.detach().to("cpu", torch.float64).numpy() if isinstance(x0, Tensor) else x0
-        vector = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("x0 must be a vector of numbers") from None
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise InputError(f"x0 must be a vector of finite numbers, not an array of shape {vector.shape}")
-    return vector
-
-
-def _sigma(sigma: Any, dimension: int) -> Array:
-    try:
-        deviations = np.broadcast_to(np.array(sigma, dtype=np.float64), (dimension,)).copy()
-    except (TypeError, ValueError):
-        raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them") from None
-    if not (np.isfinite(deviations) & (deviations > 0)).all():
-        raise InputError(f"sigma {sigma!r} must be positive and finite")
-    return deviations
