@@ -129,7 +129,7 @@ def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:
     if isinstance(bounds, ScipyBounds):
         return bounds.lb, bounds.ub
     try:
-        parts: list[Any] = list(bounds)  # type: ignore[arg-type]  # a TypeError is the answer
+        parts: list[Any] = list(bounds)
     except TypeError:
         parts = []
     turned = _turned(parts, dimension)
