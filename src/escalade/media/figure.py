@@ -126,7 +126,3 @@ def fit_returns(
     if cut:
         text = f"the axis is cut: values go on to {' and '.join(cut)}"
         axes.text(0.99, 0.01, text, fontsize=8, color=GREY, ha="right", va="bottom", transform=axes.transAxes)
-
-
-def _plain(number: float) -> str:
-    return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
