@@ -176,9 +176,8 @@ class Strategy(ABC):
     def tell(self, fitness: ArrayLike | Tensor) -> None:
         """Move on to the next generation, given the fitness of the members just asked for.
 
-        ``fitness`` has shape (population,). NaN, infinity and what lies beyond
-        :data:`escalade.strategies.shaping.LARGEST` count as the worst of the others; ``nonfinite`` then lists
-        the members that gave them.
+        ``fitness`` has shape (population,). NaN, infinity and what lies beyond 1e30, either way, count as
+        the worst of the others; ``nonfinite`` then lists the members that gave them.
 
         Raises:
             InputError: the shape is another one, it does not hold numbers, or this generation's members
