@@ -157,7 +157,7 @@ def optimize(
 def _schedule(
     restarts: str, strategy: str | StrategyFactory, space: SearchSpace, population: int | None
 ) -> Restarts:
-    """Which search comes after which.
+    """Return the schedule of searches called ``restarts``.
 
     Raises:
         InputError: there is no such schedule, or it is not for this strategy.
@@ -170,6 +170,6 @@ def _schedule(
 
 
 def _name(given: object) -> str:
-    """What a function, a class or a name is called."""
+    """Return the name of a function or a class; a name as it is."""
     called = getattr(given, "func", given)  # what a partial calls
     return called if isinstance(called, str) else getattr(called, "__name__", type(called).__name__)

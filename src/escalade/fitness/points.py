@@ -46,7 +46,7 @@ class PointsSetup:
 
     function: Callable[[Any], Any]
     vectorized: bool
-    """Whether the only item is the whole generation, in one call; else each point is an item."""
+    """True: the only item is the whole generation, in one call; else each point is an item."""
     tensors: bool
     catch: tuple[type[Exception], ...]
 
@@ -79,7 +79,7 @@ class PointsWork:
         """Nothing to free."""
 
     def _call(self, item: int) -> tuple[Any, str | None]:
-        """What the function gave, NaN where it raised what is to be caught; and what it raised then."""
+        """Return the function's value, and None; or NaN, and the words of an exception in ``catch``."""
         whole = self.setup.vectorized
         seed_generators(self._seeds[item])
         try:

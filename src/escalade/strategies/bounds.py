@@ -165,7 +165,7 @@ def _turned(parts: Sequence[Any], dimension: int) -> tuple[list[Any], list[Any]]
 
 
 def _possible(lower: Any, upper: Any) -> bool:
-    """Whether these are numbers, the lower ones below the upper ones."""
+    """Return True for numbers of which the lower ones are below the upper ones."""
     try:
         return bool((np.array(lower, dtype=np.float64) < np.array(upper, dtype=np.float64)).all())
     except (TypeError, ValueError):

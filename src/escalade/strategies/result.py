@@ -1,4 +1,4 @@
-"""What searches give: how far one by ``ask`` and ``tell`` has come, and what ``optimize`` found."""
+"""Results of searches: one by ``ask`` and ``tell`` as it stands, and one by ``optimize``."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ StrategyFactory = Callable[..., Strategy]
 
 
 class SearchSpace:
-    """Where searches begin and how their points become the function's.
+    """Makes searches begin, and turns their members into the function's points.
 
     A strategy searches in coordinates in which the first standard deviations are all equal; each is
     multiplied by its scale and then mapped into the bounds.

@@ -52,7 +52,7 @@ class FunctionCalls:
         self.failures = 0
         """Those of them at which the function raised."""
         self.last_failure = ""
-        """What it raised last, in words."""
+        """The last of those exceptions, in words."""
         self.generations = 0
         self._vectorized, self._seed = vectorized, seed
         setup = PointsSetup(function, vectorized, tensors, caught(catch))
@@ -69,7 +69,7 @@ class FunctionCalls:
         self.engine.close()
 
     def values(self, points: Array) -> Array:
-        """What the function gives for points of shape (n, dimension), shape (n,).
+        """Call the function for points of shape (n, dimension); its values, shape (n,).
 
         Raises:
             EnvironmentFailure: it raised what is not to be caught, or it has raised at every point so far.
@@ -95,10 +95,10 @@ class FunctionCalls:
 
 
 def caught(catch: Catch) -> tuple[type[Exception], ...]:
-    """The types of exceptions that ``catch`` means.
+    """Return ``catch`` as types of exceptions.
 
     Raises:
-        InputError: it is no such type.
+        InputError: it holds something else.
     """
     if isinstance(catch, bool):
         return (Exception,) if catch else ()

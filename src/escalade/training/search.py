@@ -1,4 +1,4 @@
-"""The searches that one call of optimize makes: generation after generation, until a rule says stop."""
+"""The searches of one call of optimize: generation after generation, until a rule says stop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Search:
         callback: Callback | None,
     ) -> None:
         self.begun = 0
-        """How many searches there were."""
+        """Number of searches begun."""
         self._calls, self._space, self._limits = calls, space, limits
         self._sign = 1.0 if direction == "minimize" else -1.0
         self._budget, self._target = budget, target
@@ -165,7 +165,7 @@ class Search:
             recorder.generation(row)
 
     def found(self, reason: str) -> Optimum:
-        """What is found so far; the arrays are the caller's own."""
+        """Return the best so far; its arrays are the caller's own."""
         assert self._leader is not None  # there is no result before the first search
         center = self._space.points(self._leader.center.double().numpy())
         known = len(self._best) > 0
