@@ -204,10 +204,10 @@ def test_a_million_parameters_take_no_dense_population():
     center, out = np.zeros(dimension, np.float32), np.empty(dimension, np.float32)
     weighted_noise_sum(table.values, np.zeros(1, np.int64), [1.0], 10)  # imports torch
     tracemalloc.start()
-    population = GaussianPopulation(center, 0.1, 0, 0, size, table.size)
+    population = GaussianPopulation(center, 0.1, table, 0, 0, size)
     for member in range(0, size, 7):
-        population.write(member, table.values, out)
-    total = weighted_noise_sum(table.values, population.offsets, np.ones(population.perturbations), dimension)
+        population.write(member, out)
+    total = population.weighted_sum(np.ones(population.distinct))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.isfinite(total).all()

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure
 from escalade.fitness.generators import generators_kept, seed_generators
-from escalade.perturbation import NoiseTable, Population, Stream, seeds
+from escalade.perturbation import NoiseSource, Population, Stream, seeds
 from escalade.policies.layout import Layout, Vector, copy_module
 
 FitnessFunction = Callable[..., Any]
@@ -65,7 +65,8 @@ class FitnessSetup:
     layout: Layout
     fitness: FitnessFunction
     batched: bool
-    table: NoiseTable
+    perturbation: NoiseSource
+    """Kept here so that the table of a population that arrives is in this process already."""
     reseed: bool
     """Whether to seed the global random number generators for every call; not where threads share them."""
 
@@ -132,7 +133,7 @@ class FitnessWork:
         if len(members) > len(self._vector):
             self._vector = np.empty((len(members), population.dimension), dtype=np.float32)
         for row, member in enumerate(members):
-            population.write(member, self.setup.table.values, self._vector[row])
+            population.write(member, self._vector[row])
         return members, self._vector[: len(members)]
 
     def _keywords(self, members: range) -> dict[str, int]:

@@ -53,7 +53,7 @@ class SearchSpace:
         deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
         self._sigma = float(np.exp(np.log(deviations).mean()))
         self._scale = deviations / self._sigma
-        self._table = NoiseTable(seed, table_size(self.dimension))
+        self._noise = NoiseTable(seed, table_size(self.dimension))
 
     def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
@@ -61,7 +61,7 @@ class SearchSpace:
         options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
         if start.population is not None:
             options["population"] = start.population
-        return factory(self._start(number), table=self._table, **options)
+        return factory(self._start(number), perturbation=self._noise, **options)
 
     def _start(self, number: int) -> Array:
         x = self._first

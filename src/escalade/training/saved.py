@@ -159,7 +159,7 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     """
     checkpoint = Checkpoint.of(content)
     saved.fit(parts)
-    strategy = make_strategy(saved.config, parts.start, parts.table)
+    strategy = make_strategy(saved.config, parts.start, parts.perturbation)
     _check_attempt(content, saved.config, strategy)
     checkpoint.check_strategy(strategy)
     return checkpoint

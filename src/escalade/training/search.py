@@ -98,7 +98,7 @@ class Search:
 
     def _generation(self, strategy: Strategy, rules: StopRules) -> str | None:
         began = time.monotonic()
-        points = self._space.points(write_all(strategy.sample(), strategy.table.values))
+        points = self._space.points(write_all(strategy.sample()))
         self._deadline.set(self._limits.seconds_for_generation(self._progress))
         try:
             failures = self._calls.failures
