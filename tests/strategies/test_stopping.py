@@ -39,6 +39,14 @@ def test_a_worn_out_covariance():
     assert rules(separable).check(VARIED) == "condition"
 
 
+def test_a_strategy_of_ones_own_stops_by_the_condition_it_states():
+    class Worn(SNES):
+        condition = 1e15
+
+    assert rules(SNES(np.ones(2), 10, sigma=0.3, perturbation=TABLE)).check(VARIED) is None
+    assert rules(Worn(np.ones(2), 10, sigma=0.3, perturbation=TABLE)).check(VARIED) == "condition"
+
+
 @pytest.mark.parametrize(
     ("factor", "reason"), [(2e4, "tolxup"), (1e-12, "tolx"), (9e3, None), (1e-10, None), (1e-17, "tolx")]
 )

@@ -148,6 +148,14 @@ class Strategy(ABC):
         return self.sigma
 
     @property
+    def condition(self) -> float | None:
+        """The largest variance of the search distribution over the smallest, along its axes.
+
+        None for strategies that don't adapt a covariance; those that do also stop when they stagnate.
+        """
+        return None
+
+    @property
     def lr(self) -> float:
         """Step size in this generation; NaN for strategies that have none."""
         return math.nan
@@ -170,9 +178,8 @@ class Strategy(ABC):
     def tell(self, fitness: ArrayLike | Tensor) -> None:
         """Move on to the next generation, given the fitness of the members just asked for.
 
-        ``fitness`` has shape (population,). NaN, infinity and what lies beyond
-        :data:`escalade.strategies.shaping.LARGEST` count as the worst of the others; ``nonfinite`` then lists
-        the members that gave them.
+        ``fitness`` has shape (population,). NaN, infinity and what lies beyond 1e30, either way, count as
+        the worst of the others; ``nonfinite`` then lists the members that gave them.
 
         Raises:
             InputError: the shape is another one, it does not hold numbers, or this generation's members

@@ -171,7 +171,7 @@ def default_population(dimension: int) -> int:
 def check_population(population: int) -> int:
     """Return ``population``, or raise InputError where the constants have no meaning."""
     if population < 4:
-        raise InputError(f"population {population} is too small for CMA-ES: it must be at least 4")
+        raise InputError(f"population {population} is too small: it must be at least 4")
     return population
 
 
