@@ -182,3 +182,15 @@ def test_a_user_may_give_the_sample_instead_of_the_members():
 
     one, other = (build_strategy(Sampled, np.zeros(3, np.float32), {"population": 4}) for _ in range(2))
     assert torch.equal(one.ask(), other.ask())
+
+
+def test_an_update_beyond_what_numbers_hold_is_one_line_and_leaves_the_centre():
+    class Leaping(Cauchy):
+        def update(self, fitness):
+            self.center *= np.inf
+
+    es = build_strategy(Leaping, np.ones(3, np.float32), {"population": 4})
+    es.ask()
+    with pytest.raises(InputError, match=r"generation 1 takes the centre beyond the largest .*smaller lr"):
+        es.tell([0.0, 1.0, 2.0, 3.0])
+    assert es.center.tolist() == [1.0, 1.0, 1.0]

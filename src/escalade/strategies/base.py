@@ -185,8 +185,8 @@ class Strategy(ABC):
         the members that gave them.
 
         Raises:
-            InputError: the shape is another one, it does not hold numbers, or this generation's members
-                were never asked for.
+            InputError: the shape is another one, it does not hold numbers, this generation's members
+                were never asked for, or the centre would not be finite any more; it then stays.
         """
         if not self._sampled:
             raise InputError(
@@ -202,8 +202,14 @@ class Strategy(ABC):
         before = self.center.clone()
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
-        norm = float(before.norm())
-        self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
+        norm, moved = float(before.norm()), float((self.center - before).norm())
+        if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
+            self.center.copy_(before)
+            raise InputError(
+                f"generation {self.generation + 1} takes the centre beyond the largest {before.dtype}: "
+                f"use a smaller lr (now {self.lr:g}) or sigma (now {self.sigma:g})"
+            )
+        self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
         if self._asked:
             self._best = best
