@@ -264,15 +264,20 @@ def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
     assert torch.equal(loaded(seen), run.policy(seen))
 
 
-def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path):
+def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path, capsys):
     for env in presets.names():
         for strategy in STRATEGIES:
             chosen = presets.options(env, "auto", {"strategy": strategy})
-            population = max(chosen["population"], STRATEGIES[strategy].smallest)
-            Config(**(chosen | {"strategy": strategy, "population": population}))
+            Config(**(chosen | {"strategy": strategy}))
     options = {"strategy": "cma-es", "generations": 1, "workers": 0, "verbose": False, "target_return": None}
     run = escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "r"), **options)
     assert run.summary["strategy"] == "cma-es"
+    assert capsys.readouterr().out == ""
+    escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "s"), **options | {"verbose": True})
+    assert (
+        "preset CartPole-v1 was tuned for ars: with cma-es its top_directions, sigma, lr"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_solved_run_is_resumed_as_it_is(tmp_path):

@@ -1,7 +1,9 @@
 """A run's README.md says what it was, and its command gives the run again."""
 
+import json
 import shlex
 
+import pytest
 import torch
 from torch import nn
 
@@ -25,6 +27,22 @@ def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, caps
     again = (tmp_path / "first-again" / "README.md").read_text()
     (digest,) = [line for line in text.splitlines() if line.startswith("SHA-256")]
     assert digest in again
+
+
+@pytest.mark.parametrize(
+    "flags", [["--preset", "none", "--hidden", "3"], ["--lr", "none", "--target-return", "none"]]
+)
+def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tiny = ["--population", "4", "--top-directions", "2", "--workers", "0", "--generations", "2"]
+    assert cli.main(["train", "CartPole-v1", *flags, *tiny, "--run-dir", "first"]) == 0
+    assert cli.main(["train", "--config", "first/config.toml", "--run-dir", "again"]) == 0
+    first, again = (json.loads((tmp_path / run / "summary.json").read_text()) for run in ("first", "again"))
+    assert first["params_sha256"] == again["params_sha256"]
+    configs = [
+        (tmp_path / run / "config.toml").read_text().replace(f"/{run}", "") for run in ("first", "again")
+    ]
+    assert configs[0].replace('"first"', '"again"') == configs[1]
 
 
 def test_only_a_card_of_ours_is_written_again(tmp_path, capsys):

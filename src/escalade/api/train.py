@@ -31,6 +31,7 @@ from escalade.support.exact import one_thread
 from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import counted
+from escalade.support.output import say
 from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
@@ -102,7 +103,7 @@ def train(
         network: a module of yours to train, from flattened observations (batch, inputs) to action
             outputs (batch, outputs).
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
-            defaults; options win over it.
+            defaults; options win over it. What was tuned for another strategy than yours is left out.
         verbose: whether to print how the run goes.
         recorders: what is given every row and note: names of
             :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
@@ -115,7 +116,7 @@ def train(
         EnvironmentFailure: the environment raised.
     """
     values = from_values(named({"env": env} | options))
-    chosen = presets.options(values["env"], preset, values)
+    chosen = presets.options(values["env"], preset, values, say if verbose else None)
     config = Config(**(chosen | inherited(values) | values))
     if verbose:
         announce(config)

@@ -29,6 +29,7 @@ class Stream(IntEnum):
     RESTART = 8
     STATE = 9
     REFERENCE = 10
+    STRATEGY = 16
 
 
 def hash64(*words: ArrayLike) -> NDArray[np.uint64]:

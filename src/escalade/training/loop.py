@@ -19,6 +19,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
+from escalade.training.forgotten import forgotten
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome
@@ -150,12 +151,14 @@ class Loop:
         )
 
     def _tell_of_impurity(self) -> bool:
-        """Say what the objective has to say of itself; False when the user interrupted it."""
+        """Say what objective and strategy do not reproduce; False when the user interrupted it."""
         try:
-            text = self.objective.reproducibility_note()
+            texts = [self.objective.reproducibility_note()]
+            if self.saver.folder is not None:
+                texts.append(forgotten(self.strategy))
         except KeyboardInterrupt:
             return False
-        if text is not None:
+        for text in filter(None, texts):
             self.notes.say(text)
         return True
 
