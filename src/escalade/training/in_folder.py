@@ -26,6 +26,7 @@ from escalade.recorders import (
     start_recorders,
 )
 from escalade.storage.checkpoints import Loaded
+from escalade.storage.files import storage
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
@@ -96,6 +97,9 @@ class _Shared:
 def rewind_folder(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
     """Drop what is later than the checkpoint; how many recorded generations that were."""
     folder.forget_after(checkpoint.progress.generation)
+    if checkpoint.progress.best_return is None:
+        with storage(folder.best):
+            folder.best.unlink(missing_ok=True)
     rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
     return rewind(folder.progress, checkpoint.progress.rows, info)
 

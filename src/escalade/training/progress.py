@@ -39,6 +39,8 @@ class Progress:
     """What the generation that met the target has cost: it ran, but it did not update the centre."""
     target_streak: int = 0
     """Evaluations in a row that met the target."""
+    tries: int = 0
+    """How often it was to be confirmed that the target is met."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
     eval_episodes: int = 0
@@ -81,6 +83,6 @@ class Progress:
         progress = record(cls, values, "its progress")
         counts = [progress.updates, *([progress.solving] if progress.solving else [])]
         negative = any(getattr(count, part.name) < 0 for count in counts for part in fields(Counts))
-        if negative or progress.generation < 0:
+        if negative or progress.generation < 0 or progress.tries < 0:
             raise Damaged("its progress is negative")
         return progress
