@@ -263,7 +263,7 @@ def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(ma
     before = []
     trainer.loop.callbacks = [lambda view: before.append(view.center)]
     summary = trainer()
-    assert (summary["solved"], summary["generations"], len(told.rows)) == (True, 1, 2)
+    assert (summary["solved"], summary["generations"], len(told.rows)) == (True, 2, 2)
     np.testing.assert_array_equal(before[0], before[1])
     assert told.rows[-1].update_ratio == 0
     progress = trainer.loop.progress
@@ -271,11 +271,19 @@ def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(ma
     assert summary["eval_return_mean"] == 50.0
 
 
+@pytest.mark.parametrize(("answer", "reason"), [(True, "callback"), ("stopped", "stopped")])
+def test_callbacks_stop_a_run_by_a_reason(answer, reason, make):
+    trainer, told = make(generations=9)
+    trainer.loop.callbacks = [lambda view: None, lambda view: answer]
+    assert trainer()["stop_reason"] == reason
+    assert len(told.rows) == 1
+
+
 def test_a_target_must_be_met_as_often_as_patience_says(make, monkeypatch):
     trainer, _ = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
     trainer.loop.limits = replace(trainer.loop.limits, target_patience=2)
     judged(trainer, monkeypatch, [100.0, 1.0, 100.0, 100.0], [50.0])
-    assert trainer()["generations"] == 3
+    assert trainer()["generations"] == 4
 
 
 def test_evaluations_are_counted_beside_training(make, monkeypatch):

@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.errors import EnvironmentFailure
 from escalade.recorders import Recorder, Row, quantiles
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
@@ -40,8 +41,8 @@ class View:
     """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
 
 
-Callback = Callable[[View], bool | None]
-"""Called after every generation; True stops the run."""
+Callback = Callable[[View], bool | Literal["stopped"] | None]
+"""Called after every generation; True stops the run by ``callback``, and "stopped" by ``stopped``."""
 
 
 class Loop:
@@ -82,13 +83,14 @@ class Loop:
         self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
-        self.notes = Notes(recorders, self.progress.notes, objective.subject, warn=warn)
+        self.notes = Notes(recorders, self.progress.notes, objective, warn=warn)
 
     def run(self) -> str:
         """Train until something says stop; why it ended.
 
         Returns:
-            ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback`` or ``interrupted``.
+            ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback``, ``stopped`` or
+            ``interrupted``.
         """
         self._save(force=True)
         reason = self._generations()
@@ -106,8 +108,9 @@ class Loop:
             self._save()
             if row.generation == 1 and not self.progress.solved and not self._tell_of_impurity():
                 return "interrupted"
-            if self._call_back(row) and not self.progress.solved:
-                return "callback"
+            asked = self._call_back(row)
+            if asked is not None and not self.progress.solved:
+                return asked
         return reason
 
     def generation(self) -> Row | None:
@@ -125,7 +128,8 @@ class Loop:
         finally:
             self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-        self._report_nonfinite(outcome)
+        describe = partial(self.objective.describe_member, self.strategy, outcome)
+        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
@@ -260,32 +264,10 @@ class Loop:
             self.notes.explain_rank(self.progress.rows, fitness, evaluation)
         return None if evaluation is None else 1 + int((fitness > evaluation).sum())
 
-    def _report_nonfinite(self, outcome: Outcome) -> None:
-        """Say which return was not usable.
-
-        Raises:
-            EnvironmentFailure: none was.
-        """
-        bad = np.flatnonzero(~usable(outcome.scores))
-        if len(bad) == 0:
-            return
-        generation, first = self.progress.generation + 1, int(bad[0])
-        who = self.objective.describe_member(self.strategy, outcome, first)
-        if len(bad) == len(outcome.scores):
-            raise EnvironmentFailure(
-                f"return {outcome.scores[first]} or the like in all {len(bad)} {self.objective.episodes} of "
-                f"generation {generation} ({who} first): there is nothing to learn from"
-            )
-        others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
-        self.notes.say_nonfinite(
-            f"generation {generation}: {who} returned {outcome.scores[first]}{others}; such members "
-            "count as the worst of their generation"
-        )
-
-    def _call_back(self, row: Row) -> bool:
-        """Show the generation to every callback; whether one wants the run to stop."""
+    def _call_back(self, row: Row) -> str | None:
+        """Show the generation to every callback; why the run is to stop, where one wants it to."""
         if not self.callbacks:
-            return False
+            return None
         center = self.center
         center.flags.writeable = False
         view = View(row, center, self.progress.best_return, self.objective.module_maker(self.strategy))
@@ -294,7 +276,9 @@ class Loop:
         except BaseException:
             self._save(force=True)  # the generation is whole
             raise
-        return any(answers)
+        if any(isinstance(answer, str) and answer == "stopped" for answer in answers):
+            return "stopped"
+        return "callback" if any(answers) else None
 
     def _save(self, *, force: bool = False) -> None:
         """Write a checkpoint where it is time to, and after it the best policy, which it holds too."""

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.errors import EnvironmentFailure
 from escalade.recorders import Recorder
+from escalade.strategies.shaping import usable
+from escalade.training.objective import Objective
 
 
 class Notes:
     """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on.
 
-    ``counts`` holds how often each kind came up; it belongs to the run's progress. ``subject`` is what is
-    trained: a policy, or a module. With ``warn``, what
-    the user must not miss is a Python warning as well: for library calls that print nothing.
+    ``counts`` holds how often each kind came up; it belongs to the run's progress. With ``warn``, what the
+    user must not miss is a Python warning as well: for library calls that print nothing.
     """
 
     def __init__(
-        self, recorders: Sequence[Recorder], counts: dict[str, int], subject: str, *, warn: bool = False
+        self,
+        recorders: Sequence[Recorder],
+        counts: dict[str, int],
+        objective: Objective,
+        *,
+        warn: bool = False,
     ) -> None:
         self.recorders = recorders
         self.counts = counts
-        self.subject = subject
+        self.objective = objective
         self.warn = warn
 
     def say(self, text: str, kind: str | None = None) -> None:
@@ -44,8 +51,29 @@ class Notes:
         if kind not in self.counts:
             self.say(text, kind)
 
-    def say_nonfinite(self, text: str) -> None:
-        """Say that a return was not a usable number."""
+    def report_unusable(
+        self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
+    ) -> None:
+        """Say which of a generation's ``scores`` was not usable; ``describe`` says whose the n-th is.
+
+        Raises:
+            EnvironmentFailure: none was.
+        """
+        bad = np.flatnonzero(~usable(scores))
+        if len(bad) == 0:
+            return
+        first = int(bad[0])
+        who = describe(first)
+        if len(bad) == len(scores):
+            raise EnvironmentFailure(
+                f"return {scores[first]} or the like in all {len(bad)} {self.objective.episodes} of "
+                f"generation {generation} ({who} first): there is nothing to learn from"
+            )
+        others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
+        text = (
+            f"generation {generation}: {who} returned {scores[first]}{others}; such members "
+            "count as the worst of their generation"
+        )
         if self.warn and "nonfinite" not in self.counts:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
@@ -55,17 +83,17 @@ class Notes:
 
         Without an ``evaluation`` that can be compared with the members, only whether they tie is looked at.
         """
-        members = len(fitness)
+        members, subject = len(fitness), self.objective.subject
         if (fitness == fitness[0]).all():
             self.say(
                 f"generation {generation}: all members have the same fitness, so there is nothing to learn "
-                f"from: a larger sigma{' or longer episodes' if self.subject == 'policy' else ''} may tell "
+                f"from: a larger sigma{' or longer episodes' if subject == 'policy' else ''} may tell "
                 "them apart",
                 kind="equal",
             )
         elif evaluation is not None and members > 2 and (fitness < evaluation).all():
             self.say(
-                f"generation {generation}: the unperturbed {self.subject} beats every member (rank 1 of "
+                f"generation {generation}: the unperturbed {subject} beats every member (rank 1 of "
                 f"{members + 1}): noise only harms it, so the gradient is uninformative; a smaller sigma may "
                 "help",
                 kind="rank",

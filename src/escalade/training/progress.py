@@ -62,7 +62,7 @@ class Progress:
 
     @property
     def rows(self) -> int:
-        """Generations that were recorded: one more than updates where the last one met the target."""
+        """Generations, as rows and summary count them: the one that met the target is no update, and one."""
         return self.generation + self.solved
 
     def reopen(self) -> None:
