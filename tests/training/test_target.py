@@ -1,12 +1,13 @@
 """When a target is met: by 100 episodes, and not by having tried often enough."""
 
+import html
 import math
 
 import numpy as np
 import pytest
 
 import escalade
-from escalade.recorders import read_progress
+from escalade.recorders import read_notes, read_progress
 from escalade.training.target import meets, strictness
 
 OPTIONS = {"preset": None, "population": 2, "hidden": [2], "workers": 0, "verbose": False}
@@ -108,3 +109,28 @@ def test_tries_are_counted_by_a_resumed_run_as_by_one_that_went_on(tmp_path):
     ):
         assert parts.summary[name] == whole.summary[name]
     assert parts.folder.best.read_bytes() == whole.folder.best.read_bytes()
+
+
+def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):
+    whole, said = chance(tmp_path / "whole", seed=LUCKY, generations=30)
+    kept = read_notes(whole.folder.notes)
+    assert kept == said
+    assert [note for note in kept if "was luck" in note]
+    killed, _ = chance(tmp_path / "killed", seed=LUCKY, generations=30, snapshot_every=1)
+    killed.folder.checkpoints.drop_after(12)
+    with killed.folder.notes.open("a") as file:
+        file.write('30,"cut sho')  # by a kill
+    escalade.resume(killed.folder, verbose=False)
+    again = read_notes(killed.folder.notes)
+    (resuming,) = [note for note in again if note.startswith("resuming ")]
+    again.remove(resuming)
+    assert again == kept
+
+
+def test_notes_are_in_the_report(tmp_path):
+    run, notes = chance(tmp_path / "r", seed=LUCKY, generations=120)
+    page = escalade.report(run, tmp_path / "report.html").read_text()
+    assert len(notes) > 20
+    assert notes[-1] in html.unescape(page)
+    assert notes[0] not in html.unescape(page)
+    assert f"{len(notes) - 20} earlier notes are in notes.csv" in page

@@ -26,6 +26,7 @@ class RunFolder:
         self.population = self.path / "population.csv"
         self.workers = self.path / "workers.csv"
         self.cluster = self.path / "cluster.csv"
+        self.notes = self.path / "notes.csv"
         self.summary = self.path / "summary.json"
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"

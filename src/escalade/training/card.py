@@ -15,6 +15,7 @@ _FILES = {
     "policy.safetensors": "the policy as the run left it",
     "best.safetensors": "that of the best evaluation",
     "progress.csv": "one row a generation",
+    "notes.csv": "what the run said",
     "summary.json": "how it ended",
     "checkpoints": "what the run goes on from",
 }

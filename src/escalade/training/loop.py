@@ -83,7 +83,7 @@ class Loop:
         self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
-        self.notes = Notes(recorders, self.progress.notes, objective, warn=warn)
+        self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
 
     def run(self) -> str:
         """Train until something says stop; why it ended.
@@ -105,9 +105,9 @@ class Loop:
             row = self.generation()
             if row is None:
                 return "seconds" if self._cut else "interrupted"
-            self._save()
             if row.generation == 1 and not self.progress.solved and not self._tell_of_impurity():
                 return "interrupted"
+            self._save()
             asked = self._call_back(row)
             if asked is not None and not self.progress.solved:
                 return asked
@@ -326,7 +326,7 @@ class Loop:
         self.objective.load_state(tensors, state)
         self.objective.write_best()  # what the folder holds may be another checkpoint's
         self.progress = Progress.from_dict(state["progress"])
-        self.notes.counts = self.progress.notes
+        self.notes.progress = self.progress
 
 
 def _rate(steps: int, began: float) -> float:

@@ -11,44 +11,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import EnvironmentFailure
-from escalade.recorders import Recorder
+from escalade.recorders import Recorder, add_note
+from escalade.storage.run_folder import RunFolder
 from escalade.strategies.shaping import usable
 from escalade.training.objective import Objective
+from escalade.training.progress import Progress
 
 
 class Notes:
     """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on.
 
-    ``counts`` holds how often each kind came up; it belongs to the run's progress. With ``warn``, what the
-    user must not miss is a Python warning as well: for library calls that print nothing.
+    ``progress`` holds how often each kind came up. ``folder`` keeps them; None keeps none. With ``warn``,
+    what the user must not miss is a Python warning as well: for library calls that print nothing.
     """
 
     def __init__(
         self,
         recorders: Sequence[Recorder],
-        counts: dict[str, int],
+        progress: Progress,
         objective: Objective,
+        folder: RunFolder | None = None,
         *,
         warn: bool = False,
     ) -> None:
         self.recorders = recorders
-        self.counts = counts
+        self.progress = progress
         self.objective = objective
+        self.folder = folder
         self.warn = warn
 
     def say(self, text: str, kind: str | None = None) -> None:
         """Give a note; ``kind`` names what may repeat itself."""
         if kind is not None:
-            count = self.counts[kind] = self.counts.get(kind, 0) + 1
+            counts = self.progress.notes
+            count = counts[kind] = counts.get(kind, 0) + 1
             if count not in (1, 10, 100, 1000, 10_000):
                 return
             text += f" ({count} times so far)" if count > 1 else ""
+        self.progress.said += 1
+        if self.folder is not None:
+            add_note(self.folder.notes, self.progress.rows, text)
         for recorder in self.recorders:
             recorder.note(text)
 
     def say_once(self, text: str, kind: str) -> None:
         """Give a note, unless the run has given one of this kind."""
-        if kind not in self.counts:
+        if kind not in self.progress.notes:
             self.say(text, kind)
 
     def report_unusable(
@@ -74,7 +82,7 @@ class Notes:
             f"generation {generation}: {who} returned {scores[first]}{others}; such members "
             "count as the worst of their generation"
         )
-        if self.warn and "nonfinite" not in self.counts:
+        if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
 

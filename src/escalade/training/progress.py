@@ -49,6 +49,8 @@ class Progress:
     best_generation: int | None = None
     notes: dict[str, int] = field(default_factory=dict)
     """How often each kind of note came up."""
+    said: int = 0
+    """Notes in all."""
 
     @property
     def solved(self) -> bool:
