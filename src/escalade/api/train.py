@@ -147,7 +147,7 @@ def train_config(
         make_strategy(config, parts.start, parts.table)  # refused before there is a folder
         config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
-        with folder.locked():
+        with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 
 
