@@ -57,7 +57,7 @@ class Evolution(Generic[M]):
     generations: int
     """Rows of the history. The last one updates nothing where it met the target."""
     stop_reason: str
-    """``solved``, ``generations``, ``seconds``, ``callback`` or ``interrupted``."""
+    """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
     """What summary.json holds."""
     folder: RunFolder | None
