@@ -285,7 +285,7 @@ def test_a_solved_run_is_resumed_as_it_is(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
     table = run.folder.progress.read_text()
     assert run.summary["solved"]
-    assert run.summary["generations"] == 0
+    assert run.summary["generations"] == 1
     assert table.count("\n") == 2
     again = escalade.resume(tmp_path / "r", verbose=False)
     assert run.folder.progress.read_text() == table
@@ -408,3 +408,48 @@ def test_an_evaluation_in_this_process_leaves_torchs_threads_alone(tmp_path):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
+
+
+FAILS = {"env": "tests.environments:Raises-v0", "workers": 0, "preset": None, "verbose": False}
+
+
+def test_a_start_that_fails_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for workers in (0, 1):
+        with pytest.raises(escalade.EnvironmentFailure, match="the arm fell off"):
+            escalade.train(**FAILS | {"workers": workers})  # into runs/...
+        with pytest.raises(escalade.EnvironmentFailure):
+            escalade.train(**FAILS | {"workers": workers}, run_dir="a/b/c")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "empty").mkdir()
+    for run_dir in (None, "empty"):
+        with pytest.raises(escalade.EnvironmentFailure):
+            escalade.train(**FAILS, run_dir=run_dir)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "runs"]
+
+
+def test_a_start_of_evolve_that_fails_leaves_no_folder(tmp_path):
+    def fitness(module):
+        raise RuntimeError("no")
+
+    with pytest.raises(escalade.EnvironmentFailure):
+        escalade.evolve(torch.nn.Linear(1, 1), fitness, run_dir=tmp_path / "a" / "b")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_failed_later_or_held_something_else_is_kept(tmp_path):
+    run, mine = tmp_path / "trained", tmp_path / "mine"
+
+    def fail(view):
+        raise RuntimeError("the callback fell off")
+
+    with pytest.raises(RuntimeError):
+        escalade.train("CartPole-v1", run_dir=run, callbacks=[fail], **TINY)
+    assert escalade.resume(run, verbose=False).summary["generations"] == 2
+    mine.mkdir()
+    (mine / "thoughts.txt").write_text("a")
+    with pytest.raises(escalade.EnvironmentFailure):
+        escalade.train(**FAILS, run_dir=mine)
+    assert (mine / "thoughts.txt").read_text() == "a"
+    assert (mine / "config.toml").exists()

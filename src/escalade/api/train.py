@@ -23,7 +23,15 @@ from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, History, Recorder, check_recorders, info_columns, read_rows
+from escalade.recorders import (
+    Goals,
+    History,
+    Recorder,
+    check_recorders,
+    info_columns,
+    read_rows,
+    rewind_notes,
+)
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -140,7 +148,7 @@ def train_config(
         make_strategy(config, parts.start, parts.perturbation)  # refused before there is a folder
         config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
-        with folder.locked():
+        with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 
 
@@ -186,6 +194,7 @@ def resume_folder(
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**values)
             folder.forget_after(0)
+            rewind_notes(folder.notes, 0)
             warm_up_for(config, network)
             with one_thread():
                 parts = make_parts(config, network)
