@@ -6,6 +6,7 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure
 
 _LISTEN_SECONDS = 0.2
+_DROP_SECONDS = 1.0  # for a worker to give up a job that was dropped, before it is replaced
 _MOST_DEATHS = 20  # in a row, with not one result between them
 
 
@@ -39,6 +41,10 @@ class ProcessEngine:
     whoever is free first. When a worker dies, its unfinished items are handed out again and
     another takes its place; so it is when it gives no sign of life for ``step_timeout`` seconds.
     ``steps`` counts environment steps of some results, for the report.
+
+    This side and a worker's may never both be sending what does not fit the pipe, so a job goes only to
+    workers that read: those without items. One that is still inside a job that was dropped is told so,
+    which is a few bytes, and gets another once it has answered; where it does not, it is replaced.
     """
 
     reports: Literal["nodes", "workers"] = "workers"
@@ -103,11 +109,12 @@ class ProcessEngine:
         self._share = -(-len(items) // count)
         self._silence.begin()
         for worker in self._workers:
-            worker.items.clear()
+            self._drop(worker)
             self._hand_out(worker)
         while self._results.missing:
             self._listen()
             self._end_silence()
+            self._end_late()
             if any(worker.info for worker in self._workers):
                 self.on_wait()
         now = time.monotonic()
@@ -118,9 +125,17 @@ class ProcessEngine:
     def close(self) -> None:
         self._end()
 
+    def _drop(self, worker: Worker) -> None:
+        """Tell a worker that nobody wants what it still has in hand of the job before."""
+        if worker.items:
+            worker.items.clear()
+            worker.dropping = time.monotonic()
+            with suppress(OSError):  # it is dead: its end of the pipe says so next
+                worker.messages.send(("drop",))
+
     def _hand_out(self, worker: Worker) -> None:
         """Top a worker up to as much as it can be busy with."""
-        if not worker.info or not self._waiting:
+        if not worker.info or worker.dropping is not None or not self._waiting:
             return
         room = self._room(worker)
         if room <= 0:
@@ -131,7 +146,7 @@ class ProcessEngine:
             if worker.job != self._number:
                 worker.job = self._number
                 worker.messages.send_bytes(self._job_message)
-            worker.messages.send(("items", self._number, items))
+            worker.messages.send(("items", items))
         except OSError:
             pass  # it is dead: its end of the pipe says so next, and the items go back
 
@@ -162,9 +177,12 @@ class ProcessEngine:
 
     def _receive(self, worker: Worker, kind: str, *content: Any) -> None:
         if kind == "failed":
-            self._raise(*content)
+            if worker.dropping is None:  # else nobody asks for it any more, and the worker ends
+                self._raise(*content)
         elif kind == "ready":
             worker.info = content[0]
+        elif kind == "dropped":
+            worker.dropping = None
         elif kind == "results" and content[0] == self._number:
             self._deaths, self._halvings = 0, max(0, self._halvings - 1)
             _, singles, batches, busy_seconds = content
@@ -212,6 +230,15 @@ class ProcessEngine:
         for worker in self._silence.look(self._workers, self._job, self.on_note):
             worker.kill()
             self._replace(worker)
+
+    def _end_late(self) -> None:
+        """Replace who does not give up a job that was dropped: inside a step, perhaps, that never ends."""
+        latest = time.monotonic() - _DROP_SECONDS
+        for worker in list(self._workers):
+            told = worker.dropping
+            if told is not None and told < latest and not worker.messages.poll():  # else it is heard first
+                worker.kill()
+                self._replace(worker)
 
     def _raise(self, kind: type[Exception] | None, text: str, trace: str) -> None:
         if kind is not None:
