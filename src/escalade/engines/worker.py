@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -19,7 +18,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, JobDropped, Work
+from escalade.engines.base import Factory, JobDropped, close_work
 from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError
 
@@ -88,7 +87,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
         pass  # and with it whoever wanted a result
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
-    except Exception as problem:  # noqa: BLE001 - whatever it is, the parent raises it
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
         _report(messages, None, f"{type(problem).__name__}: {problem}", traceback.format_exc())
 
 
@@ -103,14 +102,7 @@ def _serve(factory: Factory, messages: Connection) -> None:
             with suppress(JobDropped):
                 work.run(feed)
     finally:
-        _close(work)
-
-
-def _close(work: Work) -> None:
-    try:
-        work.close()
-    except Exception as problem:  # noqa: BLE001 - whatever it is, there is nobody left to raise it
-        print(f"escalade: closing a worker's environments: {problem!r}", file=sys.stderr)  # noqa: T201
+        close_work(work)
 
 
 def _leave_signals_to_the_owner() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import random
 import traceback
 from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ class FitnessJob:
 
     def describe(self, item: int) -> str:
         """Whose fitness an item is, in words."""
-        return str(_Who(self.members(item), self.generation))
+        return str(_Who(self.members(item), self.generation + 1))
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class FitnessSetup:
     table: NoiseTable
     reseed: bool
     """Whether to seed the global random number generators for every call; not where threads share them."""
+    catch: bool = False
+    """Whether a call that raises gives NaN, instead of ending the run."""
 
     def __call__(self) -> FitnessWork:
         return FitnessWork(self)
@@ -112,7 +115,11 @@ class FitnessWork:
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
-        except Exception as problem:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # sys.exit is one of them
+            if self.setup.catch:
+                return [math.nan] * len(parameters)
             where = traceback.extract_tb(problem.__traceback__)[-1]
             raise EnvironmentFailure(
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; "

@@ -26,6 +26,8 @@ from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.versions import versions
 
+_MOST_FAILED = 0.1  # of a generation's episodes, where those that raise do not end the run
+
 
 @dataclass(frozen=True)
 class View:
@@ -262,7 +264,7 @@ class Loop:
         """Say which return was not usable.
 
         Raises:
-            EnvironmentFailure: none was.
+            EnvironmentFailure: none was, or of those that may fail more than a tenth was not.
         """
         bad = np.flatnonzero(~usable(outcome.scores))
         if len(bad) == 0:
@@ -273,6 +275,12 @@ class Loop:
             raise EnvironmentFailure(
                 f"return {outcome.scores[first]} or the like in all {len(bad)} {self.objective.episodes} of "
                 f"generation {generation} ({who} first): there is nothing to learn from"
+            )
+        if self.objective.forgives and len(bad) > _MOST_FAILED * len(outcome.scores):
+            raise EnvironmentFailure(
+                f"{len(bad)} of {len(outcome.scores)} {self.objective.episodes} of generation {generation} "
+                f"failed ({who} first): more than a tenth is too many to count as the worst; without "
+                f"`{self.objective.forgives}` the first that raises is shown"
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         self.notes.say_nonfinite(
