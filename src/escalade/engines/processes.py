@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,10 +19,12 @@ from escalade.engines.report import NodeReport, Report
 from escalade.engines.results import Batch, Ordered, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
-from escalade.errors import EngineFailure
+from escalade.errors import EngineFailure, InputError
 
 _LISTEN_SECONDS = 0.2
 _DROP_SECONDS = 1.0  # for a worker to give up a job that was dropped, before it is replaced
+_FILES = 4  # that this process has open of each worker
+_OTHER_FILES = 32
 _MOST_DEATHS = 20  # in a row, with not one result between them
 
 
@@ -58,6 +61,7 @@ class ProcessEngine:
     ) -> None:
         self.on_note: Callable[[str], None] = ignore_note
         self.on_wait: Callable[[], None] = keep_waiting
+        _check_files(workers)
         warm_up()
         self._factory = factory
         self._number = 0  # of the job
@@ -70,9 +74,16 @@ class ProcessEngine:
         self._silence = Silence(step_timeout)
         self._steps = steps
         self._report, self._reported = Report(), 0.0
-        self._workers = [Worker(self._factory, str(number + 1)) for number in range(workers)]
+        self._workers: list[Worker] = []
         # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
+        for number in range(workers):
+            try:
+                self._workers.append(Worker(self._factory, str(number + 1)))
+            except (OSError, EOFError, MemoryError) as problem:
+                self.close()
+                said = f"only {number} of {workers} worker processes could be started: lower `workers`"
+                raise InputError(f"{said} ({type(problem).__name__}: {problem})") from problem
 
     @property
     def info(self) -> dict[str, Any]:
@@ -246,6 +257,16 @@ class ProcessEngine:
         problem = EngineFailure(f"a worker failed: {text}")
         problem.add_note(trace)
         raise problem
+
+
+def _check_files(workers: int) -> None:
+    """Refuse more workers than there may be open files for, before one is started."""
+    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], _FILES * workers + _OTHER_FILES
+    if most not in (-1, resource.RLIM_INFINITY) and needed > most:
+        raise InputError(
+            f"`workers` {workers} need {needed} open files, and a process may have {most} here: "
+            "lower `workers`, or raise the limit with ulimit -n"
+        )
 
 
 def _how(code: int | None) -> str:
