@@ -83,7 +83,7 @@ def evaluate(
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
     saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
-    config = saved.config.replace(**changes, reward_info=None)  # which only training reads
+    config = saved.config.replace(**changes, reward_info=None, on_error="stop")  # which only training reads
     warm_up_for(config, network)
     parts = make_parts(config, network)
     saved.fit(parts)
