@@ -52,7 +52,7 @@ class RunFolder:
             if folder.config.exists():  # before the lock, for a finished run's folder may be write-protected
                 raise _taken(path)
             path.mkdir(parents=True, exist_ok=True)
-            folder.checkpoints.folder.mkdir(exist_ok=True)
+            folder.checkpoints.make()
         folder.lock.acquire()
         if folder.config.exists():
             folder.lock.release()
