@@ -18,7 +18,7 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.errors import EnvironmentFailure, InputError, nearest
+from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -207,7 +207,7 @@ def _purity(environment: Environment) -> Finding:
     found = probe_purity(environment)
     said = found.note(environment.id)
     if said is not None:
-        return Finding("purity", "warning", said)
+        return Finding("purity", "warning", shortened(said))
     if BACKENDS[environment.backend].fresh:
         return Finding("purity", "ok", "every episode begins in a new environment, or in the state of one")
     how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
@@ -241,7 +241,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
 
 
 def _said(problem: Exception | str) -> str:
-    text = " ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: ")
+    text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
     return (
         text
         if not isinstance(problem, Exception) or isinstance(problem, Warning)

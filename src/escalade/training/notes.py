@@ -10,6 +10,7 @@ from types import FrameType
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.errors import shortened
 from escalade.recorders import Recorder
 
 
@@ -37,7 +38,7 @@ class Notes:
                 return
             text += f" ({count} times so far)" if count > 1 else ""
         for recorder in self.recorders:
-            recorder.note(text)
+            recorder.note(shortened(text))
 
     def say_once(self, text: str, kind: str) -> None:
         """Give a note, unless the run has given one of this kind."""
