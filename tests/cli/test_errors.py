@@ -97,6 +97,7 @@ TYPED = [
 
 BUILT = [
     ("train ENV --max-episode-steps 0", ["--max-episode-steps 0", "at least 1"]),
+    (f"train ENV --max-episode-steps {10**22}", [f"--max-episode-steps {10**22}", "below 2**31"]),
     ("train ENV --strategy zzz", ["--strategy 'zzz'", "openai-es, ars"]),
     ("train ENV --shaping ranks", ["--shaping 'ranks'", "centered-ranks"]),
     ("train ENV --optimizer adamw", ["--optimizer 'adamw'", "adam, sgd"]),

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _GROWING = tuple(name for name in GROWTH_OPTIONS if name != "max_population")
 
+_BITS = {"seed": 63, "max_episode_steps": 31, "frame_skip": 31, "frame_stack": 31}
+"""Of counts that others take, in types of their own."""
+
 
 def check(config: Config) -> None:
     """Check a config.
@@ -51,8 +54,7 @@ def check(config: Config) -> None:
         "weight_penalty",
     )
     _at_least(config, 2, "population")
-    if config.seed >= 2**63:
-        raise InputError(f"`seed` {config.seed} must be below 2**63")
+    _check_bits(config)
     if config.momentum >= 1:
         raise InputError(f"`momentum` {config.momentum} must be below 1")
     for name in ("seconds", "step_timeout"):
@@ -82,6 +84,13 @@ def check(config: Config) -> None:
     _check_strategy(config)
     _check_growth(config)
     cutoff.parse(config.cutoff)
+
+
+def _check_bits(config: Config) -> None:
+    for name, bits in _BITS.items():
+        value = getattr(config, name)
+        if value is not None and value >= 2**bits:
+            raise InputError(f"`{name}` {value} must be below 2**{bits}")
 
 
 def _check_frames(config: Config) -> None:

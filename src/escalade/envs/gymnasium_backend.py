@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.closing import close
 from escalade.envs.environment import Environment, SlotError
 from escalade.envs.observed import check_observation, check_reset, check_step
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
@@ -58,7 +59,7 @@ class GymnasiumVector:
                 self._envs.append(self._make())
             for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
                 if self._environment.fresh and slot < fresh:
-                    self._envs[slot].close()
+                    close(self._envs[slot])
                     self._envs[slot] = self._make()
                 given = self._envs[slot].reset(seed=seed)
                 if slot not in self._checked["reset"]:
@@ -119,7 +120,7 @@ class GymnasiumVector:
 
     def close(self) -> None:
         for env in self._envs:
-            env.close()
+            close(env)
         self._envs.clear()
 
 
