@@ -24,10 +24,9 @@ def close(env: gymnasium.Env[Any, Any]) -> None:
     try:
         env.close()
     except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
-        text = shortened(" ".join(f"{type(problem).__name__}: {problem}".split()))
-        text = (
-            f"{type(env.unwrapped).__name__}.close() raised {visible(text)} (its episodes count all the same)"
-        )
+        text = visible(shortened(" ".join(f"{type(problem).__name__}: {problem}".split())))
+        name = type(getattr(env, "unwrapped", env)).__name__
+        text = f"{name}.close() raised {text} (its episodes count all the same)"
         if text not in _said:
             _said.add(text)
             at = traceback.extract_tb(problem.__traceback__)[-1]
