@@ -81,6 +81,17 @@ def test_on_a_terminal_a_panel_shows_progress_to_budget_and_target():
     assert console._goals.reached(console._first_evaluation, console._evaluation) == 0.5
 
 
+def test_control_sequences_and_markup_of_others_are_shown_as_they_are():
+    for stream in (io.StringIO(), Terminal()):
+        console = make_console(Goals("name\x1b]0;x\x07 [red]", generations=2), stream)
+        console.generation(row(1))
+        console.note("stopped\x9b2J\rby it")
+        console.close()
+        said = stream.getvalue()
+        assert r"name\x1b]0;x\x07 [red]" in said
+        assert r"stopped\x9b2J\rby it" in said
+
+
 def test_a_terminal_without_a_generation_closes_quietly():
     console = make_console(GOALS, Terminal())
     console.close()

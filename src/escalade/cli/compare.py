@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.cli.arguments import add_command
 from escalade.cli.curves import add_runs
 from escalade.cli.output import say
-from escalade.support.output import printing
+from escalade.support.output import printing, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +42,7 @@ def say_comparison(found: Comparison) -> None:
 
     with printing():
         for task in dict.fromkeys(line.env for line in found.lines):
-            Console().print(f"{task}:", markup=False, highlight=False)
+            Console().print(f"{visible(task)}:", markup=False, highlight=False)
             Console().print(_table([line for line in found.lines if line.env == task]))
         if found.options:
             Console().print("\nwhat differs:")
@@ -57,7 +57,7 @@ def _table(lines: Sequence[Line]) -> Table:
     right = [Column(name, justify="right", no_wrap=True) for name in names]
     table = Table(Column("config", overflow="fold"), *right, box=None)
     for line in lines:
-        table.add_row(escape(line.label), *_cells(line))
+        table.add_row(escape(visible(line.label)), *_cells(line))
     return table
 
 
@@ -67,11 +67,11 @@ def _differences(found: Comparison) -> Table:
 
     several = len({line.env for line in found.lines}) > 1
     names = [f"{line.env}: {line.label}" if several else line.label for line in found.lines]
-    columns = [Column(escape(name), overflow="fold") for name in names]
+    columns = [Column(escape(visible(name)), overflow="fold") for name in names]
     table = Table(Column("option", no_wrap=True), *columns, box=None)
     for option, values in found.options.items():
         if option != "env":
-            table.add_row(option, *map(escape, values))
+            table.add_row(option, *(escape(visible(value)) for value in values))
     return table
 
 

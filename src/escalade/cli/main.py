@@ -27,7 +27,7 @@ from escalade.cli.watch import add_watch
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
-from escalade.support.output import OutputFailure, printing, wording
+from escalade.support.output import OutputFailure, printing, visible, wording
 from escalade.support.own_process import claim, end_process
 from escalade.support.terminal import abandon_terminals
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             give_up_stdout()
         return problem.exit_code
     except EscaladeError as problem:
-        print(f"escalade: {with_flags(str(problem), flags)}", file=sys.stderr)
+        print(f"escalade: {visible(with_flags(str(problem), flags))}", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED

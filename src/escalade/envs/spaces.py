@@ -13,6 +13,8 @@ from escalade.errors import InputError
 
 Description = dict[str, Any]
 
+_MOST_NUMBERS = 2**24  # of an observation's vector
+
 _IMAGE = 3  # dimensions of a Box that is an image: channels, height, width
 
 
@@ -26,6 +28,21 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
     Raises:
         UnsupportedSpace: names the space and what to do about it.
     """
+    _check_kind(space)
+    numbers = observation_size(space)
+    if numbers == 0:
+        raise UnsupportedSpace(
+            f"observation space {_short(space)} is empty: a policy needs one number at least; let the "
+            "environment return a constant"
+        )
+    if not (is_image(space) or 0 < numbers <= _MOST_NUMBERS):
+        raise UnsupportedSpace(
+            f"observation space {_short(space)} flattens to {numbers:,} numbers, and policies here read "
+            f"{_MOST_NUMBERS:,} at most: wrap the environment so that it returns fewer"
+        )
+
+
+def _check_kind(space: spaces.Space[Any]) -> None:
     if is_image(space):
         return
     if isinstance(space, spaces.Box):
@@ -41,7 +58,7 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
                     f"observation space {_short(space)} has an image among its parts: wrap the environment "
                     "so that it returns the image alone, or a vector"
                 )
-            check_observation_space(part)
+            _check_kind(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UnsupportedSpace(
             f"observation space {_short(space)} is not supported: use Box, Discrete, MultiDiscrete, "

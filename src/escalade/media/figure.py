@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from escalade.errors import InputError
 from escalade.storage.files import write_bytes
 from escalade.support.installing import install
+from escalade.support.output import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ def finish(axes: Axes, unit: str, title: str, *, below: bool = False) -> None:
 
     axes.set_xlabel(unit)
     axes.set_ylabel("return")
-    axes.set_title(title)
+    axes.set_title(visible(title))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(left=0)

@@ -9,6 +9,7 @@ from typing import Any
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
+from escalade.support.output import visible
 
 _MARK = "<!-- Written by Escalade when a run ends. A README.md that begins otherwise is left alone. -->"
 _FILES = {
@@ -59,7 +60,7 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
         "## Versions",
         versions + ".",
     ]
-    return "\n\n".join(parts) + "\n"
+    return visible("\n\n".join(parts) + "\n")
 
 
 def _result(summary: Mapping[str, Any]) -> str:
