@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import threading
 import time
@@ -113,26 +114,52 @@ class Walk(gymnasium.Env[Any, Any]):
 
 
 class Raises(Walk):
-    """Fails: in its constructor, in ``reset`` of some seeds, or in the third step after such a reset."""
+    """Fails: in its constructor, in ``reset`` of some seeds, or in the third step after such a reset.
 
-    def __init__(self, when: str = "step", every: int = 3) -> None:
+    It is of no use afterwards: neither ``reset`` nor ``close`` work.
+    """
+
+    def __init__(self, when: str = "step", every: int = 3, kind: str = "RuntimeError") -> None:
         super().__init__("truncated", 8)
-        self.when, self.every = when, every
+        self.when, self.every, self.kind, self.broken = when, every, kind, False
         if when == "init":
-            raise RuntimeError("the arm is not plugged in")
+            raise getattr(builtins, kind)("the arm is not plugged in")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         given = super().reset(seed=seed)
-        self.bad = seed is not None and seed % self.every == 0
+        self.bad = self.broken or (seed is not None and seed % self.every == 0)
         self.left = 8
-        if self.bad and self.when == "reset":
-            raise RuntimeError("the arm\nfell off")
+        if self.bad and (self.when == "reset" or self.broken):
+            self.fail()
         return given
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         if self.bad and self.when == "step" and self.left == 6:
-            raise RuntimeError("the arm\nfell off")
+            self.fail()
         return super().step(action)
+
+    def close(self) -> None:
+        if self.broken:
+            self.fail()
+
+    def fail(self) -> None:
+        self.broken = True
+        raise getattr(builtins, self.kind)("the arm\nfell off")
+
+
+class Stays(Walk):
+    """Cannot be closed; of several objects, but for the first ``after``."""
+
+    closed = 0
+
+    def __init__(self, after: int = 0) -> None:
+        super().__init__()
+        self.after = after
+
+    def close(self) -> None:
+        Stays.closed += 1
+        if Stays.closed > self.after:
+            raise OSError("the port is busy")
 
 
 class Fragile(Walk):
@@ -207,6 +234,23 @@ class Diverges(Walk):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         observation, reward, *rest = super().step(action)
         return (observation * 0 + self.value, self.value, *rest) if self.bad else (observation, reward, *rest)
+
+
+class Blind(Walk):
+    """Sees NaN in every third seed, at the reset or at the end; its rewards are numbers all the same."""
+
+    def __init__(self, when: str = "end") -> None:
+        super().__init__()
+        self.when = when
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        observation, info = super().reset(seed=seed)
+        self.bad = seed is not None and seed % 3 == 0
+        return observation * (np.nan if self.bad and self.when == "reset" else 1.0), info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, _, ended, *rest = super().step(np.zeros(1))
+        return observation * (np.nan if self.bad and self.when == "end" and ended else 1.0), 1.0, ended, *rest
 
 
 class Closes(Walk):
@@ -329,7 +373,78 @@ class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
         return (observation + self.by) * self.times
 
 
-_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
-_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds]
+class Shares(Walk):
+    """What all objects of a class share: a generator, an action space, or a number; nothing, by default."""
+
+    generator: ClassVar[np.random.Generator] = np.random.default_rng()
+    space: ClassVar[spaces.Box] = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    number: ClassVar[list[float]] = [0.0]
+
+    def __init__(self, what: str = "nothing") -> None:
+        super().__init__("truncated", 30)
+        self.what = what
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.left = 30
+        if self.what == "generator":
+            Shares.generator = np.random.default_rng(seed)
+        self.space.seed(seed)
+        self.number[0] = 0.0
+        return self.state.copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, reward, *rest = super().step(action)
+        self.number[0] += 1.0
+        drawn = {
+            "nothing": lambda: 0.0,
+            "generator": lambda: float(self.generator.normal()),
+            "space": lambda: float(self.space.sample()[0]),
+            "number": lambda: self.number[0],
+        }
+        return observation, reward + drawn[self.what](), *rest
+
+
+class Misfits(gymnasium.Env[Any, Any]):
+    """Gives at ``where`` what does not fit: an observation of another ``shape``, or the ``old`` interface."""
+
+    def __init__(self, where: str = "reset", what: str = "shape") -> None:
+        self.observation_space, self.action_space = (
+            spaces.Box(-1.0, 1.0, (2,), np.float32),
+            spaces.Discrete(2),
+        )
+        self.where, self.what = where, what
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        wrong = self.where == "reset"
+        seen = np.zeros(1 if wrong and self.what == "shape" else 2, np.float32)
+        return seen if wrong and self.what == "old" else (seen, {})
+
+    def step(self, action: Any) -> Any:
+        wrong = self.where == "step"
+        seen = np.zeros(1 if wrong and self.what == "shape" else 2, np.float32)
+        return (seen, 1.0, True, {}) if wrong and self.what == "old" else (seen, 1.0, True, False, {})
+
+
+class Chance(gymnasium.Env[Any, Any]):
+    """One step; the return is normal, and nothing to do with the action."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, mean: float = 0.0, std: float = 5.0) -> None:
+        self.mean, self.std = mean, std
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        reward = self.mean + self.std * float(self.np_random.normal())
+        return np.zeros(1, np.float32), reward, True, False, {}
+
+
+_CLASSES = [Tiny, Walk, Raises, Stays, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds, Blind, Shares, Misfits, Chance]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.export import export
-    from escalade.api.optimize import Optimum, optimize
+    from escalade.api.optimize import optimize
     from escalade.api.plot import plot
     from escalade.api.report import report
+    from escalade.api.sweep.sweep import sweep
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
+    from escalade.strategies.result import Optimum
     from escalade.training.evolution import Evolution
 
 # Imported when first used: they need torch.
@@ -24,7 +26,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Evolution": "escalade.training.evolution",
-        "Optimum": "escalade.api.optimize",
+        "Optimum": "escalade.strategies.result",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.train",
         "check": "escalade.api.check",
@@ -40,6 +42,7 @@ __getattr__ = lazy_names(
         "report": "escalade.api.report",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
+        "sweep": "escalade.api.sweep.sweep",
         "train": "escalade.api.train",
     },
 )
@@ -71,5 +74,6 @@ __all__ = [
     "report",
     "resume",
     "strategies",
+    "sweep",
     "train",
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.members import load
 from tests.own_code import Features, Negated
 from torch import nn
 from torch.nn.utils import prune
@@ -144,7 +145,7 @@ def test_what_members_compute_is_what_the_module_computes_with_their_parameters(
     members = chance.normal(size=(3, network.dimension)).astype(np.float32)
     seen = chance.normal(size=(3, inputs)).astype(np.float32)
     for row, member in enumerate(members):
-        forward.load(row, member)
+        load(forward, row, member)
     found = forward(seen).copy()
     for row, member in enumerate(members):
         from_vector(module, member)
@@ -268,3 +269,8 @@ def test_a_buffer_that_cannot_be_saved_is_named():
     module.register_buffer("graph", torch.eye(3).to_sparse())
     with pytest.raises(InputError, match="'graph' cannot be saved"):
         frozen_state(module)
+
+
+def test_a_network_too_large_is_refused_before_it_is_made():
+    with pytest.raises(InputError, match=r"`hidden` 100000,100000 makes 10,000,\d{3},\d{3} parameters"):
+        build("mlp", 3, 1, hidden=(100_000, 100_000))

@@ -34,9 +34,9 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
     assert kind.grows == entry.grows
     author = re.search(r"[A-Z]\w+", entry.paper).group()
     assert author in sys.modules[kind.__module__].__doc__
-    kind(np.zeros(4), entry.smallest, table=TABLE)
+    kind(np.zeros(4), entry.smallest, perturbation=TABLE)
     with pytest.raises(InputError):
-        kind(np.zeros(4), entry.smallest - 1, table=TABLE)
+        kind(np.zeros(4), entry.smallest - 1, perturbation=TABLE)
 
 
 @every
@@ -59,7 +59,13 @@ def test_every_argument_is_spelled_out_and_described(entry):
 
 def test_the_packages_names_are_the_registrys_and_its_bases():
     classes = {entry.class_name for entry in STRATEGIES.values()}
-    assert set(strategies.__all__) == classes | {"ClipUp", "GaussianStrategy", "Result", "Strategy"}
+    assert set(strategies.__all__) == classes | {
+        "ClipUp",
+        "DensePopulation",
+        "GaussianStrategy",
+        "Result",
+        "Strategy",
+    }
     assert all(inspect.isclass(getattr(strategies, name)) for name in strategies.__all__)
 
 
@@ -90,7 +96,7 @@ def test_an_unknown_name_brings_the_nearest():
 @pytest.mark.parametrize(
     ("name", "argument", "hint"),
     [
-        ("cma-es", "bounds", "it takes x0, population, sigma, seed, direction, table"),
+        ("cma-es", "bounds", "it takes x0, population, sigma, seed, direction, perturbation"),
         ("snes", "learning_rate", "CMAES|SNES takes no learning_rate"),
         ("openai-es", "optimiser", "did you mean optimizer"),
         ("cem", "elites", "did you mean elite"),
@@ -116,7 +122,7 @@ def test_the_worked_example_of_contributing(monkeypatch):
         "CartPole-v1", preset=None, hidden=[4], generations=3, eval_episodes=2, verbose=False, **options
     )
     assert run.summary["strategy"] == "random-search"
-    es = module.RandomSearch(np.ones(2), 20, table=TABLE)
+    es = module.RandomSearch(np.ones(2), 20, perturbation=TABLE)
     for _ in range(30):
         es.tell(-(es.ask() ** 2).sum(dim=1))
     assert float(es.center.norm()) < 0.3

@@ -21,9 +21,10 @@ from escalade.errors import InputError
 from escalade.media.panels import AXES, Curves
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.media.scales import Array
-from escalade.recorders import population, read_progress, read_table
+from escalade.recorders import population, read_notes, read_progress, read_table
 from escalade.storage.run_folder import RunFolder
 
+_MOST_NOTES = 20  # of a run, in a report
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
 
 
@@ -42,7 +43,7 @@ def report(
             best trial, and adds what the sweep found.
         output: the file, ``x.html``; one of that name is replaced.
         over: what curves are drawn over: ``steps`` of training, ``seconds`` or ``generations``.
-        video: whether to film the best policy of each run first, into its folder's video.mp4. A film
+        video: whether to film the latest policy of each run first, into its folder's video.mp4. A film
             that is there already, video.mp4 or video.gif, is shown in any case.
 
     Returns:
@@ -209,7 +210,10 @@ def _film(folder: RunFolder) -> Path | None:
 
 
 def _notes(folder: RunFolder, curves: Curves, summary: Mapping[str, Any]) -> list[str]:
-    notes = []
+    said = read_notes(folder.notes)
+    notes = said[-_MOST_NOTES:]
+    if len(said) > len(notes):
+        notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {folder.notes.name}")
     if not summary:
         notes.append("the run has not ended: this is how far it is")
     if not curves.population:

@@ -14,6 +14,8 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 
+LATEST = "latest"
+"""The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""
 _CHECKPOINT = "best|latest|GENERATION"
 _SEED = "the same seed gives the same episodes"
 
@@ -30,7 +32,7 @@ def add_eval(commands: Any) -> None:
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_argument(parser, "--episodes", "N", "how many", "100")
-    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "latest")
+    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_argument(parser, "--seed", "N", _SEED, "the run's")
     add_options(parser, ["backend", "workers", "info_keys"], default="the run's")
@@ -47,18 +49,18 @@ def add_render(commands: Any) -> None:
         examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
-    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", "video.mp4 in the run's folder")
+    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", "video.mp4 or video-CHECKPOINT.mp4 in RUN")
     parser.add_argument(
         "--live", action="store_true", help="show the episode in a window instead (default: film it)"
     )
-    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "best")
+    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
     add_argument(parser, "--max-steps", "N", "stop after this many steps", "the episode's end")
     add_argument(parser, "--seed", "N", _SEED, "0")
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
     folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    checkpoint = parsed.checkpoint or "latest"
+    checkpoint = parsed.checkpoint or LATEST
     episodes = whole("episodes", parsed.episodes, 100) or 100
     Config(env="any", **given)  # checks the values, before torch is imported
     warm_up_of(folder)
@@ -70,6 +72,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     facts = {
         "env": env,
         "checkpoint": checkpoint,
+        "generation": result.generation,
+        "params_sha256": result.params_sha256,
         "episodes": len(result.returns),
         "return_mean": result.mean,
         "return_std": result.std,
@@ -83,20 +87,27 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     else:
         means = {key: mean_known(values) for key, values in result.infos.items()}
         infos = "".join(f", {key} {'-' if mean is None else f'{mean:.4g}'}" for key, mean in means.items())
-        say(f"{env}: return {result.mean:.2f} ± {result.std:.2f} over {len(result.returns)} episodes{infos}")
+        found = f"{result.mean:.2f} ± {result.std:.2f} over {len(result.returns)} episodes"
+        say(f"{env}, {policy_called(checkpoint)}: return {found}{infos}")
     return 0
+
+
+def policy_called(checkpoint: str) -> str:
+    """The policy of a checkpoint in words."""
+    return f"{checkpoint} policy" if checkpoint in (LATEST, "best") else f"policy of generation {checkpoint}"
 
 
 def _render(parsed: argparse.Namespace) -> int:
     folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    output = None if parsed.live else folder.path / "video.mp4"
+    checkpoint = parsed.checkpoint or LATEST
+    output = None if parsed.live else folder.named_after(checkpoint, "video.mp4", "video-best.mp4")
     if parsed.output:
         output = Path(parsed.output)
     most = whole("max_steps", parsed.max_steps, None)
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 
-    given |= {"checkpoint": parsed.checkpoint or "best", "max_steps": most, "live": parsed.live}
+    given |= {"checkpoint": checkpoint, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
-    say(f"{output or 'shown'}: {steps} steps, return {total:.1f}")
+    say(f"{output or 'shown'}: {policy_called(checkpoint)}, {steps} steps, return {total:.1f}")
     return 0

@@ -21,7 +21,24 @@ if TYPE_CHECKING:
     from escalade.config.options import Config
 
 
+ON_ERROR = ("stop", "worst")
+"""What an environment that raises may do to the run."""
+
 _GROWING = tuple(name for name in GROWTH_OPTIONS if name != "max_population")
+
+
+_WIDEST = 10**8  # units of a layer
+_MOST = {
+    "population": 10**7,
+    "max_population": 10**7,
+    "episodes_per_member": 10**6,
+    "eval_episodes": 10**6,
+    "frame_stack": 1000,
+    "max_episode_steps": 2**31 - 1,
+    "frame_skip": 2**31 - 1,
+    "workers": 10**4,
+}
+"""Numbers beyond which there is no memory, or which simulators cannot hold."""
 
 
 def check(config: Config) -> None:
@@ -34,6 +51,7 @@ def check(config: Config) -> None:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
     _named("backend", config.backend, BACKEND_CHOICES)
     _named("engine", config.engine, ENGINES)
+    _named("on_error", config.on_error, ON_ERROR)
     if config.shaping is not None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
@@ -51,6 +69,7 @@ def check(config: Config) -> None:
         "weight_penalty",
     )
     _at_least(config, 2, "population")
+    _check_sizes(config)
     if config.seed >= 2**63:
         raise InputError(f"`seed` {config.seed} must be below 2**63")
     if config.momentum >= 1:
@@ -63,8 +82,6 @@ def check(config: Config) -> None:
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
     if isinstance(config.observation_clip, float) and not 0 < config.observation_clip < math.inf:
         raise InputError(f"`observation_clip` {config.observation_clip} must be above 0, or none")
-    if any(size < 1 for size in config.hidden):
-        raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     _check_policy(config)
     _check_start(config)
     for name in config.action_map.split(","):
@@ -82,6 +99,14 @@ def check(config: Config) -> None:
     _check_strategy(config)
     _check_growth(config)
     cutoff.parse(config.cutoff)
+
+
+def _check_sizes(config: Config) -> None:
+    for name, most in _MOST.items():
+        if (getattr(config, name) or 0) > most:
+            raise InputError(f"`{name}` {getattr(config, name)} must be at most {most}")
+    if any(not 1 <= size <= _WIDEST for size in config.hidden):
+        raise InputError(f"`hidden` {_listed(config.hidden)}: sizes must be at least 1, at most {_WIDEST}")
 
 
 def _check_frames(config: Config) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Literal
 
-from escalade.config.checks import check
+from escalade.config.checks import ON_ERROR, check
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
@@ -20,6 +20,7 @@ from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
+from escalade.support.cores import cores
 
 
 def _option(
@@ -273,6 +274,13 @@ class Config:
         unset="wait for ever",
         resumable=True,
     )
+    on_error: str = _run(
+        "stop",
+        "what an environment that raises does to the run: stop it, or have its episode count as the worst of "
+        "its generation (a tenth of which may fail)",
+        choices=ON_ERROR,
+        resumable=True,
+    )
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
     )
@@ -304,7 +312,7 @@ class Config:
     @property
     def worker_count(self) -> int:
         """How many worker processes ``workers`` means on this machine."""
-        return self.workers if self.workers is not None else _cores()
+        return self.workers if self.workers is not None else cores()
 
     @property
     def resumable(self) -> tuple[str, ...]:
@@ -331,7 +339,3 @@ RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if o
 
 NOT_MEASURED: tuple[str, ...] = ("cutoff", *GROWTH_OPTIONS, "restart_after")
 """Options that a measurement of speed leaves out: with them, generations are not alike."""
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

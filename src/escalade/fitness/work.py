@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import random
+import math
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import NoiseTable, Population, Stream, seeds
+from escalade.perturbation import NoiseSource, Population, Stream, seeds
 from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
 
@@ -54,7 +55,7 @@ class FitnessJob:
 
     def describe(self, item: int) -> str:
         """Whose fitness an item is, in words."""
-        return str(_Who(self.members(item), self.generation))
+        return str(_Who(self.members(item), self.generation + 1))
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,12 @@ class FitnessSetup:
     layout: Layout
     fitness: FitnessFunction
     batched: bool
-    table: NoiseTable
+    perturbation: NoiseSource
+    """Kept here so that the table of a population that arrives is in this process already."""
     reseed: bool
     """Whether to seed the global random number generators for every call; not where threads share them."""
+    catch: tuple[type[BaseException], ...] = ()
+    """Exceptions that give NaN, instead of ending the run."""
 
     def __call__(self) -> FitnessWork:
         return FitnessWork(self)
@@ -92,7 +96,7 @@ class FitnessWork:
         self.job = job
 
     def run(self, feed: Feed) -> None:
-        with _generators_kept(self.setup.reseed), torch.no_grad():
+        with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
             while items := feed.take(1, wait=True):
                 feed.put(items[0], self._evaluate(items[0]))
 
@@ -112,7 +116,11 @@ class FitnessWork:
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
-        except Exception as problem:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # sys.exit is one of them
+            if isinstance(problem, self.setup.catch):
+                return [math.nan] * len(parameters)
             where = traceback.extract_tb(problem.__traceback__)[-1]
             raise EnvironmentFailure(
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; "
@@ -132,7 +140,7 @@ class FitnessWork:
         if len(members) > len(self._vector):
             self._vector = np.empty((len(members), population.dimension), dtype=np.float32)
         for row, member in enumerate(members):
-            population.write(member, self.setup.table.values, self._vector[row])
+            population.write(member, self._vector[row])
         return members, self._vector[: len(members)]
 
     def _keywords(self, members: range) -> dict[str, int]:
@@ -143,7 +151,7 @@ class FitnessWork:
         )
         seed = int(seeds(job.seed, *address))
         if self.setup.reseed:
-            _seed_generators(seed)
+            seed_generators(seed)
         offered = {"seed": seed, "generation": job.generation}
         return {name: offered[name] for name in self._offered}
 
@@ -226,27 +234,3 @@ def _named_parameters(fitness: FitnessFunction) -> list[str]:
         return []
     takes = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return [part.name for part in parameters if part.name in _OFFERED and part.kind in takes]
-
-
-def _seed_generators(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.manual_seed_all(seed)
-
-
-@contextmanager
-def _generators_kept(reseeded: bool) -> Iterator[None]:
-    """Leave the global random number generators as they were found."""
-    if not reseeded:
-        yield
-        return
-    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        torch.set_rng_state(pytorch)

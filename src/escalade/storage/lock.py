@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import socket
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -34,7 +35,6 @@ class FolderLock:
         self._folder = folder
         self._file = folder / LOCK
         self._descriptor: int | None = None
-        self._process = 0
 
     def acquire(self) -> None:
         """Take the lock; nothing happens where this object holds it already.
@@ -55,18 +55,17 @@ class FolderLock:
                 os.close(descriptor)
                 raise
             if self._is_the_file(descriptor):
-                self._descriptor, self._process = descriptor, os.getpid()
+                self._descriptor = descriptor
+                _held.add(self)
             else:  # its holder removed it after we had opened it: the lock is another file now
                 os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            if self._process == os.getpid():  # a forked child closes its copy, and leaves the lock
-                with suppress(OSError):  # the folder may be gone
-                    self._file.unlink()
-            os.close(descriptor)
+            with suppress(OSError):  # the folder may be gone
+                self._file.unlink()
+            self._close()
 
     def look(self) -> tuple[Held, str]:
         """Whether the lock is held, and by whom; of one that was killed, who it was.
@@ -94,6 +93,11 @@ class FolderLock:
     def __del__(self) -> None:
         self.release()
 
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
     def _is_the_file(self, descriptor: int) -> bool:
         try:
             return os.path.samestat(os.fstat(descriptor), os.stat(self._file))
@@ -115,3 +119,15 @@ class FolderLock:
         with storage(self._file):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+
+_held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+
+
+def _leave_to_the_parent() -> None:
+    """A forked child, such as an environment's helper, may outlive the run: it holds no lock of it."""
+    for lock in list(_held):
+        lock._close()
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)

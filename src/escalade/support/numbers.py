@@ -8,6 +8,9 @@ from typing import Any
 
 from escalade.errors import InputError
 
+LARGEST = 1e30
+"""Returns and fitness beyond this, either way, are taken for those of a simulation that diverged."""
+
 
 def whole_number(value: Any, name: str, least: int | None = None) -> int:
     """``value`` as an int.

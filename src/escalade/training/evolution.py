@@ -55,9 +55,9 @@ class Evolution(Generic[M]):
     history: History
     """Every generation of the run, those before it was resumed included."""
     generations: int
-    """How often the centre was updated."""
+    """Rows of the history. The last one updates nothing where it met the target."""
     stop_reason: str
-    """``solved``, ``generations``, ``seconds``, ``callback`` or ``interrupted``."""
+    """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
     """What summary.json holds."""
     folder: RunFolder | None
@@ -99,6 +99,7 @@ class Plan:
     folder: RunFolder | None
     resume: bool
     verbose: bool
+    catch: bool
     recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
     facts: State
@@ -139,6 +140,7 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
         batch=plan.batch,
         folder=folder,
         facts={"run": "evolve", "config": plan.facts, "target": plan.target},
+        catch=plan.catch,
     )
     try:
         loop, summary = run_loop(around, engine, partial(_loop, objective, strategy, plan))
@@ -237,7 +239,7 @@ def _result(
         best=best,
         best_return=best_return,
         history=History(history.rows),
-        generations=loop.progress.generation,
+        generations=loop.progress.rows,
         stop_reason=summary["stop_reason"],
         summary=summary,
         folder=folder,

@@ -37,6 +37,7 @@ class FitnessObjective:
         batch: members a call is given.
         folder: where modules are written; None writes none.
         facts: what a checkpoint records of the run, to compare when it is resumed.
+        catch: whether calls that raise count as the worst of their generation.
     """
 
     def __init__(
@@ -49,9 +50,11 @@ class FitnessObjective:
         batch: int,
         folder: RunFolder | None,
         facts: State,
+        catch: bool = False,
     ) -> None:
         self.direction = direction
         self.subject, self.episodes, self.counts_steps = "module", "calls of fitness", False
+        self.forgives = "catch=True" if catch else None
         self._best: Vector | None = None
         self._best_return = math.nan
         self._last_return = math.nan  # of the last evaluation, which may come after the last generation
@@ -103,7 +106,10 @@ class FitnessObjective:
             return
         population = strategy.sample()
         self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), float(member or 0.0)
-        population.write(self._best_member(outcome), strategy.table.values, self._best)
+        population.write(self._best_member(outcome), self._best)
+
+    def write_best(self) -> None:
+        """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
 
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
         """What the best member and the centre gave; None for what was not a usable number."""

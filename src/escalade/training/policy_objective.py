@@ -25,6 +25,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
+from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts, make_strategy
@@ -69,7 +70,10 @@ class PolicyObjective:
         self.cap = self.cutoff.start
         self.start = parts.start.copy()
         self.stall = Stall()
+        self.forgives = "on_error=worst" if config.on_error == "worst" else None
         self._confirmed: Evaluation | None = None
+        self._best: Best | None = None
+        self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes; it grows until it holds as many as the config asks for."""
@@ -84,7 +88,8 @@ class PolicyObjective:
             evaluations=self.config.eval_episodes if evaluate else 0,
         )
         episodes = self._run(job)
-        trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
+        trained = episodes[: job.training_items]
+        evaluated = self._with_failed_as_worst(episodes[job.training_items :])
         while self._too_small(strategy, trained):
             before = strategy.population_size
             strategy.grow()
@@ -106,12 +111,15 @@ class PolicyObjective:
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
         """Evaluate the centre again, in 100 fresh episodes: 20 of them, and the others where they could help.
 
-        They cannot where their mean would have to be above the best return seen so far.
+        They cannot where the mean of all would miss the target though each of them gave the best return seen
+        so far. The 20 never are enough: where their mean meets the target, the others could help.
         """
         played = self._play(strategy, TRIAL_EPISODES)
         left = CONFIRMATION_EPISODES - TRIAL_EPISODES
-        missing = CONFIRMATION_EPISODES * (self.config.target_return or 0.0) - played.returns.sum()
-        if missing / left <= max(played.returns.max(), evaluation.returns.max()):
+        # Differences: where returns equal the target, sums of the returns themselves are off by rounding.
+        target = self.config.target_return or 0.0
+        beyond, before = played.returns - target, evaluation.returns - target
+        if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
             played = played + self._play(strategy, left, TRIAL_EPISODES)
         self._confirmed = _evaluation(played)
         return self._confirmed
@@ -124,7 +132,10 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, move the cap, and look for progress."""
         job, trained = outcome.details
         if job.normalization is not None:
-            self.normalizer.merge_episodes(trained.seen[trained.seen > 0], trained.moments)
+            seen = trained.seen
+            if self.forgives:  # an episode that failed may have ended with an observation that is none
+                seen = np.where(np.isfinite(trained.returns), seen, 0)
+            self.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
         evaluation = self._confirmed or outcome.evaluation  # one that was luck is no progress
         return None if evaluation is None else self._look_for_progress(strategy, evaluation)
@@ -136,16 +147,24 @@ class PolicyObjective:
 
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares."""
-        return [np.array([self.normalizer.count]), self.normalizer.mean, self.normalizer.squares]
+        return list(self.normalizer.tensors().values())
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The evaluation's mean: a member's return is one episode, and partly luck."""
         return None if outcome.evaluation is None else outcome.evaluation.mean
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
-        """Write best.safetensors."""
-        if self.folder is not None:
-            self._policy(strategy, self.parts.policy).save(self.folder.best)
+        """Keep the parameters in memory: the next checkpoint holds them."""
+        self._best = strategy.center.detach().numpy().copy(), self.normalization
+        self._best_is_new = True
+
+    def write_best(self) -> None:
+        """Write best.safetensors, where it is another policy than before."""
+        if self.folder is not None and self._best is not None and self._best_is_new:
+            policy = self.parts.policy
+            policy.set(*self._best)
+            policy.save(self.folder.best)
+            self._best_is_new = False
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """The member, and the seed of its episode."""
@@ -175,12 +194,12 @@ class PolicyObjective:
             self._policy(strategy, self.parts.policy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """The normaliser, the cap, progress, start, what of the network does not evolve, and the config."""
+        """The normaliser, the cap, progress, start, best, what does not evolve, and the config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         start = {START: self.start} if self.config.restart_after is not None else {}
-        return self.normalizer.tensors() | frozen | start, {
+        return self.normalizer.tensors() | frozen | start | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
             "stall": asdict(self.stall),
@@ -198,6 +217,8 @@ class PolicyObjective:
         self.normalizer = Normalizer.restored(tensors)
         self.cap, self.stall = state["cap"], Stall(**state.get("stall", {}))
         self.start = tensors.get(START, self.start)
+        self._best = best_of(tensors, self.config.largest_observation)
+        self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 
     @property
     def normalization(self) -> Normalization | None:
@@ -217,7 +238,7 @@ class PolicyObjective:
                 self.stall.fold = fold
                 then = f"{fold * members} members a generation from here on"
             case "restart":
-                strategy.begin_again(make_strategy(config, self.start, self.parts.table))
+                strategy.begin_again(make_strategy(config, self.start, self.parts.perturbation))
                 self.cap, self._survival = self.cutoff.start, self._survival_hint()
                 then = "the search begins anew"
             case None:
@@ -228,18 +249,30 @@ class PolicyObjective:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
         if not self.config.weight_penalty:
             return 0.0
-        population, table = strategy.sample(), self.parts.table.values
+        population = strategy.sample()
         weights = np.empty(len(self.parts.start), np.float32)
         squares = np.empty(population.size)
         for member in range(population.size):
-            population.write(member, table, weights)
+            population.write(member, weights)
             squares[member] = np.square(weights, dtype=np.float64).mean()
         return self.config.weight_penalty * squares
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
         what = {"evaluation_stream": Stream.CONFIRMATION, "evaluated": before}
-        return self._run(self._job(strategy, evaluations=episodes, **what))
+        return self._with_failed_as_worst(self._run(self._job(strategy, evaluations=episodes, **what)))
+
+    def _with_failed_as_worst(self, episodes: Episodes) -> Episodes:
+        """Those of the centre; where episodes may fail, a failed one counts as the worst of the others."""
+        finite = np.isfinite(episodes.returns)
+        if not self.forgives or finite.all() or not finite.any():
+            return episodes
+        returns, scores = episodes.returns, episodes.scores
+        return replace(
+            episodes,
+            returns=np.where(finite, returns, returns[finite].min()),
+            scores=np.where(finite, scores, scores[finite].min()),
+        )
 
     def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:
         return EpisodeJob(

@@ -1,0 +1,40 @@
+"""The global random number generators, which a user's code may draw from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the global generators of ``random``, ``numpy.random`` and ``torch`` with ``seed``, below 2**32."""
+    random.seed(seed)
+    np.random.seed(seed)
+    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def generators_kept() -> Iterator[None]:
+    """Leave the global random number generators as they were found."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(pytorch)
+
+
+@contextmanager
+def generators_seeded(seed: int) -> Iterator[None]:
+    """Seed the global generators with ``seed``, below 2**32; then put them back."""
+    with generators_kept():
+        seed_generators(seed)
+        yield
