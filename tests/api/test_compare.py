@@ -1,6 +1,8 @@
 """Comparisons of runs: by configuration and across tasks, in every form that they are shown in."""
 
+import base64
 import csv
+import importlib.util
 import io
 import json
 import shutil
@@ -186,3 +188,17 @@ def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
     (line,) = escalade.compare([tmp_path / "runs"]).lines
     assert (line.env, line.label, len(line.runs)) == ("Linear: openai-es", "openai-es", 2)
     assert (line.seeds, line.env_steps, line.ended, line.eval_episodes) == ((1, 2), None, 2, 2)
+
+
+@pytest.mark.parametrize("x0", [np.zeros(3), torch.zeros(20)], ids=["array", "tensor"])
+def test_an_optimum_is_shown_as_a_table_and_a_picture(x0, monkeypatch):
+    found = escalade.optimize(lambda x: ((x - 3) ** 2).sum(), x0, budget=60)
+    picture, page = found._repr_png_(), found._repr_html_()
+    assert picture.startswith(b"\x89PNG")
+    assert base64.b64encode(picture).decode() in page
+    assert f"optimum of {len(x0)} parameters" in page
+    assert f"{found.best_fitness:.5g}"[:4] in page
+    assert (", ..." in page) == (len(x0) > 8)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert found._repr_png_() is None
+    assert "<img" not in found._repr_html_()
