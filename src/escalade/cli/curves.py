@@ -9,7 +9,7 @@ from escalade.cli.arguments import Parser, add_argument, add_command, whole
 from escalade.cli.output import say
 
 PICTURE = "x.png, x.pdf or x.svg"
-_X = "steps|seconds|generations|episodes"
+X_FORMS = "steps|seconds|generations|episodes"
 
 
 def add_plot(commands: Any) -> None:
@@ -30,7 +30,7 @@ def add_plot(commands: Any) -> None:
     )
     add_runs(parser)
     add_argument(parser, "--output", "FILE", PICTURE, "curve.png")
-    add_argument(parser, "--x", _X, "what curves are drawn over", "steps")
+    add_argument(parser, "--x", X_FORMS, "what curves are drawn over", "steps")
     add_argument(parser, "--smooth", "N", "each point is the mean of the last N evaluations", "1")
     add_group_by(parser)
     add_argument(parser, "--labels", "LABEL,...", "names of the curves, in their order", "what differs")
