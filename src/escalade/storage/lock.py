@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from escalade.errors import InputError
+from escalade.storage import lease
 from escalade.storage.files import storage
 
 LOCK = ".lock"
@@ -42,10 +43,17 @@ class FolderLock:
         On a file system without locks, nothing is locked.
 
         Raises:
-            InputError: another run holds it, in this process or another; or the folder cannot be written.
+            InputError: another run holds it, in this process or another, or leads it from elsewhere; or the
+                folder cannot be written.
         """
         if self._descriptor is not None:
             return
+        who, alive = lease.holder(self._folder)
+        if alive:
+            raise InputError(
+                f"{self._folder} is a copy of a run that is led elsewhere, by {who}: 'escalade attach' "
+                f"follows it; where its cluster is gone, wait for {lease.FRESH:.0f} seconds"
+            )
         while self._descriptor is None:
             with storage(self._file):
                 descriptor = os.open(self._file, _FLAGS, 0o666)
@@ -72,6 +80,9 @@ class FolderLock:
 
         Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
         """
+        who, alive = lease.holder(self._folder)
+        if who:
+            return ("held" if alive else "killed"), who
         try:
             descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
