@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path, PurePath
@@ -66,6 +66,12 @@ class RunFacts:
         hidden = {*_WHERE, *_UNREAD, "seed", "run", "parameters"}
         return {name: value for name, value in self.options.items() if name not in hidden}
 
+    def content(self) -> str | None:
+        """What copies of the run share: all but where it ran and is; None where no digest is known."""
+        options = {name: value for name, value in self.options.items() if name not in _WHERE}
+        digest = self.summary.get("params_sha256")
+        return None if digest is None else repr((digest, self.task, options))
+
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""
         return {name: value for name, value in self.options.items() if name not in _NOT_COMPARED}
@@ -79,6 +85,8 @@ class RunGroup:
     label: str
     """What tells the group from the task's others."""
     runs: tuple[RunFacts, ...]
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Folders that hold one of the runs once more, by path, and the path of the run that counts."""
 
     @property
     def solved(self) -> int:
@@ -126,7 +134,8 @@ def read_facts(folder: RunFolder) -> RunFacts:
 def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
     """Group runs by task and configuration.
 
-    Runs of a group may differ in seed, budget, target, backend, and where they ran.
+    Runs of a group may differ in seed, budget, target, backend, and where they ran. Copies of one run, which
+    have the same options and ended with the same parameters, count once: the first that is given.
 
     Args:
         paths: run folders, or folders of runs.
@@ -137,7 +146,11 @@ def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -
     """
     names = None if group_by is None else [_known(name) for name in group_by]
     grouped: dict[str, list[RunFacts]] = {}
-    for facts in map(read_facts, find_runs(paths)):
+    every = list(map(read_facts, find_runs(paths)))
+    copies = _copies(every)
+    for facts in every:
+        if str(facts.folder.path) in copies:
+            continue
         chosen = facts.compared() if names is None else {name: facts.options.get(name) for name in names}
         grouped.setdefault(repr((facts.task, chosen)), []).append(facts)
     firsts = [runs[0] for runs in grouped.values()]
@@ -147,8 +160,21 @@ def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -
         taken = labels.setdefault(runs[0].task, [])
         label = _label(runs[0], firsts) if names is None else assignments(runs[0].options, names)
         taken.append(label if label not in taken else f"{label} ({len(taken) + 1})")
-        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs)))
+        mine = {str(run.folder.path) for run in runs}
+        of = {copy: original for copy, original in copies.items() if original in mine}
+        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs), of))
     return groups
+
+
+def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:
+    """The folders of copies of earlier ones among ``runs``, and of what they are copies."""
+    firsts: dict[str, str] = {}
+    found = {}
+    for run in runs:
+        path, content = str(run.folder.path), run.content()
+        if content is not None and firsts.setdefault(content, path) != path:
+            found[path] = firsts[content]
+    return found
 
 
 def axis_of(groups: Iterable[RunGroup], x: str) -> str:

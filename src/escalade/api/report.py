@@ -18,7 +18,8 @@ from escalade.config.conversion import parse_toml
 from escalade.config.files import curve_of, is_evolved, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
-from escalade.media.panels import AXES, Curves
+from escalade.media.curves import X_AXES
+from escalade.media.panels import Curves
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.media.scales import Array
 from escalade.recorders import population, read_notes, read_progress, read_table
@@ -42,7 +43,8 @@ def report(
             such as that of ``--seeds``, stands for the runs in it; the folder of a sweep for the runs of its
             best trial, and adds what the sweep found.
         output: the file, ``x.html``; one of that name is replaced.
-        over: what curves are drawn over: ``steps`` of training, ``seconds`` or ``generations``.
+        over: what curves are drawn over: ``steps`` of training, ``seconds``, ``generations`` or
+            ``episodes``.
         video: whether to film the latest policy of each run first, into its folder's video.mp4. A film
             that is there already, video.mp4 or video.gif, is shown in any case.
 
@@ -56,8 +58,8 @@ def report(
         StorageFailure: the disk is full.
     """
     places = [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
-    if over not in AXES:
-        raise InputError(f"`over` {over!r} must be one of {', '.join(AXES)}")
+    if over not in X_AXES:
+        raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
     output = Path(output)
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"`output` {output} must end in .html")

@@ -14,7 +14,7 @@ from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
 from escalade.cli.check import add_check
 from escalade.cli.compare import add_compare
-from escalade.cli.curves import add_aggregate, add_plot
+from escalade.cli.curves import add_plot
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.export import add_export
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
@@ -41,7 +41,6 @@ _COMMANDS = (
     add_plot,
     add_compare,
     add_sweep,
-    add_aggregate,
     add_report,
     add_presets,
     add_bench,

@@ -65,12 +65,12 @@ def style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
-def finish(axes: Axes, unit: str, title: str, *, below: bool = False) -> None:
-    """Name the axes of a picture of returns, and put its legend beside them, or ``below`` them."""
+def finish(axes: Axes, unit: str, title: str, *, what: str = "return", below: bool = False) -> None:
+    """Name the axes of a picture of ``what``, and put its legend beside them, or ``below`` them."""
     from matplotlib.ticker import EngFormatter
 
     axes.set_xlabel(unit)
-    axes.set_ylabel("return")
+    axes.set_ylabel(what)
     axes.set_title(visible(title))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
