@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from escalade.cli.output import say
 from escalade.cli.training import warm_up_of
 from escalade.config.files import read_config
 from escalade.config.options import Config
+from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
 
 _CHECKPOINT = "best|latest|GENERATION"
 _SEED = "the same seed gives the same episodes"
@@ -26,14 +29,17 @@ def add_eval(commands: Any) -> None:
         "RUN",
         "evaluate a run's unperturbed policy: its mean return over fresh episodes",
         _evaluate,
-        examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --episodes 1000 --json"],
+        examples=[
+            "runs/CartPole-v1/openai-es-seed0-20250101-120000 --episodes 1000 --json",
+            "runs/Pendulum-v1/first --env-kwargs '{\"g\": 12.0}'",
+        ],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run")
+    parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
     add_argument(parser, "--episodes", "N", "how many", "100")
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "latest")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_argument(parser, "--seed", "N", _SEED, "the run's")
-    add_options(parser, ["backend", "workers", "info_keys"], default="the run's")
+    add_options(parser, ["env_kwargs", "backend", "workers", "info_keys"], default="the run's")
 
 
 def add_render(commands: Any) -> None:
@@ -57,19 +63,18 @@ def add_render(commands: Any) -> None:
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
-    folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    checkpoint = parsed.checkpoint or "latest"
+    given = options_typed(parsed)
     episodes = whole("episodes", parsed.episodes, 100) or 100
     Config(env="any", **given)  # checks the values, before torch is imported
-    warm_up_of(folder)
+    env, checkpoint = _policy_typed(parsed)
     from escalade.api.evaluate import evaluate
     from escalade.rollout.infos import mean_known
 
     result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, **given)
-    env = read_config(folder).env
     facts = {
         "env": env,
         "checkpoint": checkpoint,
+        "env_kwargs": given.get("env_kwargs", {}),
         "episodes": len(result.returns),
         "return_mean": result.mean,
         "return_std": result.std,
@@ -82,9 +87,27 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         say(json.dumps(facts))
     else:
         means = {key: mean_known(values) for key, values in result.infos.items()}
-        infos = "".join(f", {key} {'-' if mean is None else f'{mean:.4g}'}" for key, mean in means.items())
-        say(f"{env}: return {result.mean:.2f} ± {result.std:.2f} over {len(result.returns)} episodes{infos}")
+        infos = "".join(f", {key} {number(mean)}" for key, mean in means.items())
+        others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
+        over = f"over {len(result.returns)} episodes{infos}"
+        say(f"{env}{others}: return {number(result.mean)} ± {number(result.std)} {over}")
+        if os.path.isfile(parsed.run):
+            say(f"played without wrappers, limits and arguments of the environment: {checkpoint} keeps none")
     return 0
+
+
+def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
+    """The environment of the run or file that was named, and which policy of it is meant."""
+    if not os.path.isfile(parsed.run):
+        folder = RunFolder.open(parsed.run)
+        warm_up_of(folder)
+        return read_config(folder).env, parsed.checkpoint or "latest"
+    if parsed.checkpoint:
+        raise InputError(f"`checkpoint` {parsed.checkpoint}: a policy's file has none, so leave it out")
+    from escalade.policies.policy_file import PolicyFile
+
+    file = Path(parsed.run)
+    return PolicyFile.read(file).env, file.name
 
 
 def _render(parsed: argparse.Namespace) -> int:
@@ -98,5 +121,5 @@ def _render(parsed: argparse.Namespace) -> int:
 
     given |= {"checkpoint": parsed.checkpoint or "best", "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
-    say(f"{output or 'shown'}: {steps} steps, return {total:.1f}")
+    say(f"{output or 'shown'}: {steps} steps, return {number(total)}")
     return 0

@@ -31,20 +31,20 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
     if isinstance(space, spaces.Box):
         if len(space.shape) >= _IMAGE:
             raise UnsupportedSpace(
-                f"observation space {_short(space)} has {len(space.shape)} dimensions, and policies here "
+                f"observation space {short(space)} has {len(space.shape)} dimensions, and policies here "
                 "take vectors and images of 3: wrap the environment so that it returns one of these"
             )
     elif isinstance(space, spaces.Dict | spaces.Tuple):
         for part in space.values() if isinstance(space, spaces.Dict) else space:
             if is_image(part):
                 raise UnsupportedSpace(
-                    f"observation space {_short(space)} has an image among its parts: wrap the environment "
+                    f"observation space {short(space)} has an image among its parts: wrap the environment "
                     "so that it returns the image alone, or a vector"
                 )
             check_observation_space(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UnsupportedSpace(
-            f"observation space {_short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
+            f"observation space {short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
             "MultiBinary, Dict or Tuple"
         )
 
@@ -130,7 +130,7 @@ def describe(space: spaces.Space[Any]) -> Description:
             return {"kind": "Dict", "spaces": [[key, describe(part)] for key, part in space.items()]}
         case spaces.Tuple():
             return {"kind": "Tuple", "spaces": [describe(part) for part in space]}
-    raise InputError(f"space {_short(space)} cannot be saved")
+    raise InputError(f"space {short(space)} cannot be saved")
 
 
 def restore(saved: Description) -> spaces.Space[Any]:
@@ -181,6 +181,7 @@ def _bounds(values: NDArray[Any]) -> list[str]:
     return [repr(float(value)) for value in values.reshape(-1)]
 
 
-def _short(space: gymnasium.Space[Any]) -> str:
+def short(space: gymnasium.Space[Any]) -> str:
+    """The space as a message shows it, of at most 60 letters."""
     text = repr(space)
     return text if len(text) <= 60 else f"{text[:57]}..."

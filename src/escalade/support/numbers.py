@@ -1,4 +1,4 @@
-"""Numbers that a caller gives, checked by name."""
+"""Numbers: those that a caller gives, checked by name, and those that a person reads."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import operator
 from typing import Any
 
 from escalade.errors import InputError
+
+_WRITTEN_OUT = 1e12  # below it whole numbers are written out
+_TO_A_TENTH = 1e7
 
 
 def whole_number(value: Any, name: str, least: int | None = None) -> int:
@@ -42,3 +45,17 @@ def real_number(value: Any, name: str) -> float:
 def counted(number: int, what: str) -> str:
     """A number of things in words: ``1 worker``, ``2 workers``."""
     return f"{number} {what}{'s' * (number != 1)}"
+
+
+def number(value: float | None) -> str:
+    """A measured number as a person reads it: four digits that count at least, and no more than help.
+
+    From 100 on to a tenth, whole numbers as they are, and the largest and smallest with an exponent:
+    ``4,812.3``, ``0.00042``, ``500``, ``1.235e+10``. What is not there is a dash.
+    """
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size < _WRITTEN_OUT and value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if 100 <= size < _TO_A_TENTH else f"{value:.4g}"
