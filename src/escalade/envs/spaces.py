@@ -81,22 +81,59 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
     """An observation, or a batch of them as a vector environment gives it, as an array with the batch first.
 
     Returns:
-        The array, shape (n, *observation_shape), of float64, but images keep their type; and whether
-        ``observation`` was a batch.
+        The array, shape (n, *observation_shape), of float64, but images keep their type, and may come with
+        their channels last; and whether ``observation`` was a batch.
+
+    Raises:
+        InputError: it is no observation of the space, nor a batch of them, or has NaN.
     """
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        items = [(part, observation[key]) for key, part in _parts(space)]
-        found = [as_batch(part, value) for part, value in items]
+        found = [as_batch(part, _part_of(observation, key)) for key, part in _parts(space)]
+        if len({len(array) for array, _ in found}) > 1:
+            raise InputError("the parts of the observation are batches of different sizes")
         rows = np.concatenate([array for array, _ in found], axis=1)
         return rows.astype(np.float32).astype(np.float64), any(batched for _, batched in found)
-    given = np.array(observation)
-    batched = given.ndim > len(space.shape or ())
+    given, batched = _numbers(space, observation)
     if is_image(space):
         return given.reshape(-1, *observation_shape(space)), batched
     rows = given if batched else given[None]
     if isinstance(space, spaces.Box):
         return rows.reshape(len(rows), -1).astype(np.float64), batched
+    for row in rows:
+        if not space.contains(row[()]):
+            raise InputError(f"the observation {row.tolist()} is none of {short(space)}")
     return np.stack([flatten(space, row) for row in rows]).astype(np.float64), batched
+
+
+def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:
+    """An observation of one part, or a batch of them, as an array; and which of the two it is."""
+    try:
+        given = np.array(observation)
+    except ValueError:  # rows of different lengths
+        given = np.array(None)
+    shape = space.shape or ()
+    batched = given.ndim > len(shape)
+    if given.dtype.kind not in "buif":
+        raise InputError(f"the observation is no array of numbers: the policy takes {short(space)}")
+    own = given.shape[int(batched) :]
+    if (
+        is_image(space) and own != shape and own == (*shape[1:], shape[0])
+    ):  # as the environment itself gives it
+        return np.moveaxis(given, -1, -3), batched
+    if own != shape:
+        raise InputError(
+            f"the observation has the shape {given.shape}: the policy takes {shape}, or a batch of these"
+        )
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        raise InputError("the observation has NaN, of which a policy makes no action")
+    return given, batched
+
+
+def _part_of(observation: Any, key: Any) -> Any:
+    try:
+        return observation[key]
+    except (TypeError, LookupError):
+        raise InputError(f"the observation has no part {key!r}, which the policy takes") from None
 
 
 def _parts(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
