@@ -40,7 +40,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dimension, population = arguments.dimension, arguments.population
     strategy = OpenAIES(torch.zeros(dimension), population=population)
-    noise = strategy.table.values
+    noise = strategy.perturbation.values
     # Every page of the table and of the libraries is in memory before memory is counted.
     float(noise.sum())
     small = OpenAIES(torch.zeros(10), population=4)
@@ -57,7 +57,7 @@ def main() -> None:
         strategy.tell(chance.standard_normal(population))
 
     def read() -> float:
-        return sum(float(noise[start : start + dimension].sum()) for start in strategy.sample().offsets)
+        return sum(float(noise[start : start + dimension].sum()) for start in strategy.sample().draws.starts)
 
     before = peak_bytes()
     learn()

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from escalade.perturbation import DensePopulation
 from escalade.policies.layout import Layout
 from escalade.policies.modules import Chain
 from escalade.policies.networks import batched_network, build, to_vector
@@ -120,7 +121,7 @@ def by_escalade(network: nn.Module, members: Array, shape: tuple[int, ...], ours
     layout = Layout(network)
     for row, member in enumerate(members):
         layout.writer(network)(member)
-        forward.load(row, to_vector(network) if ours else member)
+        forward.load(row, DensePopulation((to_vector(network) if ours else member)[None]), 0)
     return forward
 
 

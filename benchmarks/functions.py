@@ -118,7 +118,7 @@ _TABLES: dict[tuple[int, int], NoiseTable] = {}
 def run_mine(entry: Entry, call: Call, x0: np.ndarray, seed: int, **settings: Any) -> Centers:
     if (key := (seed, len(x0))) not in _TABLES:
         _TABLES[key] = NoiseTable(seed, table_size(len(x0)))
-    strategy = entry.mine(x0, seed=seed, direction="minimize", table=_TABLES[key], **settings)
+    strategy = entry.mine(x0, seed=seed, direction="minimize", perturbation=_TABLES[key], **settings)
     while True:
         strategy.tell(call(strategy.ask().numpy().astype(np.float64)))
         yield strategy.center.numpy()

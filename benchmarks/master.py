@@ -101,7 +101,7 @@ def generations(config: Config, parts: Parts, engine: Engine) -> list[tuple[floa
     interrupts = Interrupts()
     loop = Loop(
         PolicyObjective(config, parts, timed, interrupts),
-        make_strategy(config, parts.start, parts.table),
+        make_strategy(config, parts.start, parts.perturbation),
         Limits(config.generations, None, None, None),
         eval_every=0,
         interrupts=interrupts,

@@ -206,8 +206,8 @@ def in_the_box(way: str, strategy: str, function: Any, seed: int, table: NoiseTa
     box = Bounds((0, 1), 10)
     start = np.random.default_rng(seed).uniform(0.2, 0.8, 10)
     start = box.invert(start) if way == "transformation" else start
-    options = {"sigma": 0.3, "seed": seed, "direction": "minimize", "table": table} | SETTINGS[strategy]
-    es = STRATEGIES[strategy].load()(start, **options)
+    options = {"sigma": 0.3, "seed": seed, "direction": "minimize"} | SETTINGS[strategy]
+    es = STRATEGIES[strategy].load()(start, perturbation=table, **options)
     for generation in range(50_000 // es.population_size):
         free = es.ask().numpy()
         if way == "transformation":

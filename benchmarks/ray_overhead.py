@@ -64,7 +64,7 @@ class Kept:
 def turn(config: Config, parts: Parts, engine: Any) -> float:
     """Steps a second of a few generations."""
     rates = Rates()
-    parts = Parts(parts.environment, parts.policy, parts.start, parts.table)
+    parts = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)
     parts.start_engine = lambda config: Kept(engine)  # type: ignore[method-assign, assignment]
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = RunFolder.create(Path(folder) / "run", "", "")

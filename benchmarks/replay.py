@@ -58,13 +58,14 @@ def measure(env: str, generations: int) -> None:
     work: list[Rollouts] = []
 
     def factory() -> Rollouts:
-        setup = RolloutSetup(parts.environment, parts.policy.batched, parts.policy.actions, parts.table)
+        policy = parts.policy
+        setup = RolloutSetup(parts.environment, policy.batched, policy.actions, parts.perturbation)
         work.append(Rollouts(setup))
         return work[0]
 
     engine = InProcessEngine(factory)
     recording = work[0].vector = Recording(work[0].vector)
-    strategy = make_strategy(config, parts.start, parts.table)
+    strategy = make_strategy(config, parts.start, parts.perturbation)
     normalizer = Normalizer(len(parts.policy.observation_mean))
     trained, replayed = [], []
     for generation in range(generations):

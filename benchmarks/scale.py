@@ -185,7 +185,7 @@ def simulate(workers: int, members: int, processes: int, calls: tuple[float, flo
     while len(engine._workers) < cluster.actors:
         engine._hear()
     clock = Clock(cluster, engine)
-    simulated = Parts(parts.environment, parts.policy, parts.start, parts.table)
+    simulated = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)
     simulated.start_engine = lambda config: engine  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = RunFolder.create(Path(folder) / "run", "", "")

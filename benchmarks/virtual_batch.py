@@ -20,6 +20,7 @@ from torch import nn
 
 from escalade.config.options import Config
 from escalade.envs import ActionMap
+from escalade.perturbation import DensePopulation
 from escalade.policies.modules import VirtualBatchNorm
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.rollout.reference import reference_batch
@@ -49,7 +50,7 @@ def chosen(network: nn.Sequential, frames: Array) -> Callable[[Array], NDArray[n
     forward = batched_network(network, frames.shape[1:]).forward(1)
 
     def act(parameters: Array) -> NDArray[np.int64]:
-        forward.load(0, parameters)
+        forward.load(0, DensePopulation(parameters[None]), 0)
         return np.array([forward(frame[None])[0].argmax() for frame in frames])
 
     return act

@@ -209,6 +209,23 @@ class Diverges(Walk):
         return (observation * 0 + self.value, self.value, *rest) if self.bad else (observation, reward, *rest)
 
 
+class Blind(Walk):
+    """Sees NaN in every third seed, at the reset or at the end; its rewards are numbers all the same."""
+
+    def __init__(self, when: str = "end") -> None:
+        super().__init__()
+        self.when = when
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        observation, info = super().reset(seed=seed)
+        self.bad = seed is not None and seed % 3 == 0
+        return observation * (np.nan if self.bad and self.when == "reset" else 1.0), info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, _, ended, *rest = super().step(np.zeros(1))
+        return observation * (np.nan if self.bad and self.when == "end" and ended else 1.0), 1.0, ended, *rest
+
+
 class Closes(Walk):
     """Says in the folder ``where`` that it was closed."""
 
@@ -329,7 +346,60 @@ class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
         return (observation + self.by) * self.times
 
 
+class Shares(Walk):
+    """What all objects of a class share: a generator, an action space, or a number; nothing, by default."""
+
+    generator: ClassVar[np.random.Generator] = np.random.default_rng()
+    space: ClassVar[spaces.Box] = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    number: ClassVar[list[float]] = [0.0]
+
+    def __init__(self, what: str = "nothing") -> None:
+        super().__init__("truncated", 30)
+        self.what = what
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.left = 30
+        if self.what == "generator":
+            Shares.generator = np.random.default_rng(seed)
+        self.space.seed(seed)
+        self.number[0] = 0.0
+        return self.state.copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        observation, reward, *rest = super().step(action)
+        self.number[0] += 1.0
+        drawn = {
+            "nothing": lambda: 0.0,
+            "generator": lambda: float(self.generator.normal()),
+            "space": lambda: float(self.space.sample()[0]),
+            "number": lambda: self.number[0],
+        }
+        return observation, reward + drawn[self.what](), *rest
+
+
+class Misfits(gymnasium.Env[Any, Any]):
+    """Gives at ``where`` what does not fit: an observation of another ``shape``, or the ``old`` interface."""
+
+    def __init__(self, where: str = "reset", what: str = "shape") -> None:
+        self.observation_space, self.action_space = (
+            spaces.Box(-1.0, 1.0, (2,), np.float32),
+            spaces.Discrete(2),
+        )
+        self.where, self.what = where, what
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        wrong = self.where == "reset"
+        seen = np.zeros(1 if wrong and self.what == "shape" else 2, np.float32)
+        return seen if wrong and self.what == "old" else (seen, {})
+
+    def step(self, action: Any) -> Any:
+        wrong = self.where == "step"
+        seen = np.zeros(1 if wrong and self.what == "shape" else 2, np.float32)
+        return (seen, 1.0, True, {}) if wrong and self.what == "old" else (seen, 1.0, True, False, {})
+
+
 _CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
-_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds, Blind, Shares, Misfits]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

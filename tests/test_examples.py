@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -73,10 +74,11 @@ def test_minimal_es_agrees_with_the_library_given_the_same_noise(generations):
     )
     drawn = []
     for _ in range(generations):
-        starts = library.sample().offsets
-        drawn.append(
-            torch.stack([torch.tensor(library.table.values[start : start + 20]) for start in starts])
-        )
+        population = library.sample()
+        noise = np.empty((population.distinct, 20), np.float32)
+        for number, row in enumerate(noise):
+            population.draws.write(number, 1.0, row)
+        drawn.append(torch.from_numpy(noise))
         library.tell(fitness(library.ask()))
     center = load("minimal_es").evolve(fitness, torch.zeros(20), drawn.__getitem__, generations, 0.1, 0.02)
     assert library.center.abs().max() > 0.01

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.export import export
-    from escalade.api.optimize import Optimum, optimize
+    from escalade.api.optimize import optimize
     from escalade.api.plot import plot
     from escalade.api.report import report
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
+    from escalade.strategies.result import Optimum
     from escalade.training.evolution import Evolution
 
 # Imported when first used: they need torch.
@@ -25,7 +26,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Evolution": "escalade.training.evolution",
-        "Optimum": "escalade.api.optimize",
+        "Optimum": "escalade.strategies.result",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.train",
         "aggregate": "escalade.api.aggregate",

@@ -50,7 +50,7 @@ def test_other_arguments_of_the_environment(run, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert (facts["return_mean"], facts["env_kwargs"]) == (heavy.mean, {"g": 1.0})
     assert cli.main(arguments) == 0
-    assert capsys.readouterr().out.startswith('Pendulum-v1 with {"g": 1.0}: return ')
+    assert capsys.readouterr().out.startswith('Pendulum-v1 with {"g": 1.0}, latest policy: return ')
     with pytest.raises(InputError, match="weight"):
         escalade.evaluate(run, env_kwargs={"weight": 1.0})
 

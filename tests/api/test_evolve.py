@@ -815,7 +815,7 @@ def test_recorders_by_name_record_once(tmp_path):
         ({"workers": "2"}, "workers '2' must be a whole number"),
         ({"batched": True, "batch_size": 2.5}, "batch_size 2.5 must be a whole number"),
         ({"strategy_options": {"sigma": 0.5}}, "strategy_options holds sigma: give it to evolve itself"),
-        ({"strategy_options": {"table": 3}}, "strategy_options holds table: leave it out"),
+        ({"strategy_options": {"perturbation": 3}}, "strategy_options holds perturbation: leave it out"),
     ],
 )
 def test_a_refused_call_leaves_no_folder(options, said, tmp_path):

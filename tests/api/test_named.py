@@ -24,8 +24,10 @@ TINY |= {"workers": 0, "verbose": False}
 class Signs(GaussianStrategy):
     """Steps of one length, along the signs of a running sum of gradients."""
 
-    def __init__(self, x0, population=8, sigma=0.1, *, seed=0, direction="maximize", table=None, keep=0.5):
-        super().__init__(x0, population, seed=seed, direction=direction, table=table)
+    def __init__(
+        self, x0, population=8, sigma=0.1, *, seed=0, direction="maximize", perturbation=None, keep=0.5
+    ):
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         self._sigma, self.keep, self.sum = float(sigma), keep, self.center.clone().zero_()
 
     @property

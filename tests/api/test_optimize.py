@@ -1,6 +1,8 @@
 """optimize: what it finds, where it stops, what it gives to the function, and what it refuses."""
 
 import math
+import os
+import random
 from functools import partial
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import torch
 
 import escalade
-from escalade.errors import InputError
+from escalade.errors import EnvironmentFailure, InputError
 from escalade.strategies import OpenAIES
 from escalade.strategies.registry import STRATEGIES
 
@@ -193,9 +195,213 @@ def test_sigma_may_differ_from_parameter_to_parameter():
     assert fitting.evaluations < 0.5 * equal.evaluations
 
 
+def noisy(x):
+    if random.random() < 0.2:
+        raise ValueError(f"no luck at {x[0]}")
+    return float(((x - 3) ** 2).sum()) + np.random.normal() + float(torch.randn(()))
+
+
+def test_any_number_of_workers_gives_the_same_bits_also_where_the_function_draws_or_fails():
+    options = {"budget": 60, "catch": ValueError, "seed": 2}
+    drawn, torchs = np.random.get_state()[1].copy(), torch.get_rng_state()
+    results = [escalade.optimize(noisy, np.zeros(3), workers=workers, **options) for workers in (0, 1, 3)]
+    np.testing.assert_array_equal(np.random.get_state()[1], drawn)
+    assert torch.equal(torch.get_rng_state(), torchs)
+    assert 0 < results[0].failures < 30
+    for other in results[1:]:
+        np.testing.assert_array_equal(other.history, results[0].history)
+        np.testing.assert_array_equal(other.best, results[0].best)
+        np.testing.assert_array_equal(other.center, results[0].center)
+        assert other.failures == results[0].failures
+
+
+def test_workers_are_other_processes_and_give_the_function_its_tensors():
+    def where(x):
+        assert isinstance(x, torch.Tensor)
+        return (x**2).sum() + os.getpid()
+
+    found = escalade.optimize(where, torch.ones(2), workers=1, budget=6)
+    assert found.best_fitness - (found.best**2).sum() != pytest.approx(os.getpid())
+    assert isinstance(found.center, torch.Tensor)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_exception_that_is_not_to_be_caught_names_the_point(workers):
+    def function(x):
+        raise OSError(f"the simulator is gone\n{'x' * 10_000}")
+
+    said = r"raised OSError: the simulator is gone x+\.\.\. \(point 0, generation 1; line \d+ of test_opt"
+    with pytest.raises(EnvironmentFailure, match=said) as raised:
+        escalade.optimize(function, np.zeros(2), catch=(ValueError, KeyError), workers=workers)
+    assert len(str(raised.value)) < 400
+    assert workers or isinstance(raised.value.__cause__, OSError)
+
+
+def test_a_caught_exception_counts_as_nan_does():
+    def gives(value):
+        def function(x):
+            if x[0] < 2.5:
+                if value is None:
+                    raise ZeroDivisionError
+                return value
+            return sphere(x)
+
+        return escalade.optimize(function, np.full(3, 2.6), seed=1, catch=value is None)
+
+    failing, missing = gives(None), gives(math.nan)
+    np.testing.assert_array_equal(failing.history, missing.history)
+    assert failing.failures > 0
+    assert missing.failures == 0
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_function_that_raises_everywhere_has_a_mistake(vectorized):
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        raise NameError("wieght")
+
+    with pytest.raises(EnvironmentFailure, match=r"NameError: wieght .* at all 7 points"):
+        escalade.optimize(function, np.zeros(3), catch=True, vectorized=vectorized)
+    assert len(calls) == (1 if vectorized else 7)
+
+
+def test_a_callback_sees_each_generation_and_may_stop_the_search():
+    seen = []
+
+    def watch(found):
+        seen.append(found)
+        copy = (found.best.copy(), found.center.copy())
+        found.best[:], found.center[:] = np.nan, np.nan  # they are its own
+        assert np.isfinite(copy).all()
+        return np.bool_(len(seen) == 4)
+
+    found = escalade.optimize(sphere, np.zeros(3), callback=watch)
+    assert found.stop_reason == "callback"
+    assert [one.evaluations for one in seen] == [7, 14, 21, 28]
+    assert [len(one.history) for one in seen] == [1, 2, 3, 4]
+    assert {one.stop_reason for one in seen} == {""}
+    alone = escalade.optimize(sphere, np.zeros(3), budget=28)
+    np.testing.assert_array_equal(found.best, alone.best)
+    np.testing.assert_array_equal(found.center, alone.center)
+
+
+def test_a_callback_sees_that_nothing_is_found_yet():
+    seen = []
+    escalade.optimize(
+        lambda x: math.nan if len(seen) < 2 else sphere(x), np.zeros(3), budget=28,
+        callback=seen.append,
+    )  # fmt: skip
+    assert [math.isnan(found.best_fitness) for found in seen] == [True, True, False, False]
+    np.testing.assert_array_equal(seen[0].best, seen[0].center)
+
+
+def test_the_center_is_of_the_search_that_found_the_best_and_within_the_bounds():
+    rng = np.random.default_rng(0)
+
+    def function(x):
+        return sphere(x) + rng.normal()
+
+    found = escalade.optimize(function, np.zeros(3), bounds=(-4, 4), budget=600, seed=1)
+    assert sphere(found.center) < sphere(found.best)
+    ends = []
+    again = escalade.optimize(
+        rastrigin,
+        np.full(3, 3.0),
+        bounds=(-5, 5),
+        restarts="ipop",
+        budget=4_000,
+        callback=ends.append,
+        seed=1,
+    )
+    last_of_the_best = [one for one in ends if one.restarts == best_search(ends)][-1]
+    assert again.restarts > last_of_the_best.restarts
+    np.testing.assert_array_equal(again.center, last_of_the_best.center)
+
+
+def best_search(ends):
+    return next(one.restarts for one in ends if one.best_fitness == ends[-1].best_fitness)
+
+
+def test_seconds_end_the_search_after_a_generation_or_inside_a_late_one(monkeypatch):
+    now, calls = [100.0], []
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def function(x):
+        now[0] += step
+        calls.append(x)
+        return sphere(x)
+
+    step = 0.5
+    found = escalade.optimize(function, np.zeros(3), seconds=10)
+    assert (found.stop_reason, found.evaluations) == ("seconds", 21)
+
+    def sticks(x):
+        now[0] += 1000.0 if len(calls) == 23 else 0.0
+        return function(x)
+
+    calls.clear()
+    found = escalade.optimize(sticks, np.zeros(3), seconds=100)
+    assert (found.stop_reason, found.evaluations, len(calls)) == ("seconds", 21, 24)
+
+    step = 1000.0
+    with pytest.raises(InputError, match="seconds 1 ended inside the first generation"):
+        escalade.optimize(function, np.zeros(3), seconds=1)
+
+
+class Keeps:
+    def __init__(self):
+        self.rows, self.notes, self.closed = [], [], False
+
+    def generation(self, row):
+        self.rows.append(row)
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def close(self):
+        self.closed = True
+
+
+def test_recorders_get_rows_and_notes(capsys):
+    kept = Keeps()
+    found = escalade.optimize(
+        noisy, np.zeros(3), recorders=[kept], budget=42, catch=True, restarts="ipop", tolerance=2.0
+    )
+    rows = kept.rows
+    assert kept.closed
+    assert [row.generation for row in rows] == list(range(1, len(found.history) + 1))
+    assert [row.return_min for row in rows] == found.history[:, 0].tolist()
+    assert rows[-1].episodes == found.evaluations
+    assert sum(row.nonfinite for row in rows) == found.failures > 0
+    assert rows[0].sigma == 0.5
+    assert any("raised ValueError: no luck" in note for note in kept.notes)
+    assert found.restarts > 0
+    assert any("search 2 begins, with population 14" in note for note in kept.notes)
+    assert capsys.readouterr().out == ""
+
+
+def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
+    escalade.optimize(sphere, np.zeros(3), budget=21, verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "sphere: cma-es, 3 parameters, in this process"
+    assert lines[-1].startswith("generation 3")
+    assert "(min " in lines[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"workers": -1}, "workers -1 must be at least 0"),
+        ({"workers": 2, "vectorized": True}, "workers=2 would idle"),
+        ({"catch": "all"}, "catch 'all' must be True, or types"),
+        ({"catch": KeyboardInterrupt}, "catch"),
+        ({"callback": 3}, "callback must be a function"),
+        ({"recorders": "csv"}, "recorders"),
+        ({"recorders": ["csv"]}, "run folder"),
+        ({"seconds": 0}, "seconds 0 must be above 0"),
+        ({"function": "f"}, "callable as function"),
         ({"x0": "far"}, "x0 must be a vector of numbers"),
         ({"x0": np.zeros((2, 2))}, r"x0 .* shape \(2, 2\)"),
         ({"x0": [math.nan]}, "x0"),
@@ -205,7 +411,8 @@ def test_sigma_may_differ_from_parameter_to_parameter():
         ({"sigma": [1.0, 2.0]}, "sigma .* 3 of them"),
         ({"population": 2}, "population 2"),
         ({"bounds": 3}, "bounds must be"),
-        ({"bounds": [(0, 1)] * 3}, "transpose"),
+        ({"bounds": [(0, 1)] * 4}, "one pair for each of the 3 parameters"),
+        ({"bounds": [(-1, 1), (2, 1), (-1, 1)]}, "parameter 1 has 2 and 1"),
         ({"bounds": ([0, 0], 1)}, "3 of them"),
         ({"bounds": (1, 0)}, "parameter 0 has 1 and 0"),
         ({"bounds": (1, 2)}, "x0: parameter 0 is 0, outside its bounds 1 and 2"),
@@ -218,7 +425,10 @@ def test_sigma_may_differ_from_parameter_to_parameter():
         ({"restarts": "ipop", "strategy": "snes"}, "cma-es or sep-cma-es"),
         ({"seed": 1.7}, "seed 1.7"),
         ({"function": lambda x: x}, "one number a point"),
-        ({"function": lambda x: "low"}, "one number"),
+        ({"function": lambda x: "low"}, "gave 'low': it must give one number a point"),
+        ({"function": lambda x: None}, "gave None: it must give one number a point"),
+        ({"function": iter, "workers": 1}, "iterator .*: it must give one number a point"),
+        ({"function": lambda x: x[:2], "vectorized": True}, r"shape \(2, 3\) for 7 points"),
         ({"function": lambda x: math.nan}, "no finite number"),
     ],
 )

@@ -20,9 +20,11 @@ from escalade.config import presets
 from escalade.config.files import new_folder, read_config
 from escalade.config.options import Config
 from escalade.perturbation import Stream
+from escalade.policies.networks import to_vector
 from escalade.recorders import COLUMNS
 from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies.registry import STRATEGIES
+from escalade.training.saved import SavedPolicy
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
 TINY |= {"eval_episodes": 2, "verbose": False}
@@ -204,10 +206,10 @@ def test_a_million_parameters_take_no_dense_population():
     center, out = np.zeros(dimension, np.float32), np.empty(dimension, np.float32)
     weighted_noise_sum(table.values, np.zeros(1, np.int64), [1.0], 10)  # imports torch
     tracemalloc.start()
-    population = GaussianPopulation(center, 0.1, 0, 0, size, table.size)
+    population = GaussianPopulation(center, 0.1, table, 0, 0, size)
     for member in range(0, size, 7):
-        population.write(member, table.values, out)
-    total = weighted_noise_sum(table.values, population.offsets, np.ones(population.perturbations), dimension)
+        population.write(member, out)
+    total = population.weighted_sum(np.ones(population.distinct))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.isfinite(total).all()
@@ -323,14 +325,51 @@ def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
     assert temporary_files(tmp_path / "r") == []
 
 
-def test_a_film_shows_the_last_policy_where_that_is_the_best(tmp_path):
-    learns = {"generations": 12, "population": 32, "lr": 0.1, "sigma": 0.1, "seed": 1}
-    options = TINY | learns | {"eval_every": 50}
-    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
-    assert run.summary["eval_return_mean"] > run.summary["best_return"]
-    last = escalade.render(tmp_path / "r", tmp_path / "a.gif", checkpoint="latest", max_steps=30)
-    assert escalade.render(tmp_path / "r", tmp_path / "b.gif", max_steps=30) == last
-    assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
+@pytest.fixture(scope="module")
+def passed_its_best(tmp_path_factory):
+    """A run whose best evaluation was another than its last: the numbers of the two policies differ."""
+    learns = {"generations": 6, "population": 8, "lr": 0.5, "sigma": 0.3, "seed": 3, "eval_every": 2}
+    folder = tmp_path_factory.mktemp("which") / "r"
+    run = escalade.train("CartPole-v1", run_dir=str(folder), snapshot_every=2, **TINY | learns)
+    assert run.summary["best_generation"] not in (None, 6)
+    return run
+
+
+def film(run, path, **options):
+    return escalade.render(run, path, max_steps=30, **options), path.read_bytes()
+
+
+def test_whoever_runs_a_policy_takes_the_latest_unless_asked(passed_its_best, tmp_path):
+    run = passed_its_best
+    told = escalade.evaluate(run, episodes=5, workers=0)
+    assert told.params_sha256 == run.summary["params_sha256"]
+    assert told.generation == run.summary["generations"]
+    assert film(run, tmp_path / "a.gif") == film(run, tmp_path / "b.gif", checkpoint="latest")
+    seen = np.random.default_rng(0).normal(size=(9, 4))
+    latest, best = (escalade.load(file).act(seen) for file in (run.folder.policy, run.folder.best))
+    np.testing.assert_array_equal(escalade.load(run).act(seen), latest)
+    assert (latest != best).any()
+    options = TINY | {"generations": 1, "start_from": str(run.folder.path)}
+    begun = escalade.train("CartPole-v1", run_dir=str(tmp_path / "n"), **options)
+    first = SavedPolicy.find(begun.folder, "0", None).center
+    np.testing.assert_array_equal(first, to_vector(run.policy.network))
+
+
+def test_best_is_the_policy_of_its_file_also_where_the_last_evaluation_was_better(passed_its_best, tmp_path):
+    run = passed_its_best
+    told = escalade.evaluate(run, episodes=5, workers=0, checkpoint="best")
+    assert told.generation == run.summary["best_generation"]
+    center = to_vector(escalade.load(run.folder.best).network)
+    found = SavedPolicy.find(run.folder, "best", None)
+    np.testing.assert_array_equal(found.center, center)
+    assert told.params_sha256 == found.sha256 != run.summary["params_sha256"]
+
+
+def test_best_is_refused_where_there_is_no_file_of_it(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+    run.folder.best.unlink()
+    with pytest.raises(InputError, match=r"no best\.safetensors: leave `checkpoint` out"):
+        escalade.evaluate(run, checkpoint="best")
 
 
 def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys):

@@ -116,3 +116,22 @@ def test_the_step_limit_counts_the_policys_steps():
 def test_a_burn_in_action_must_be_one(env, action, said):
     with pytest.raises(InputError, match=said):
         resolve(env, course=Course(3, action))
+
+
+def test_an_episode_that_begins_again_after_its_burn_in_has_a_seed_of_its_own():
+    seeds = []
+
+    class Told(Scripted):
+        def reset(self, *, seed=None, options=None):
+            seeds.append(seed)
+            return super().reset(seed=seed, options=options)
+
+    env = BurnIn(Told([1, 1]), 3, np.zeros(2))  # its first beginning ends in the burn-in
+    for _ in range(2):
+        env.reset(seed=7)
+    assert seeds[0] == 7
+    assert seeds[1] not in (None, 7)
+    assert seeds[2:] == seeds[:2]
+    env.reset(seed=8)
+    assert seeds[5] != seeds[1]
+    assert 0 <= seeds[1] < 2**31

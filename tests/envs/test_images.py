@@ -66,7 +66,7 @@ def rollouts(layout, module, slots_of=None, **setup):
     environment = resolve(TINY, {"observation": layout})
     actions = ActionMap(environment.action_space)
     center = to_vector(module)
-    population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
+    population = GaussianPopulation(center, 0.5, TABLE, 3, 4, MEMBERS)
     job = EpisodeJob(3, 4, population, 2, center, 2)
     return RolloutSetup(environment, batched_network(module), actions, TABLE, **setup)(), job
 

@@ -18,7 +18,7 @@ def test_a_pure_environment_is_found_pure(env):
     found = probed(env)
     assert found.verdict == "pure"
     assert found.note(env) is None
-    assert 0 < found.steps <= 200
+    assert 0 < found.steps <= 220
 
 
 def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
@@ -36,6 +36,23 @@ def test_randomness_that_no_seed_reaches_is_found(fresh):
     found = probed("tests.environments:Unseeded-v0", fresh)
     assert (found.verdict, found.step) == ("random", 1)
     assert "`fresh_environments` cannot help" in found.note("Unseeded-v0")
+
+
+@pytest.mark.parametrize("what", ["generator", "space", "number"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_live_objects_share_is_found(what, fresh):
+    found = probed("tests.environments:Shares-v0", fresh, what=what)
+    assert (found.verdict, found.step) == ("shared", 2 if what == "number" else 1)
+    assert "share something" in found.note("Shares-v0")
+
+
+def test_objects_that_share_nothing_are_pure():
+    assert probed("tests.environments:Shares-v0").verdict == "pure"
+
+
+@pytest.mark.parametrize("env", ["Pendulum-v1", "HalfCheetah-v5", "ALE/Pong-v5"])
+def test_environments_of_the_table_share_nothing(env):
+    assert probed(env).verdict == "pure"
 
 
 def test_an_environment_that_fails_is_no_ones_failure():

@@ -120,7 +120,7 @@ def test_the_command(run, tmp_path):
     done = command("export", folder, "--format", "onnx", "--checkpoint", "latest", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert f"{folder / 'policy.onnx'}: differs from the policy by" in done.stdout
+    assert f"{folder / 'policy.onnx'}: differs from the latest policy by" in done.stdout
     first = read(folder / "policy.state.safetensors").tensors
     assert {name: part.shape for name, part in first.items()} == {"state_0": (3,), "state_1": (3,)}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from escalade.perturbation import Stream, hash64, normals, seeds
-from escalade.perturbation.population import offsets
+from escalade.perturbation.slices import offsets
 
 
 def test_hash64_begins_with_the_published_splitmix64():

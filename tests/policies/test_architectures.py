@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.members import load
 from torch import nn
 
 from escalade import InputError
@@ -51,7 +52,7 @@ def sights(name, rows=ROWS):
 def played(forward, members, seen, seeds):
     """Outputs of a few steps, shape (steps, members, outputs)."""
     for row, member in enumerate(members):
-        forward.load(row, member, int(seeds[row]))
+        load(forward, row, member, int(seeds[row]))
     return np.stack([forward(step).copy() for step in seen])
 
 
@@ -97,7 +98,7 @@ def test_an_episode_goes_on_in_another_row_and_leaves_nothing_to_the_next(name):
     played(forward, members, seen[:2], np.arange(ROWS))
     kept = np.array([2, 3, 8])
     forward.keep(kept)
-    forward.load(1, members[6], 6)  # row 1, which held member 3, begins another episode
+    load(forward, 1, members[6], 6)  # row 1, which held member 3, begins another episode
     third = forward(np.stack([seen[2, 2], seen[0, 6], seen[2, 8]]))
     np.testing.assert_array_equal(third[[0, 2]], together[2, [2, 8]])
     np.testing.assert_array_equal(third[1], together[0, 6])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.members import load
 from tests.own_code import Features, Negated
 from torch import nn
 from torch.nn.utils import prune
@@ -144,7 +145,7 @@ def test_what_members_compute_is_what_the_module_computes_with_their_parameters(
     members = chance.normal(size=(3, network.dimension)).astype(np.float32)
     seen = chance.normal(size=(3, inputs)).astype(np.float32)
     for row, member in enumerate(members):
-        forward.load(row, member)
+        load(forward, row, member)
     found = forward(seen).copy()
     for row, member in enumerate(members):
         from_vector(module, member)

@@ -5,6 +5,7 @@ import pytest
 import torch
 from gymnasium import spaces
 from tests.environments import ACTIONS, OBSERVATIONS
+from tests.members import load
 from torch import nn
 
 import escalade
@@ -97,7 +98,7 @@ def test_an_action_is_what_the_population_would_take():
     forward, mapping = batched_network(made.network).forward(1), made.actions.compile()
     from escalade.policies.networks import to_vector
 
-    forward.load(0, to_vector(made.network))
+    load(forward, 0, to_vector(made.network))
     space = OBSERVATIONS["box"]()
     space.seed(1)
     for _ in range(20):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.members import load
 
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.networks import batched_network, build, from_vector, to_vector
@@ -22,7 +23,7 @@ def network(inputs, outputs, hidden, activation="tanh", bias=True):
 def fill(forward, members):
     """Give the first members theirs."""
     for row, vector in enumerate(members):
-        forward.load(row, np.asarray(vector, np.float32))
+        load(forward, row, vector)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -42,7 +43,7 @@ def test_a_members_outputs_have_the_same_bits_in_any_batch_and_row(sizes, activa
         fill(forward, members[rows])
         np.testing.assert_array_equal(forward(seen[rows]), together[rows])
     other = stack.forward(3)
-    other.load(2, members[9])
+    load(other, 2, members[9])
     padded = np.stack([seen[0], seen[1], seen[9]])
     np.testing.assert_array_equal(other(padded)[2], together[9])
 
@@ -56,7 +57,7 @@ def test_outputs_are_torchs(activation, bias):
     forward = stack.forward(5)
     for row in range(5):
         vector = chance.normal(size=stack.dimension).astype(np.float32)
-        forward.load(row, vector)
+        load(forward, row, vector)
         from_vector(module, vector)
         np.testing.assert_array_equal(to_vector(module), vector)
         with torch.no_grad():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.members import load
 from torch import nn
 
 from escalade import InputError
@@ -70,7 +71,7 @@ MODULES = {
 def fill(forward, members):
     """Give the first members theirs."""
     for row, vector in enumerate(members):
-        forward.load(row, np.asarray(vector, np.float32))
+        load(forward, row, vector)
 
 
 @pytest.fixture(params=MODULES)

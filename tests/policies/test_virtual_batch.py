@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.members import load
 from torch import nn
 
 import escalade
@@ -56,8 +57,8 @@ def test_the_reference_batch_is_normalised_as_batch_normalisation_does():
         state = ((mean.expand(128, 3), inverse_std.expand(128, 3)),)
         torch.testing.assert_close(network(seen, state)[0], expected, rtol=1e-4, atol=1e-5)
     forward = batched_network(network, SHAPE).forward(2)
-    forward.load(1, to_vector(network))
-    forward.load(0, to_vector(network))
+    load(forward, 1, to_vector(network))
+    load(forward, 0, to_vector(network))
     found = forward(seen[:2].numpy())
     np.testing.assert_allclose(found, expected[:2].permute(0, 2, 3, 1), rtol=1e-4, atol=1e-5)
 
@@ -71,7 +72,7 @@ def test_perturbed_networks_act_differently_more_often_with_it():
         noise = 0.02 * np.random.default_rng(0).standard_normal((12, len(center)), np.float32)
         shares = []
         for row in noise:
-            forward.load(0, center + row)
+            load(forward, 0, center + row)
             actions = [int(forward(frame[None])[0].argmax()) for frame in frames]
             shares.append(1 - np.bincount(actions).max() / len(actions))  # not the most frequent action
         varied[name] = np.mean(shares)

@@ -62,13 +62,12 @@ gymnasium.register("Keeper-v0", entry_point=f"{__name__}:Keeper")
 
 def by_hand(job, mapping, network, kwargs):
     """Returns of every episode, played one by one in an environment that is given copies."""
-    returns, parameters = [], np.empty(job.population.dimension, np.float32)
+    returns = []
     forward = network.forward(1)
     for item in range(job.items):
         env = Keeper(**kwargs)
         observation, _ = env.reset(seed=int(job.episode_seeds(np.array([item]))[0]))
-        job.parameters(item, TABLE.values, parameters)
-        forward.load(0, parameters)
+        forward.load(0, *job.individual(item))
         total, ended = 0.0, False
         while not ended:
             raw = forward(job.normalization.apply(observation.copy()[None])).copy()
@@ -96,7 +95,7 @@ def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding,
     module = build("mlp", 3, actions.outputs, hidden=[4], init="xavier")
     module = nn.Sequential(module, nn.Identity()) if general else module
     network = batched_network(module)
-    population = GaussianPopulation(to_vector(module), 0.5, 3, 4, MEMBERS, TABLE.size)
+    population = GaussianPopulation(to_vector(module), 0.5, TABLE, 3, 4, MEMBERS)
     job = EpisodeJob(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
     # Registered environments come in wrappers that pass arrays on as they are.
     environment = resolve(f"{__name__}:Keeper-v0", {"action": action}, "gymnasium")

@@ -55,7 +55,7 @@ def episodes(reward, env="tests.environments:Informs-v0", info=None):
     actions = ActionMap(environment.action_space)
     module = build("linear", environment.observation_space.shape[0], actions.outputs)
     center = to_vector(module)
-    population = GaussianPopulation(center, 0.5, 3, 4, 6, TABLE.size)
+    population = GaussianPopulation(center, 0.5, TABLE, 3, 4, 6)
     setup = RolloutSetup(environment, batched_network(module), actions, TABLE, reward=reward)
     engine = InProcessEngine(setup)
     job = EpisodeJob(3, 4, population, 2, center, 3)
@@ -144,7 +144,7 @@ def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
 
 @pytest.mark.parametrize(("sharing", "different"), [("pair", 3 * 2), ("member", 6 * 2), ("generation", 2)])
 def test_who_plays_the_same_episodes(sharing, different):
-    population = GaussianPopulation(np.zeros(3, np.float32), 0.5, 3, 4, 6, TABLE.size)
+    population = GaussianPopulation(np.zeros(3, np.float32), 0.5, TABLE, 3, 4, 6)
     job = EpisodeJob(3, 4, population, 2, evaluations=5, sharing=sharing)
     seeds = job.episode_seeds(np.arange(job.items))
     assert len(set(seeds[:12])) == different

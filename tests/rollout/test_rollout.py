@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.members import load
 from tests.own_code import Leaky
 from torch import nn
 
@@ -74,7 +75,7 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
         network(inputs, actions.outputs) if network else build("mlp", inputs, actions.outputs, hidden=[8])
     )
     center = to_vector(module)
-    population = GaussianPopulation(center, 0.5, 3, 4, MEMBERS, TABLE.size)
+    population = GaussianPopulation(center, 0.5, TABLE, 3, 4, MEMBERS)
     moments = Normalization(np.full(inputs, 0.1), np.full(inputs, 1.7)) if normalized else None
     job = EpisodeJob(3, 4, population, 2, center, EVALUATIONS, normalization=moments)
     setup = RolloutSetup(environment, batched_network(module, shape), actions, TABLE, noise)
@@ -220,7 +221,7 @@ def test_the_moments_are_those_of_what_the_policy_saw():
     forward = rollouts.forward
     while not ended:
         seen.append(np.asarray(observation, np.float64))
-        forward.load(0, job.center)
+        load(forward, 0, job.center)
         raw = forward(job.normalization.apply(observation[None]))
         observation, _, terminated, truncated, _ = env.step(int(actions(raw)[0]))
         ended = terminated or truncated

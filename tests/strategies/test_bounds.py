@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from escalade.errors import InputError
 from escalade.strategies.bounds import Bounds
 
 repeatable = settings(deadline=None, derandomize=True)
@@ -74,3 +75,37 @@ def test_what_is_given_is_not_written_to():
     inverted = free.invert(points[0])
     inverted[0] = 9
     assert points.tolist() == [[3.0, -2.0]]
+
+
+class LikeScipys:
+    lb, ub = [0.0, 2.0], 3.0
+
+
+@pytest.mark.parametrize(
+    ("form", "lower", "upper"),
+    [
+        ([(0, 1), (2, None), (None, 3)], [0, 2, -np.inf], [1, np.inf, 3]),
+        (((0, 1), (2, 3), (4, 5)), [0, 2, 4], [1, 3, 5]),
+        (np.array([(0, 1), (2, 3), (4, 5)]), [0, 2, 4], [1, 3, 5]),
+        ([(0, 1)], [0], [1]),
+        # Two parameters: one of the two readings is impossible, or it is said which one is meant.
+        ([(-5, 5), (-5, 5)], [-5, -5], [5, 5]),
+        ([(0, None), (None, 3)], [0, -np.inf], [np.inf, 3]),
+        ([(0, 0), (1, 1)], [0, 0], [1, 1]),
+        (([0, 1], [2, 3]), [0, 1], [2, 3]),
+        (tuple(np.array([(0, 1), (2, 3)])), [0, 1], [2, 3]),
+        (tuple(np.transpose([(0, 1), (2, 3)])), [0, 2], [1, 3]),
+        ((0, 1), [0, 0], [1, 1]),
+        (LikeScipys(), [0, 2], [3, 3]),
+    ],
+)
+def test_pairs_and_scipys_bounds_are_understood(form, lower, upper):
+    bounds = Bounds(form, len(lower))
+    np.testing.assert_array_equal(bounds.lower, lower)
+    np.testing.assert_array_equal(bounds.upper, upper)
+
+
+@pytest.mark.parametrize("form", [[(0, 1), (2, 3)], ((0, 1), (2, 3)), np.array([(0, 1), (2, 3)])])
+def test_two_pairs_that_may_mean_either_are_refused(form):
+    with pytest.raises(InputError, match=r"numpy\.transpose"):
+        Bounds(form, 2)

@@ -123,7 +123,12 @@ OPTIMIZERS = {
 def test_openai_es(dimension, population, ties, optimizer, weight_decay):
     make, reference = OPTIMIZERS[optimizer]
     es = OpenAIES(
-        first_center(dimension), population, 0.1, optimizer=make, weight_decay=weight_decay, table=TABLE
+        first_center(dimension),
+        population,
+        0.1,
+        optimizer=make,
+        weight_decay=weight_decay,
+        perturbation=TABLE,
     )
     descent, center = reference(), es.center.numpy().astype(np.float64)
     for fitness in fitnesses(population, ties):
@@ -141,7 +146,7 @@ def test_openai_es_with_schedules():
         "exponential:0.2:0.5:0.03",
         optimizer=OPTIMIZERS["momentum"][0],
         lr=lambda g: 0.1 / (1 + g),
-        table=TABLE,
+        perturbation=TABLE,
     )
     descent, center = Sgd(math.nan, 0.9), es.center.numpy().astype(np.float64)
     for generation, fitness in enumerate(fitnesses(10, False)):
@@ -155,7 +160,12 @@ def test_openai_es_with_schedules():
 @pytest.mark.parametrize(("population", "top"), [(2, None), (10, None), (10, 5), (32, 5), (10, 1)])
 def test_ars(dimension, population, top):
     es = ARS(
-        first_center(dimension), population, 0.05, lr="linear:0.1:0.02:4", top_directions=top, table=TABLE
+        first_center(dimension),
+        population,
+        0.05,
+        lr="linear:0.1:0.02:4",
+        top_directions=top,
+        perturbation=TABLE,
     )
     center = es.center.numpy().astype(np.float64)
     for generation, fitness in enumerate(fitnesses(population, False)):
@@ -170,7 +180,7 @@ def test_ars(dimension, population, top):
 
 
 def test_ars_keeps_every_direction_that_ties_with_the_last_one():
-    es = ARS(first_center(4), 6, 0.05, lr=0.1, top_directions=2, table=TABLE)
+    es = ARS(first_center(4), 6, 0.05, lr=0.1, top_directions=2, perturbation=TABLE)
     before, delta = es.center.numpy().astype(np.float64), noise(es, 0.05)[0::2]
     fitness = [9.0, 1.0, 5.0, 2.0, 3.0, 5.0]  # the second and third direction tie at 5
     step = (8 * delta[0] + 3 * delta[1] - 2 * delta[2]) * 0.1 / (3 * np.std([9, 1, 5, 2, 3, 5]))
@@ -184,7 +194,9 @@ def test_ars_keeps_every_direction_that_ties_with_the_last_one():
 @pytest.mark.parametrize("ties", [False, True])
 def test_snes(dimension, population, mirrored, ties):
     sigma = np.linspace(0.05, 0.3, dimension).astype(np.float32).astype(np.float64)
-    es = SNES(first_center(dimension), population, sigma, lr="step:1:0.5:2", mirrored=mirrored, table=TABLE)
+    es = SNES(
+        first_center(dimension), population, sigma, lr="step:1:0.5:2", mirrored=mirrored, perturbation=TABLE
+    )
     center, rate = (
         es.center.numpy().astype(np.float64),
         (3 + math.log(dimension)) / (5 * math.sqrt(dimension)),
@@ -215,7 +227,7 @@ def test_pgpe(dimension, population, ties, optimizer, weight_decay):
         optimizer=make,
         weight_decay=weight_decay,
         sigma_lr="exponential:2:0.5",
-        table=TABLE,
+        perturbation=TABLE,
     )
     descent, center = reference(), es.center.numpy().astype(np.float64)
     for generation, fitness in enumerate(fitnesses(population, ties)):
@@ -239,7 +251,7 @@ def test_pgpe(dimension, population, ties, optimizer, weight_decay):
 
 
 def test_pgpe_sets_clipup_by_the_papers_rule():
-    es = PGPE(np.zeros(16), 4, 0.3, table=TABLE)
+    es = PGPE(np.zeros(16), 4, 0.3, perturbation=TABLE)
     max_speed = 0.3 * math.sqrt(16) / 15
     assert es.lr == pytest.approx(max_speed / 2)
     es.sample()
@@ -256,7 +268,9 @@ def test_pgpe_sets_clipup_by_the_papers_rule():
 @pytest.mark.parametrize("ties", [False, True])
 def test_simple_gaussian(population, elite, elites, ties):
     sigma = np.linspace(0.05, 0.3, 8).astype(np.float32).astype(np.float64)
-    es = SimpleGaussian(first_center(8), population, sigma, elite=elite, lr=0.7, sigma_lr=0.4, table=TABLE)
+    es = SimpleGaussian(
+        first_center(8), population, sigma, elite=elite, lr=0.7, sigma_lr=0.4, perturbation=TABLE
+    )
     center = es.center.numpy().astype(np.float64)
     for fitness in fitnesses(population, ties):
         steps, before = noise(es, es.deviations.numpy().astype(np.float64)) * sigma, center
@@ -272,7 +286,16 @@ def test_simple_gaussian(population, elite, elites, ties):
 @pytest.mark.parametrize("noise_", [None, "linear:0.01:0:4"])
 def test_cem(population, elite, elites, noise_):
     sigma = np.linspace(0.05, 0.3, 8).astype(np.float32).astype(np.float64)
-    es = CEM(first_center(8), population, sigma, elite=elite, lr=0.7, sigma_lr=0.4, noise=noise_, table=TABLE)
+    es = CEM(
+        first_center(8),
+        population,
+        sigma,
+        elite=elite,
+        lr=0.7,
+        sigma_lr=0.4,
+        noise=noise_,
+        perturbation=TABLE,
+    )
     center = es.center.numpy().astype(np.float64)
     for generation, fitness in enumerate(fitnesses(population, False)):
         steps, before = noise(es, es.deviations.numpy().astype(np.float64)) * sigma, center
@@ -287,7 +310,7 @@ def test_cem(population, elite, elites, noise_):
 @pytest.mark.parametrize(("dimension", "population"), [(2, 4), (8, 9), (33, 14)])
 @pytest.mark.parametrize("ties", [False, True])
 def test_sep_cma_es(dimension, population, ties):
-    es = SepCMAES(first_center(dimension), population, 0.3, table=TABLE)
+    es = SepCMAES(first_center(dimension), population, 0.3, perturbation=TABLE)
     n, mu = dimension, population // 2
     w = np.array([math.log(mu + 1) - math.log(i) for i in range(1, mu + 1)])
     w = np.concatenate([w / w.sum(), np.zeros(population - mu)])
@@ -318,7 +341,7 @@ def test_sep_cma_es(dimension, population, ties):
 @pytest.mark.parametrize(("dimension", "population"), [(2, 6), (5, 9), (20, 12)])
 def test_cma_es_equals_the_cmaes_package(dimension, population):
     cmaes = pytest.importorskip("cmaes")
-    es = CMAES(first_center(dimension), population, 0.3, direction="minimize", table=TABLE)
+    es = CMAES(first_center(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
     peer = cmaes.CMA(es.center.numpy().astype(np.float64), 0.3, population_size=population)
     for _ in range(25):
         members = es.ask().numpy().astype(np.float64)

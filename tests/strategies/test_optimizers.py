@@ -41,7 +41,13 @@ def run(strategy, generations):
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("make", [OpenAIES, PGPE])
 def test_named_optimisers_give_the_bits_of_torchs(name, make):
-    common = {"population": 16, "sigma": 0.1, "lr": "cosine:0.1:0.02:9", "weight_decay": 0.01, "table": TABLE}
+    common = {
+        "population": 16,
+        "sigma": 0.1,
+        "lr": "cosine:0.1:0.02:9",
+        "weight_decay": 0.01,
+        "perturbation": TABLE,
+    }
     ours = run(make(np.zeros(37), optimizer=name, **common), 12)
     peer = run(make(np.zeros(37), optimizer=PEERS[name], **common), 12)
     assert torch.equal(ours.center, peer.center)
@@ -51,8 +57,8 @@ def test_named_optimisers_give_the_bits_of_torchs(name, make):
 
 
 def test_sgd_without_momentum_is_plain_descent():
-    es = OpenAIES(np.zeros(5), 8, optimizer=partial(SGD, momentum=0.0), lr=0.5, table=TABLE)
-    peer = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), table=TABLE)
+    es = OpenAIES(np.zeros(5), 8, optimizer=partial(SGD, momentum=0.0), lr=0.5, perturbation=TABLE)
+    peer = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), perturbation=TABLE)
     assert torch.equal(run(es, 4).center, run(peer, 4).center)
     assert not any(key.startswith("optimizer.") for key in es.state_dict())
 
@@ -64,7 +70,8 @@ OTHERS = {**PEERS, "rmsprop": partial(torch.optim.RMSprop, lr=0.01), **{f"own {n
 @pytest.mark.parametrize("loaded", OTHERS)
 def test_a_state_of_another_optimiser_is_refused_in_one_line(saved, loaded):
     first, second = (
-        OpenAIES(np.zeros(5), 8, optimizer=OTHERS[name], lr=0.1, table=TABLE) for name in (saved, loaded)
+        OpenAIES(np.zeros(5), 8, optimizer=OTHERS[name], lr=0.1, perturbation=TABLE)
+        for name in (saved, loaded)
     )
     state = run(first, 2).state_dict()
     if saved.removeprefix("own ") == loaded.removeprefix("own "):
@@ -76,15 +83,15 @@ def test_a_state_of_another_optimiser_is_refused_in_one_line(saved, loaded):
 
 
 def test_a_state_with_momentum_is_refused_by_an_optimiser_without():
-    state = run(OpenAIES(np.zeros(5), 8, table=TABLE), 2).state_dict()
-    plain = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), table=TABLE)
+    state = run(OpenAIES(np.zeros(5), 8, perturbation=TABLE), 2).state_dict()
+    plain = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), perturbation=TABLE)
     with pytest.raises(InputError, match="exp_avg, exp_avg_sq, step, not nothing"):
         plain.load_state_dict(state)
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_saved_memory_of_another_size_is_refused(name):
-    es = OpenAIES(np.zeros(5), 8, optimizer=name, table=TABLE)
+    es = OpenAIES(np.zeros(5), 8, optimizer=name, perturbation=TABLE)
     state = es.state_dict()
     for key in [key for key in state if key.startswith("optimizer.")]:
         with pytest.raises(InputError, match="has 3 numbers"):

@@ -29,7 +29,7 @@ def sphere(members):
 def test_a_sphere_around_1000_does_not_stall_at_what_float32_can_say(name):
     x0 = np.full(4, 1000.0)
     es = STRATEGIES[name].load()(
-        x0, population=40, direction="minimize", table=TABLE, **OPTIONS.get(name, {"sigma": 0.3})
+        x0, population=40, direction="minimize", perturbation=TABLE, **OPTIONS.get(name, {"sigma": 0.3})
     )
     for _ in range(400):
         members = es.ask()
@@ -42,7 +42,7 @@ def test_a_sphere_around_1000_does_not_stall_at_what_float32_can_say(name):
 
 @every
 def test_a_float64_search_resumes_bit_for_bit(name):
-    first, second = (STRATEGIES[name].load()(np.ones(3), 12, sigma=0.1, table=TABLE) for _ in range(2))
+    first, second = (STRATEGIES[name].load()(np.ones(3), 12, sigma=0.1, perturbation=TABLE) for _ in range(2))
     for _ in range(4):
         first.tell(-sphere(first.ask()))
     second.load_state_dict(first.state_dict())
@@ -58,7 +58,7 @@ def test_a_float64_search_resumes_bit_for_bit(name):
     "x0", [np.ones(3, np.float32), torch.ones(3), [1.0, 1.0, 1.0], torch.ones(3, dtype=torch.bfloat16)]
 )
 def test_everything_else_is_float32(name, x0):
-    es = STRATEGIES[name].load()(x0, 12, sigma=0.1, table=TABLE)
+    es = STRATEGIES[name].load()(x0, 12, sigma=0.1, perturbation=TABLE)
     assert es.ask().dtype == es.center.dtype == torch.float32
 
 
@@ -82,7 +82,7 @@ def test_the_paths_of_real_searches_without_selection_have_that_deviation(make):
     rng = np.random.default_rng(1)
     updates, squares = 4, []
     for seed in range(60):
-        es = make(np.zeros(30), 10, seed=seed, table=TABLE)
+        es = make(np.zeros(30), 10, seed=seed, perturbation=TABLE)
         for number in range(updates + 3):
             es.sample()
             # A generation without differences is no update: here 0, 2 and 4 are none.

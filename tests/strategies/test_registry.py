@@ -34,9 +34,9 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
     assert kind.grows == entry.grows
     author = re.search(r"[A-Z]\w+", entry.paper).group()
     assert author in sys.modules[kind.__module__].__doc__
-    kind(np.zeros(4), entry.smallest, table=TABLE)
+    kind(np.zeros(4), entry.smallest, perturbation=TABLE)
     with pytest.raises(InputError):
-        kind(np.zeros(4), entry.smallest - 1, table=TABLE)
+        kind(np.zeros(4), entry.smallest - 1, perturbation=TABLE)
 
 
 @every
@@ -90,7 +90,7 @@ def test_an_unknown_name_brings_the_nearest():
 @pytest.mark.parametrize(
     ("name", "argument", "hint"),
     [
-        ("cma-es", "bounds", "it takes x0, population, sigma, seed, direction, table"),
+        ("cma-es", "bounds", "it takes x0, population, sigma, seed, direction, perturbation"),
         ("snes", "learning_rate", "CMAES|SNES takes no learning_rate"),
         ("openai-es", "optimiser", "did you mean optimizer"),
         ("cem", "elites", "did you mean elite"),
@@ -116,7 +116,7 @@ def test_the_worked_example_of_contributing(monkeypatch):
         "CartPole-v1", preset=None, hidden=[4], generations=3, eval_episodes=2, verbose=False, **options
     )
     assert run.summary["strategy"] == "random-search"
-    es = module.RandomSearch(np.ones(2), 20, table=TABLE)
+    es = module.RandomSearch(np.ones(2), 20, perturbation=TABLE)
     for _ in range(30):
         es.tell(-(es.ask() ** 2).sum(dim=1))
     assert float(es.center.norm()) < 0.3

@@ -22,42 +22,50 @@ def rules(strategy, tolerance=1e-11):
 
 def test_a_search_under_way_does_not_stop():
     for make in (CMAES, SepCMAES, SNES):
-        es = make(np.ones(4), 10, sigma=0.3, table=TABLE)
+        es = make(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
         watch = rules(es)
         assert [watch.check(VARIED - g) for g in range(90)] == [None] * 90
 
 
 def test_a_worn_out_covariance():
-    es = CMAES(np.ones(2), 10, sigma=0.3, table=TABLE)
+    es = CMAES(np.ones(2), 10, sigma=0.3, perturbation=TABLE)
     es.covariance = np.diag([1.0, 1e-13])
     assert rules(es).check(VARIED) is None
     es.__dict__.pop("_axes")
     es.covariance = np.diag([1.0, 1e-15])
     assert rules(es).check(VARIED) == "condition"
-    separable = SepCMAES(np.ones(2), 10, sigma=0.3, table=TABLE)
+    separable = SepCMAES(np.ones(2), 10, sigma=0.3, perturbation=TABLE)
     separable.variances = torch.tensor([1.0, 1e-15], dtype=torch.float64)
     assert rules(separable).check(VARIED) == "condition"
+
+
+def test_a_strategy_of_ones_own_stops_by_the_condition_it_states():
+    class Worn(SNES):
+        condition = 1e15
+
+    assert rules(SNES(np.ones(2), 10, sigma=0.3, perturbation=TABLE)).check(VARIED) is None
+    assert rules(Worn(np.ones(2), 10, sigma=0.3, perturbation=TABLE)).check(VARIED) == "condition"
 
 
 @pytest.mark.parametrize(
     ("factor", "reason"), [(2e4, "tolxup"), (1e-12, "tolx"), (9e3, None), (1e-10, None), (1e-17, "tolx")]
 )
 def test_standard_deviations_that_grew_or_shrank(factor, reason):
-    es = SNES(np.full(3, 1e-9), 10, sigma=0.5, table=TABLE)
+    es = SNES(np.full(3, 1e-9), 10, sigma=0.5, perturbation=TABLE)
     watch = rules(es)
     es.deviations = es.deviations * factor
     assert watch.check(VARIED) == reason
 
 
 def test_steps_below_the_last_bit_of_the_centre():
-    es = SNES(np.array([1.0, 1e9]), 10, sigma=0.5, table=TABLE)
+    es = SNES(np.array([1.0, 1e9]), 10, sigma=0.5, perturbation=TABLE)
     watch = rules(es, tolerance=1e-300)
     es.deviations = es.deviations * 1e-7
     assert watch.check(VARIED) == "noeffect"
 
 
 def test_fitness_that_changes_no_more():
-    es = CMAES(np.ones(4), 10, sigma=0.3, table=TABLE)
+    es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     recent = 10 + 30 * 4 // 10
     watch = rules(es)
     flat = [watch.check(np.full(10, 7.0)) for _ in range(recent)]
@@ -68,7 +76,7 @@ def test_fitness_that_changes_no_more():
 
 
 def test_no_progress_for_long():
-    es = CMAES(np.ones(4), 10, sigma=0.3, table=TABLE)
+    es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
     rng = np.random.default_rng(0)
     found = [watch.check(rng.normal(size=10)) for _ in range(800)]
@@ -78,14 +86,14 @@ def test_no_progress_for_long():
 
 
 def test_no_search_goes_on_for_ever():
-    es = SNES(np.ones(4), 10, sigma=0.3, table=TABLE)
+    es = SNES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
     found = [watch.check(VARIED + np.sin(g)) for g in range(watch.generation_limit)]
     assert found == [None] * (watch.generation_limit - 1) + ["generations"]
 
 
 def test_a_generation_without_a_number_is_not_the_end():
-    es = CMAES(np.ones(4), 10, sigma=0.3, table=TABLE)
+    es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
     assert [watch.check(np.full(10, np.nan)) for _ in range(60)] == [None] * 60
 

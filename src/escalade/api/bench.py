@@ -147,7 +147,7 @@ class _TrainingTurns:
     def __init__(self, config: Config, parts: Parts, engine: Engine) -> None:
         interrupts = Interrupts()
         objective = PolicyObjective(config, parts, engine, interrupts)
-        strategy = make_strategy(config, parts.start, parts.table)
+        strategy = make_strategy(config, parts.start, parts.perturbation)
         self._loop = Loop(objective, strategy, Limits(), eval_every=0, interrupts=interrupts)
 
     def run(self, seconds: float) -> float:

@@ -36,6 +36,10 @@ class Evaluation:
     lengths: np.ndarray[Any, np.dtype[np.int64]]
     infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
     """What ``info_keys`` chose of the episodes' last infos, shape (episodes,): NaN where there was none."""
+    generation: int | None = None
+    """Of the policy that was evaluated: how often its centre had been updated."""
+    params_sha256: str = ""
+    """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with."""
 
     @property
     def mean(self) -> float:
@@ -116,7 +120,8 @@ def evaluate(
     keys = config.info_keys
     results = Episodes.of(found, scored=parts.reward is not None, infos=len(keys))
     check_known(parts.environment, keys, results.infos)
-    return Evaluation(results.returns, results.lengths, dict(zip(keys, results.infos.T, strict=True)))
+    infos = dict(zip(keys, results.infos.T, strict=True))
+    return Evaluation(results.returns, results.lengths, infos, saved.generation, saved.sha256)
 
 
 def render(
@@ -124,7 +129,7 @@ def render(
     output: str | PathLike[str] | None = None,
     *,
     live: bool = False,
-    checkpoint: str | int = "best",
+    checkpoint: str | int = "latest",
     seed: int = 0,
     max_steps: int | None = None,
     network: nn.Module | None = None,

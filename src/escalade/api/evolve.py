@@ -144,7 +144,9 @@ def evolve(
         generations = 100
     limits = Limits(generations, None, seconds, target_return, target_patience)
     batch = (batch_size or made.population_size) if batched else 1
-    setup = FitnessSetup(module, layout, fitness, batched, made.table, engine != "threads" or workers == 0)
+    setup = FitnessSetup(
+        module, layout, fitness, batched, made.perturbation, engine != "threads" or workers == 0
+    )
     folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
     with one_thread(), nullcontext() if folder is None else folder.locked():
         plan = Plan(
@@ -189,7 +191,7 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """``strategy_options``, none of which is an argument of evolve's own."""
     for name in options:
-        if name in asked or name in ("x0", "table"):
+        if name in asked or name in ("x0", "perturbation"):
             mend = "give it to evolve itself" if name in asked else "leave it out"
             raise InputError(f"strategy_options holds {name}: {mend}")
     return options

@@ -21,7 +21,7 @@ def export(
     format: str = "onnx",
     *,
     output: str | PathLike[str] | None = None,
-    checkpoint: str | int = "best",
+    checkpoint: str | int = "latest",
     network: nn.Module | None = None,
 ) -> Exported:
     """Write a run's unperturbed policy into a file for ONNX or for torch alone; see :func:`export_policy`.
@@ -29,8 +29,9 @@ def export(
     Args:
         run: the run's folder, what :func:`escalade.train` returned, or a policy's file.
         format: ``onnx``, ``torchscript`` or ``torch-export``.
-        output: the file; ``policy`` with the format's ending, beside the run's other files, when not given.
-        checkpoint: ``best``, ``latest`` or a generation.
+        output: the file. When not given it lies beside the run's other files, with the format's ending, and
+            is called ``policy`` of the latest policy, ``best`` of the best, ``policy-N`` of generation N's.
+        checkpoint: ``latest``, ``best`` or a generation.
         network: a module like the one that was trained, where that was the user's own.
 
     Raises:
@@ -40,12 +41,13 @@ def export(
     if format not in FORMATS:
         known = ", ".join(FORMATS)
         raise InputError(f"`format` {format!r} must be one of {known}{nearest(format, FORMATS)}")
-    place = Path(run)
+    place, ending = Path(run), FORMATS[format].suffix
     if os.path.isfile(place):
-        policy, of, beside = load(place, network), place.name, place.parent
+        policy, of, default = load(place, network), place.name, place.with_suffix(ending)
     else:
-        saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
+        folder = RunFolder.open(run)
+        saved = SavedPolicy.find(folder, str(checkpoint), network)
         policy = saved.policy(find_environment(saved.config.replace(backend="gymnasium")), network)
-        of, beside = str(checkpoint), place
-    file = Path(output) if output is not None else beside / f"policy{FORMATS[format].suffix}"
-    return export_policy(policy, format, file, {"checkpoint": of})
+        of = str(checkpoint)
+        default = folder.named_after(of, f"policy{ending}", f"best{ending}")
+    return export_policy(policy, format, default if output is None else Path(output), {"checkpoint": of})

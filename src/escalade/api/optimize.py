@@ -3,57 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable, Stream, seeds, table_size, write_all
-from escalade.strategies.base import Direction, Strategy, as_float64
-from escalade.strategies.bounds import Bounds, Pair
+from escalade.recorders import Goals, Recorded, Recorder, check_recorders, start_recorders
+from escalade.strategies.base import Direction
+from escalade.strategies.bounds import Given
 from escalade.strategies.cma import default_population
-from escalade.strategies.registry import entry_named
-from escalade.strategies.restarts import Start, restarts_named
-from escalade.strategies.result import History
-from escalade.strategies.shaping import usable
+from escalade.strategies.registry import STRATEGIES, entry_named
+from escalade.strategies.restarts import Restarts, Start, restarts_named
+from escalade.strategies.result import Optimum
+from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
-from escalade.support.numbers import real_number, whole_number
+from escalade.support.numbers import counted, real_number, whole_number
+from escalade.training.function_calls import Catch, FunctionCalls
+from escalade.training.limits import Limits
+from escalade.training.search import Search
 
-Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
 """A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
-StrategyFactory = Callable[..., Strategy]
 
-_RESTARTING = ("cma-es", "sep-cma-es")
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """What :func:`optimize` found.
-
-    ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
-    (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``history`` holds the
-    best and the mean fitness of each generation, shape (generations, 2). ``evaluations`` counts function
-    values, ``restarts`` the searches after the first.
-
-    ``stop_reason`` is ``target``, ``budget``, ``interrupted`` (Ctrl-C while the function ran), or why the
-    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
-    fitness changes no more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they
-    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
-    or ``generations`` (it took too long), ``limit`` (a small search of ``bipop`` had used its share).
-    """
-
-    best: Any
-    best_fitness: float
-    history: NDArray[np.float64]
-    evaluations: int
-    restarts: int
-    stop_reason: str
+_OVER = ("target", "budget", "seconds", "callback", "interrupted")  # after these no search begins again
 
 
 def optimize(
@@ -64,43 +40,70 @@ def optimize(
     direction: Direction = "minimize",
     sigma: float | ArrayLike | None = None,
     population: int | None = None,
-    bounds: Pair | None = None,
+    bounds: Given | None = None,
     budget: int | None = None,
+    seconds: float | None = None,
     target: float | None = None,
     tolerance: float = 1e-11,
     restarts: Literal["ipop", "bipop"] | None = None,
     vectorized: bool = False,
+    workers: int = 0,
+    catch: Catch = False,
+    callback: Callable[[Optimum], bool | None] | None = None,
+    recorders: Sequence[str | Recorder] = (),
+    verbose: bool = False,
     seed: int = 0,
 ) -> Optimum:
     """Search for the smallest (or largest) value of a function of a vector.
 
     The search is in float64. A value that is NaN or infinite counts as the worst of its generation. The
-    same seed gives the same points on one machine with as many threads of BLAS, if the function gives the
-    same values.
+    same seed gives the same points on one machine with as many threads of BLAS, whatever the number of
+    workers, if the function gives the same values. A function that draws random numbers does: before each
+    call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its point.
+    They are put back after each generation.
 
     Args:
         function: takes a vector, shape (dimension,), and gives a number. It gets numpy arrays, or tensors
             where ``x0`` is a tensor; they are its own.
-        x0: where to begin, shape (dimension,), or what makes such a vector of a random generator. A vector
-            is where every search begins that has no bounds to draw a new one from.
-        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``sep-cma-es``, or what is
-            called like a strategy class, such as ``functools.partial(OpenAIES, lr=0.1)``.
+        x0: where to begin, shape (dimension,), or a function of a ``numpy.random.Generator`` that gives such
+            a vector, called for every search. A search after the first begins at a random point within the
+            bounds, or at the same vector where there are none.
+        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``sep-cma-es``, or a
+            callable with a strategy class's arguments, such as ``functools.partial(OpenAIES, lr=0.1)``.
         direction: ``minimize`` or ``maximize``.
         sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
             bounds and 0.5 elsewhere when not given.
         population: points a generation; the strategy's default when not given.
-        bounds: ``(lower, upper)``, each a number, a vector or None. The function is never called outside.
+        bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers a parameter,
+            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
+            are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
+            never called outside.
         budget: evaluations after which to stop, at the end of a generation.
+        seconds: time after which to stop, at the end of a generation. A generation that is not done when a
+            tenth of it (at least 2 s) has passed beyond is given up.
         target: stop when a value as good as this is found.
         tolerance: when a search has converged, see :class:`escalade.strategies.stopping.StopRules`.
         restarts: for cma-es and sep-cma-es: start again after convergence, with populations that double
             (``ipop``), or with large and small ones in turns (``bipop``), until the budget is used, the
             target is found, or the population has doubled nine times.
         vectorized: the function takes all points of a generation, shape (n, dimension), and gives shape (n,).
+        workers: processes that call the function, each on one thread; 0 calls it in this process. The
+            function travels by value (cloudpickle), so a script needs no ``__main__`` guard.
+        catch: exceptions of the function that count as NaN does: a type, a tuple of types, or True for every
+            ``Exception``. ``failures`` of the result counts the points; with ``vectorized`` all of a call.
+        callback: called after each generation with the :class:`Optimum` so far, its ``stop_reason`` empty;
+            True stops. Its arrays are the callback's own.
+        recorders: objects with the methods of :class:`escalade.recorders.Recorder`, or names such as
+            ``notebook``, that get a row for each generation. A return in it is a value of the function, an
+            episode a point. Those that write into a run folder are refused: a search has none.
+        verbose: print how the search goes.
         seed: the same seed gives the same search.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is impossible; the function gave something other than numbers, or no finite
+            one; or ``seconds`` ended inside the first generation. The message names it.
+        EnvironmentFailure: the function raised what ``catch`` does not name, or it raised at every point of
+            the search so far. The message names the point and the generation.
 
     Example:
         >>> import numpy as np
@@ -108,175 +111,65 @@ def optimize(
         >>> bool(abs(found.best - 3).max() < 1e-4), found.stop_reason
         (True, 'tolfun')
     """
-    space = _Space(x0, sigma, bounds, whole_number(seed, "seed"))
-    problem = _Problem(function, direction, vectorized, budget, target, space.tensors)
-    factory, name = (strategy, "") if callable(strategy) else (entry_named(strategy).load(), strategy)
-    if restarts is None:
-        made = space.make(factory, Start(population), 0, direction)
-        return problem.result(_search(made, space, problem, StopRules(made, tolerance)), 0)
-    if name not in _RESTARTING:
-        raise InputError(f"restarts={restarts!r} is for strategy {' or '.join(_RESTARTING)}: leave it out")
-    first = default_population(space.dimension) if population is None else population
-    schedule = restarts_named(restarts)(first, space.rng)
-    reason, number = "", 0
-    for number, start in enumerate(schedule.starts()):
-        before = problem.evaluations
-        made = space.make(factory, start, number, direction)
-        limit = None if start.budget is None else before + start.budget
-        reason = _search(made, space, problem, StopRules(made, tolerance), limit)
-        schedule.used(problem.evaluations - before)
-        if reason in ("target", "budget", "interrupted"):
-            break
-    return problem.result(reason, number)
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be a function of an Optimum, not {callback!r}")
+    if budget is not None:
+        whole_number(budget, "budget", 1)
+    if target is not None:
+        real_number(target, "target")
+    check_recorders(recorders)
+    limits = Limits(seconds=seconds)
+    space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"))
+    factory = strategy if callable(strategy) else entry_named(strategy).load()
+    schedule = None if restarts is None else _schedule(restarts, strategy, space, population)
+    with ExitStack() as closing:
+        calls = FunctionCalls(
+            function, workers=workers, vectorized=vectorized, tensors=space.tensors, catch=catch, seed=seed
+        )
+        closing.enter_context(calls)
+        goals = Goals(
+            f"{_name(function)}: {_name(strategy)}, {counted(space.dimension, 'parameter')}, "
+            f"{counted(workers, 'worker') if workers else 'in this process'}",
+            target,
+            seconds=seconds,
+            minimize=direction == "minimize",
+            print_evaluations=False,
+        )
+        wanted = [*recorders, *(["console"] if verbose else [])]
+        listening = start_recorders(wanted, Recorded(None, goals), closing)
+        search = Search(calls, space, direction, budget, target, limits, listening, callback)
+        starts = [Start(population)] if schedule is None else schedule.starts()
+        for start in starts:
+            before = calls.evaluations
+            made = space.make(factory, start, search.begun, direction)
+            limit = None if start.budget is None else before + start.budget
+            reason = search.run(made, StopRules(made, tolerance), limit)
+            if schedule is not None:
+                schedule.used(calls.evaluations - before)
+            if reason in _OVER:
+                break
+        found = search.found(reason)
+    if math.isnan(found.best_fitness):
+        raise InputError("the function gave no finite number at all: there is nothing to optimise")
+    return found
 
 
-def _search(
-    strategy: Strategy, space: _Space, problem: _Problem, rules: StopRules, limit: int | None = None
-) -> str:
-    """One search, to its end; why it ended. ``limit`` is where it gives way to the next one."""
-    while True:
-        points = space.points(write_all(strategy.sample(), strategy.table.values))
-        try:
-            fitness = problem.values(points)
-        except KeyboardInterrupt:
-            if problem.evaluations == 0:
-                raise
-            return "interrupted"
-        strategy.tell(fitness)
-        reason = problem.reason_to_stop() or rules.check(problem.sign * fitness)
-        if reason is not None:
-            return reason
-        if limit is not None and problem.evaluations >= limit:
-            return "limit"
+def _schedule(
+    restarts: str, strategy: str | StrategyFactory, space: SearchSpace, population: int | None
+) -> Restarts:
+    """Return the schedule of searches called ``restarts``.
 
-
-class _Problem:
-    """The function and what is known of it so far."""
-
-    def __init__(
-        self,
-        function: Function,
-        direction: Direction,
-        vectorized: bool,
-        budget: int | None,
-        target: float | None,
-        tensors: bool,
-    ) -> None:
-        if budget is not None and whole_number(budget, "budget") < 1:
-            raise InputError(f"budget {budget} must be at least 1")
-        if target is not None:
-            real_number(target, "target")
-        self.sign = 1.0 if direction == "minimize" else -1.0
-        self.evaluations = 0
-        self._function, self._vectorized, self._tensors = function, vectorized, tensors
-        self._budget, self._target = budget, target
-        self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
-        self._history = History()
-
-    def values(self, points: Array) -> Array:
-        """What the function gives for the points of a generation, shape (n,)."""
-        given = torch.from_numpy(points.copy()) if self._tensors else points.copy()
-        values = as_float64(self._function(given) if self._vectorized else [self._function(x) for x in given])
-        if values.size != len(points):
-            raise InputError(
-                f"the function gave an array of shape {values.shape} for {len(points)} points: it "
-                "must give one number a point"
-            )
-        values = values.reshape(len(points))
-        self.evaluations += len(points)
-        self._remember(points, np.where(usable(values), self.sign * values, np.nan))
-        return values
-
-    def _remember(self, points: Array, values: Array) -> None:
-        if np.isnan(values).all():
-            self._history.append(math.nan, math.nan)
-            return
-        best = int(np.nanargmin(values))
-        self._history.append(self.sign * float(values[best]), self.sign * float(np.nanmean(values)))
-        if values[best] < self._best_value:
-            self._best, self._best_value = points[best].copy(), float(values[best])
-
-    def reason_to_stop(self) -> str | None:
-        """``target`` or ``budget``, once either is reached."""
-        if self._target is not None and self._best_value <= self.sign * self._target:
-            return "target"
-        return "budget" if self._budget is not None and self.evaluations >= self._budget else None
-
-    def result(self, reason: str, restarts: int) -> Optimum:
-        """What was found."""
-        if not len(self._best):
-            raise InputError("the function gave no finite number at all: there is nothing to optimise")
-        best = torch.from_numpy(self._best) if self._tensors else self._best
-        value = self.sign * self._best_value
-        return Optimum(best, value, self._history.rows, self.evaluations, restarts, reason)
-
-
-class _Space:
-    """Where searches begin and how their points become the function's.
-
-    A strategy searches in coordinates in which the first standard deviations are all equal; each is
-    multiplied by its scale and then mapped into the bounds.
+    Raises:
+        InputError: there is no such schedule, or it is not for this strategy.
     """
-
-    def __init__(self, x0: Any, sigma: Any, bounds: Any, seed: int) -> None:
-        self.seed = seed
-        self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
-        self._x0 = x0 if callable(x0) and not isinstance(x0, Tensor) else None
-        first = x0 if self._x0 is None else self._x0(self.rng)
-        self.tensors = isinstance(first, Tensor)
-        self._first = _vector(first)
-        self.dimension = len(self._first)
-        self.bounds = Bounds(bounds, self.dimension)
-        self.bounds.check(self._first)
-        with np.errstate(invalid="ignore"):
-            ranges = np.where(self.bounds.both, 0.3 * (self.bounds.upper - self.bounds.lower), 0.5)
-        deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
-        self._sigma = float(np.exp(np.log(deviations).mean()))
-        self._scale = deviations / self._sigma
-        self._table = NoiseTable(seed, table_size(self.dimension))
-
-    def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
-        """The strategy of search ``number``, from 0, at its own first point."""
-        options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": direction}
-        options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
-        if start.population is not None:
-            options["population"] = start.population
-        return factory(self._start(number), table=self._table, **options)
-
-    def _start(self, number: int) -> Array:
-        x = self._first
-        if number > 0 and self._x0 is not None:
-            x = _vector(self._x0(self.rng))
-            self.bounds.check(x)
-        elif number > 0:
-            both, drawn = self.bounds.both, self.rng.uniform(size=self.dimension)
-            with np.errstate(invalid="ignore"):
-                inside = self.bounds.lower + drawn * (self.bounds.upper - self.bounds.lower)
-            x = np.where(both, inside, x)
-        return self.bounds.invert(x) / self._scale
-
-    def points(self, members: NDArray[np.floating]) -> Array:
-        """The function's points for a strategy's members, shape (n, dimension)."""
-        return self.bounds.apply(members * self._scale)
+    if callable(strategy) or not entry_named(strategy).restarts:
+        able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
+        raise InputError(f"restarts={restarts!r} is for strategy {able}: leave it out")
+    first = default_population(space.dimension) if population is None else population
+    return restarts_named(restarts)(first, space.rng)
 
 
-def _vector(x0: Any) -> Array:
-    """``x0`` in float64; InputError where it is no vector of finite numbers."""
-    try:
-        given = x0.detach().to("cpu", torch.float64).numpy() if isinstance(x0, Tensor) else x0
-        vector = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("x0 must be a vector of numbers") from None
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise InputError(f"x0 must be a vector of finite numbers, not an array of shape {vector.shape}")
-    return vector
-
-
-def _sigma(sigma: Any, dimension: int) -> Array:
-    try:
-        deviations = np.broadcast_to(np.array(sigma, dtype=np.float64), (dimension,)).copy()
-    except (TypeError, ValueError):
-        raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them") from None
-    if not (np.isfinite(deviations) & (deviations > 0)).all():
-        raise InputError(f"sigma {sigma!r} must be positive and finite")
-    return deviations
+def _name(given: object) -> str:
+    """Return the name of a function or a class; a name as it is."""
+    called = getattr(given, "func", given)  # what a partial calls
+    return called if isinstance(called, str) else getattr(called, "__name__", type(called).__name__)

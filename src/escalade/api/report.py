@@ -42,7 +42,7 @@ def report(
             best trial, and adds what the sweep found.
         output: the file, ``x.html``; one of that name is replaced.
         over: what curves are drawn over: ``steps`` of training, ``seconds`` or ``generations``.
-        video: whether to film the best policy of each run first, into its folder's video.mp4. A film
+        video: whether to film the latest policy of each run first, into its folder's video.mp4. A film
             that is there already, video.mp4 or video.gif, is shown in any case.
 
     Returns:

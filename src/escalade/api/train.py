@@ -136,7 +136,7 @@ def train_config(
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
-        make_strategy(config, parts.start, parts.table)  # refused before there is a folder
+        make_strategy(config, parts.start, parts.perturbation)  # refused before there is a folder
         config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked():
@@ -296,7 +296,7 @@ def _loop(
 ) -> Loop:
     loop = Loop(
         PolicyObjective(config, parts, engine, interrupts, folder),
-        make_strategy(config, parts.start, parts.table),
+        make_strategy(config, parts.start, parts.perturbation),
         Limits(config.generations, config.env_steps, config.seconds, config.target_return),
         eval_every=config.eval_every,
         interrupts=interrupts,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from typing import Any
 
 from escalade.cli.arguments import add_argument, add_command
 from escalade.cli.output import say
+from escalade.cli.results import LATEST, policy_called
 
 
 def add_export(commands: Any) -> None:
@@ -25,7 +27,7 @@ def add_export(commands: Any) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
     add_argument(parser, "--format", "{onnx,torchscript,torch-export}", "kind of file", "onnx")
     add_argument(parser, "--output", "FILE", "the file", "in the run's folder")
-    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", "best")
+    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", LATEST)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
 
 
@@ -33,11 +35,12 @@ def _export(parsed: argparse.Namespace) -> int:
     from escalade.api.export import export
     from escalade.media.export import OBSERVATIONS
 
-    made = export(
-        parsed.run, parsed.format or "onnx", output=parsed.output, checkpoint=parsed.checkpoint or "best"
-    )
+    checkpoint = parsed.checkpoint or LATEST
+    made = export(parsed.run, parsed.format or "onnx", output=parsed.output, checkpoint=checkpoint)
+    of = None if os.path.isfile(parsed.run) else checkpoint
     facts: dict[str, Any] = {
         "path": str(made.path),
+        "checkpoint": of,
         "largest_difference": made.largest_difference,
         "observations": OBSERVATIONS,
     }
@@ -47,7 +50,8 @@ def _export(parsed: argparse.Namespace) -> int:
         say(json.dumps(facts))
         return 0
     apart = f"{made.largest_difference:.2g}"
-    say(f"{made.path}: differs from the policy by {apart} at most, on {OBSERVATIONS:,} observations")
+    whose = "policy" if of is None else policy_called(of)
+    say(f"{made.path}: differs from the {whose} by {apart} at most, on {OBSERVATIONS:,} observations")
     if made.state is not None:
         say(f"{made.state}: the state that an episode begins with")
     return 0

@@ -18,7 +18,7 @@ def add_report(commands: Any) -> None:
         "write all about runs into one HTML file",
         _report,
         more="Curves, the population's quantiles, workers, configuration and what differs in it, versions,\n"
-        "the command that runs it again, and the film of the best policy. Of a sweep: the runs of its best\n"
+        "the command that runs it again, and the film of its policy. Of a sweep: the runs of its best\n"
         "trial, and which options matter. The file needs no network.",
         examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video", "runs/sweep-poles"],
     )
@@ -33,7 +33,7 @@ def add_report(commands: Any) -> None:
     parser.add_argument(
         "--video",
         action="store_true",
-        help="film the best policies first (default: show the films that are in the runs' folders)",
+        help="film the policies first (default: show the films that are in the runs' folders)",
     )
 
 

@@ -17,6 +17,8 @@ from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
 
+LATEST = "latest"
+"""The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""
 _CHECKPOINT = "best|latest|GENERATION"
 _SEED = "the same seed gives the same episodes"
 
@@ -36,7 +38,7 @@ def add_eval(commands: Any) -> None:
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
     add_argument(parser, "--episodes", "N", "how many", "100")
-    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "latest")
+    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_argument(parser, "--seed", "N", _SEED, "the run's")
     add_options(parser, ["env_kwargs", "backend", "workers", "info_keys"], default="the run's")
@@ -53,11 +55,11 @@ def add_render(commands: Any) -> None:
         examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
-    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", "video.mp4 in the run's folder")
+    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", "video.mp4 or video-CHECKPOINT.mp4 in RUN")
     parser.add_argument(
         "--live", action="store_true", help="show the episode in a window instead (default: film it)"
     )
-    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", "best")
+    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
     add_argument(parser, "--max-steps", "N", "stop after this many steps", "the episode's end")
     add_argument(parser, "--seed", "N", _SEED, "0")
 
@@ -74,6 +76,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     facts = {
         "env": env,
         "checkpoint": checkpoint,
+        "generation": result.generation,
+        "params_sha256": result.params_sha256,
         "env_kwargs": given.get("env_kwargs", {}),
         "episodes": len(result.returns),
         "return_mean": result.mean,
@@ -89,8 +93,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         means = {key: mean_known(values) for key, values in result.infos.items()}
         infos = "".join(f", {key} {number(mean)}" for key, mean in means.items())
         others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
-        over = f"over {len(result.returns)} episodes{infos}"
-        say(f"{env}{others}: return {number(result.mean)} ± {number(result.std)} {over}")
+        found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
+        say(f"{env}{others}, {policy_called(checkpoint)}: return {found}{infos}")
         if os.path.isfile(parsed.run):
             say(f"played without wrappers, limits and arguments of the environment: {checkpoint} keeps none")
     return 0
@@ -101,7 +105,7 @@ def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
     if not os.path.isfile(parsed.run):
         folder = RunFolder.open(parsed.run)
         warm_up_of(folder)
-        return read_config(folder).env, parsed.checkpoint or "latest"
+        return read_config(folder).env, parsed.checkpoint or LATEST
     if parsed.checkpoint:
         raise InputError(f"`checkpoint` {parsed.checkpoint}: a policy's file has none, so leave it out")
     from escalade.policies.policy_file import PolicyFile
@@ -110,16 +114,22 @@ def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
     return PolicyFile.read(file).env, file.name
 
 
+def policy_called(checkpoint: str) -> str:
+    """The policy of a checkpoint, or of a file, in words."""
+    return f"policy of generation {checkpoint}" if checkpoint.isdecimal() else f"{checkpoint} policy"
+
+
 def _render(parsed: argparse.Namespace) -> int:
     folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    output = None if parsed.live else folder.path / "video.mp4"
+    checkpoint = parsed.checkpoint or LATEST
+    output = None if parsed.live else folder.named_after(checkpoint, "video.mp4", "video-best.mp4")
     if parsed.output:
         output = Path(parsed.output)
     most = whole("max_steps", parsed.max_steps, None)
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 
-    given |= {"checkpoint": parsed.checkpoint or "best", "max_steps": most, "live": parsed.live}
+    given |= {"checkpoint": checkpoint, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
-    say(f"{output or 'shown'}: {steps} steps, return {number(total)}")
+    say(f"{output or 'shown'}: {policy_called(checkpoint)}, {steps} steps, return {number(total)}")
     return 0

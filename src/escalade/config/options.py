@@ -20,6 +20,7 @@ from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
+from escalade.support.cores import cores
 
 
 def _option(
@@ -304,7 +305,7 @@ class Config:
     @property
     def worker_count(self) -> int:
         """How many worker processes ``workers`` means on this machine."""
-        return self.workers if self.workers is not None else _cores()
+        return self.workers if self.workers is not None else cores()
 
     @property
     def resumable(self) -> tuple[str, ...]:
@@ -339,7 +340,3 @@ RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if o
 
 NOT_MEASURED: tuple[str, ...] = ("cutoff", *GROWTH_OPTIONS, "restart_after")
 """Options that a measurement of speed leaves out: with them, generations are not alike."""
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

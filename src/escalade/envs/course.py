@@ -83,8 +83,13 @@ class BurnIn(gymnasium.Wrapper[Any, Any, Any, Any]):
             action = self._action.copy() if isinstance(self._action, np.ndarray) else self._action
             observation, _, terminated, truncated, info = self.env.step(action)
             if terminated or truncated:
-                return self.env.reset(options=options)
+                return self.env.reset(seed=_another(seed), options=options)
         return observation, info
+
+
+def _another(seed: int | None) -> int | None:
+    """A seed for the episode's second beginning, a function of its first one's; in [0, 2**31)."""
+    return None if seed is None else int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
 
 
 class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment, SlotError
+from escalade.envs.observed import check_observation, check_reset, check_step
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.wrapping import info_number
 from escalade.errors import InputError
@@ -40,6 +41,7 @@ class GymnasiumVector:
         self.slots = slots
         self._environment = environment
         self._envs: list[gymnasium.Env[Any, Any]] = []
+        self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
         self._space = environment.observation_space
         self._plain = is_vector(self._space) or is_image(self._space)
         self._shape = observation_shape(self._space)
@@ -58,8 +60,14 @@ class GymnasiumVector:
                 if self._environment.fresh and slot < fresh:
                     self._envs[slot].close()
                     self._envs[slot] = self._make()
-                observation, _ = self._envs[slot].reset(seed=seed)
+                given = self._envs[slot].reset(seed=seed)
+                if slot not in self._checked["reset"]:
+                    check_reset(given, self._environment.id)
+                    self._check(slot, given[0], "reset")
+                observation, _ = given
                 observations[row] = observation if self._plain else flatten(self._space, observation)
+        except InputError:
+            raise
         except Exception as problem:
             raise SlotError(row, problem) from problem
         return observations
@@ -70,14 +78,18 @@ class GymnasiumVector:
         count = len(slots)
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
-        envs, plain = self._envs, self._plain
+        envs, plain, checked = self._envs, self._plain, self._checked["step"]
         chosen = actions.tolist() if self._discrete else actions  # plain ints, as samples are
         if self._single:
             chosen = [np.asarray(action) for action in actions]  # arrays without dimensions
         row = 0
         try:
             for row, slot in enumerate(slots.tolist()):
-                observation, reward, terminated, truncated, _ = envs[slot].step(chosen[row])
+                given = envs[slot].step(chosen[row])
+                if slot not in checked:
+                    check_step(given, self._environment.id)
+                    self._check(slot, given[0], "step")
+                observation, reward, terminated, truncated, _ = given
                 observations[row] = observation if plain else flatten(self._space, observation)
                 rewards[row] = reward if isinstance(reward, float) else _one_number(reward)
                 ended[row] = terminated or truncated
@@ -89,6 +101,11 @@ class GymnasiumVector:
             components = [envs[slot].component for slot in slots.tolist()]
             rewards = np.stack([rewards, components], axis=1)
         return observations, rewards, ended
+
+    def _check(self, slot: int, observation: Any, method: str) -> None:
+        """Compare the slot's first observation of its kind with the space; later ones are not looked at."""
+        check_observation(self._space, observation, self._environment.id, method)
+        self._checked[method].add(slot)
 
     def _make(self) -> gymnasium.Env[Any, Any]:
         env, key = self._environment.make(), self._environment.reward_info

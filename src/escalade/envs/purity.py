@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal
 
 import gymnasium
@@ -16,7 +18,7 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.environment import Environment
 from escalade.envs.spaces import flatten
 
-Verdict = Literal["pure", "history", "random", "unknown"]
+Verdict = Literal["pure", "history", "random", "shared", "unknown"]
 
 # What an object carries over can depend on how often it was reset (Box2D's memory does), so one
 # episode is replayed many times, after one long episode and after each other.
@@ -31,7 +33,8 @@ class Purity:
     """What a replay showed.
 
     ``pure``: no difference was seen. ``history``: an object that had run other episodes gave another
-    one than a new object. ``random``: two new objects gave different ones. ``unknown``: the replay failed.
+    one than a new object. ``random``: two new objects gave different ones. ``shared``: an object gave another
+    one while a second object ran beside it. ``unknown``: the replay failed.
     """
 
     verdict: Verdict
@@ -56,16 +59,22 @@ class Purity:
                     f"{env_id} is not a function of its seed and actions (two new ones differ from step "
                     f"{self.step} on), {cost}; `fresh_environments` cannot help"
                 )
+            case "shared":
+                return (
+                    f"objects of {env_id} share something, such as a generator or a space of their class (an "
+                    f"episode differs from step {self.step} on while another one runs beside it), {cost}; "
+                    "make what they share in `__init__`: `fresh_environments` cannot help"
+                )
             case "unknown":
                 return f"{env_id} could not be replayed to see if it keeps its seed: {self.problem}"
         return None
 
 
 def probe_purity(environment: Environment, seed: int = 0) -> Purity:
-    """Replay an episode in a new object and in a used one; at most about 200 steps of random actions.
+    """Replay an episode in a new object, in a used one, and beside another that runs at the same time.
 
-    Environments are built one after the other, never two at a time, and closed. Backends whose every
-    episode begins in a new environment, or in the state of one, are not probed.
+    At most about 220 steps of random actions. Environments are closed again. Backends whose every episode
+    begins in a new environment, or in the state of one, are not probed.
     """
     if environment.backend != "auto" and BACKENDS[environment.backend].fresh:
         return Purity("pure")
@@ -90,11 +99,32 @@ def _probe(environment: Environment, player: _Player, seed: int) -> Purity:
         finally:
             env.close()
         if step is None:
-            return Purity("pure", steps=player.steps)
+            return _probe_side_by_side(environment, player, seed, first)
     again = _first_difference(first, player.fresh(seed))
     if again is not None:
         return Purity("random", again, player.steps)
-    return Purity("pure", steps=player.steps) if environment.fresh else Purity("history", step, player.steps)
+    if environment.fresh:
+        return _probe_side_by_side(environment, player, seed, first)
+    return Purity("history", step, player.steps)
+
+
+def _probe_side_by_side(
+    environment: Environment, player: _Player, seed: int, alone: list[NDArray[Any]]
+) -> Purity:
+    """Play the episode once more while a second object plays another one, step by step in turns.
+
+    A worker holds many objects at once, and how many depends on the number of workers.
+    """
+    env, other = environment.make(), environment.make()
+    try:
+        both = zip_longest(
+            player.turns(env, seed, _REPLAY_STEPS), player.turns(other, seed + 1, _REPLAY_STEPS)
+        )
+        step = _first_difference(alone, [seen for seen, _ in both if seen is not None])
+    finally:
+        env.close()
+        other.close()
+    return Purity("pure" if step is None else "shared", step, player.steps)
 
 
 class _Player:
@@ -118,18 +148,21 @@ class _Player:
 
     def play(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> list[NDArray[Any]]:
         """What the environment returned: of the reset, then of each step."""
+        return list(self.turns(env, seed, steps))
+
+    def turns(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> Iterator[NDArray[Any]]:
+        """The same, one turn at a time."""
         space = self._environment.observation_space
         observation, _ = env.reset(seed=seed)
-        seen = [np.array(flatten(space, observation), np.float64)]
+        yield np.array(flatten(space, observation), np.float64)
         for action in self._actions[:steps]:
             given = int(action) if self._discrete else copy.deepcopy(action)
             observation, reward, terminated, truncated, _ = env.step(given)
             self.steps += 1
             facts = [np.asarray(reward, np.float64).reshape(-1), [bool(terminated), bool(truncated)]]
-            seen.append(np.concatenate([flatten(space, observation), *facts]))
+            yield np.concatenate([flatten(space, observation), *facts])
             if terminated or truncated:
-                break
-        return seen
+                return
 
 
 def _first_difference(first: list[NDArray[Any]], other: list[NDArray[Any]]) -> int | None:

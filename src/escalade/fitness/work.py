@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import random
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from torch import Tensor, nn
 
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import NoiseTable, Population, Stream, seeds
+from escalade.fitness.generators import generators_kept, seed_generators
+from escalade.perturbation import NoiseSource, Population, Stream, seeds
 from escalade.policies.layout import Layout, Vector, copy_module
 
 FitnessFunction = Callable[..., Any]
@@ -65,7 +65,8 @@ class FitnessSetup:
     layout: Layout
     fitness: FitnessFunction
     batched: bool
-    table: NoiseTable
+    perturbation: NoiseSource
+    """Kept here so that the table of a population that arrives is in this process already."""
     reseed: bool
     """Whether to seed the global random number generators for every call; not where threads share them."""
 
@@ -92,7 +93,7 @@ class FitnessWork:
         self.job = job
 
     def run(self, feed: Feed) -> None:
-        with _generators_kept(self.setup.reseed), torch.no_grad():
+        with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
             while items := feed.take(1, wait=True):
                 feed.put(items[0], self._evaluate(items[0]))
 
@@ -132,7 +133,7 @@ class FitnessWork:
         if len(members) > len(self._vector):
             self._vector = np.empty((len(members), population.dimension), dtype=np.float32)
         for row, member in enumerate(members):
-            population.write(member, self.setup.table.values, self._vector[row])
+            population.write(member, self._vector[row])
         return members, self._vector[: len(members)]
 
     def _keywords(self, members: range) -> dict[str, int]:
@@ -143,7 +144,7 @@ class FitnessWork:
         )
         seed = int(seeds(job.seed, *address))
         if self.setup.reseed:
-            _seed_generators(seed)
+            seed_generators(seed)
         offered = {"seed": seed, "generation": job.generation}
         return {name: offered[name] for name in self._offered}
 
@@ -226,27 +227,3 @@ def _named_parameters(fitness: FitnessFunction) -> list[str]:
         return []
     takes = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return [part.name for part in parameters if part.name in _OFFERED and part.kind in takes]
-
-
-def _seed_generators(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.manual_seed_all(seed)
-
-
-@contextmanager
-def _generators_kept(reseeded: bool) -> Iterator[None]:
-    """Leave the global random number generators as they were found."""
-    if not reseeded:
-        yield
-        return
-    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        torch.set_rng_state(pytorch)

@@ -11,7 +11,6 @@ from escalade.media.bands import Band, Curve
 from escalade.media.curves import X_AXES
 from escalade.media.figure import (
     GREY,
-    LARGEST,
     check_output,
     finish,
     fit_returns,
@@ -20,6 +19,7 @@ from escalade.media.figure import (
     widened,
 )
 from escalade.storage.files import AnyPath
+from escalade.support.numbers import LARGEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,6 @@ from escalade.media.figure import (
     COLOURS,
     DASHES,
     GREY,
-    LARGEST,
     Array,
     check_output,
     finish,
@@ -25,6 +24,7 @@ from escalade.media.smoothing import smoothed
 from escalade.recorders import read_progress, read_table
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import LARGEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

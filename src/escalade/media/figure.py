@@ -28,8 +28,6 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)
 """Line styles: four, where there are seven colours, so that 28 curves differ in one or the other."""
 
 GREY = "#66717e"
-LARGEST = 1e30
-"""Returns beyond this come from a simulation that diverged."""
 
 _FORMATS = (".png", ".pdf", ".svg")
 _STRETCH = 3.0  # how many times the robust range the full one may be before it is cut
@@ -126,7 +124,3 @@ def fit_returns(
     if cut:
         text = f"the axis is cut: values go on to {' and '.join(cut)}"
         axes.text(0.99, 0.01, text, fontsize=8, color=GREY, ha="right", va="bottom", transform=axes.transAxes)
-
-
-def _plain(number: float) -> str:
-    return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"

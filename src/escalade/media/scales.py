@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.support.numbers import LARGEST
+
 Array = NDArray[np.float64]
 
-_LARGEST = 1e30  # numbers beyond this come from a simulation that diverged
 _FAR = 1.5  # how far beyond the middle 96 % of the numbers an axis goes, in widths of that middle
 _UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 """From which size a unit is used, how much it is, and its letter."""
@@ -18,7 +19,7 @@ _UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 
 def usable(values: Array) -> NDArray[np.bool_]:
     """Which numbers can be drawn."""
-    return np.isfinite(values) & (np.abs(np.nan_to_num(values, posinf=np.inf)) <= _LARGEST)
+    return np.isfinite(values) & (np.abs(np.nan_to_num(values, posinf=np.inf)) <= LARGEST)
 
 
 def limits(parts: Iterable[Array]) -> tuple[float, float]:

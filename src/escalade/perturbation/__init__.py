@@ -1,19 +1,16 @@
 """Where noise comes from, and how a member is rebuilt from an address."""
 
 from escalade.perturbation.address import Stream, hash64, normals, seeds
-from escalade.perturbation.population import (
-    DensePopulation,
-    GaussianPopulation,
-    Population,
-    weighted_noise_sum,
-    weighted_square_sum,
-    write_all,
-)
+from escalade.perturbation.population import DensePopulation, GaussianPopulation, Population, write_all
+from escalade.perturbation.slices import weighted_noise_sum, weighted_square_sum
+from escalade.perturbation.source import Draws, NoiseSource
 from escalade.perturbation.table import NoiseTable, table_size
 
 __all__ = [
     "DensePopulation",
+    "Draws",
     "GaussianPopulation",
+    "NoiseSource",
     "NoiseTable",
     "Population",
     "Stream",

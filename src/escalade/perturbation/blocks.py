@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+from escalade.support.cores import cores
 
 SMALLEST = 2**13  # floats; shorter blocks cost more in calls than in additions
 THREADS_FROM = 2**26  # additions: some 30 ms of one core
@@ -37,8 +38,3 @@ def by_blocks(dimension: int, terms: int, largest: int, add: Callable[[int, int]
     with ThreadPoolExecutor(threads, thread_name_prefix="escalade-sum") as pool:
         for done in [pool.submit(add, *block) for block in blocks]:
             done.result()
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

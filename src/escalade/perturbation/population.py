@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
-from escalade.perturbation.address import Stream, hash64
-from escalade.perturbation.blocks import by_blocks
-from escalade.support.shared import without_warnings
-
-if TYPE_CHECKING:
-    import torch
-
-Vector = NDArray[np.float32]
-Center = NDArray[np.floating]
-"""Parameters: float32, or float64 where the strategy's first centre was."""
+from escalade.perturbation.source import Center, Draws, NoiseSource, Weights
 
 
 class Population(Protocol):
@@ -46,29 +34,14 @@ class Population(Protocol):
         """Whether members 2k and 2k + 1 are a mirrored pair."""
         ...
 
-    def write(self, member: int, noise: Vector, out: Center) -> None:
-        """Write the parameters of ``member``, shape (dimension,), into ``out``.
-
-        Args:
-            member: its number in the population, from 0.
-            noise: the values of the noise table.
-            out: shape (dimension,).
-        """
+    def write(self, member: int, out: Center) -> None:
+        """Write the parameters of ``member``, its number from 0, into ``out``, shape (dimension,)."""
         ...
-
-
-def offsets(
-    seed: int, generation: int, perturbations: int, table_size: int, dimension: int
-) -> NDArray[np.int64]:
-    """Where in a table of ``table_size`` floats each perturbation starts, shape (perturbations,)."""
-    starts = np.uint64(table_size - dimension + 1)
-    hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(perturbations))
-    return (hashed % starts).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class GaussianPopulation:
-    """Members ``center + sign * scale * noise[offset:offset + dimension]``.
+    """Members ``center + sign * scale * noise_k``, whose noise is a source's draws of this generation.
 
     ``scale`` is a number or a vector of shape (dimension,). With ``antithetic``, members 2k and
     2k + 1 have perturbation k with the signs +1 and -1; otherwise member k has perturbation k with the
@@ -77,10 +50,10 @@ class GaussianPopulation:
 
     center: Center
     scale: float | Center
+    source: NoiseSource
     seed: int
     generation: int
     size: int
-    table_size: int
     antithetic: bool = True
 
     @property
@@ -92,21 +65,32 @@ class GaussianPopulation:
         return self.center.dtype
 
     @property
-    def perturbations(self) -> int:
+    def distinct(self) -> int:
         """Number of distinct perturbations: half the members where they come in mirrored pairs."""
         return self.size // 2 if self.antithetic else self.size
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """Start of every perturbation in the table, shape (perturbations,)."""
-        return offsets(self.seed, self.generation, self.perturbations, self.table_size, self.dimension)
+    def draws(self) -> Draws:
+        """The generation's distinct perturbations."""
+        return self.source.draw(self.seed, self.generation, self.distinct, self.dimension)
 
-    def write(self, member: int, noise: Vector, out: Center) -> None:
+    def write(self, member: int, out: Center) -> None:
         perturbation, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
-        start = int(self.offsets[perturbation])
-        np.multiply(noise[start : start + self.dimension], self.scale, out=out, dtype=out.dtype)
+        self.draws.write(perturbation, self.scale, out)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
         (np.subtract if mirrored else np.add)(self.center, out, out=out)
+
+    def weighted_sum(self, weights: Weights) -> Center:
+        """``sum_k weights[k] * noise_k`` over the distinct perturbations, in the members' type."""
+        return self.draws.weighted_sum(weights, self.dtype)
+
+    def weighted_square_sum(self, weights: Weights, shift: Center | None = None) -> Center:
+        """``sum_k weights[k] * (noise_k - shift)**2`` over the distinct perturbations."""
+        return self.draws.weighted_square_sum(weights, shift, self.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: the address. The draws are made anew where it arrives."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -131,119 +115,13 @@ class DensePopulation:
     def antithetic(self) -> bool:
         return False
 
-    def write(self, member: int, noise: Vector, out: Center) -> None:
+    def write(self, member: int, out: Center) -> None:
         out[:] = self.vectors[member]
 
 
-def write_all(population: Population, noise: Vector) -> Center:
+def write_all(population: Population) -> Center:
     """Every member's parameters, shape (size, dimension), in the population's own type."""
     members = np.empty((population.size, population.dimension), dtype=population.dtype)
     for member in range(population.size):
-        population.write(member, noise, members[member])
+        population.write(member, members[member])
     return members
-
-
-_SMALL = 2**11  # parameters up to which one call for many perturbations beats one for each
-_GATHERED = 2**17  # numbers that are gathered at once
-_AT_ONCE = 64  # perturbations that are added in one call
-_BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
-Weights = Sequence[float] | NDArray[np.floating]
-
-
-def weighted_noise_sum(
-    noise: Vector, starts: NDArray[np.int64], weights: Weights, dimension: int, dtype: DTypeLike = np.float32
-) -> Center:
-    """``sum_k weights[k] * noise[starts[k]:starts[k] + dimension]``, added in an order fixed by ``starts``.
-
-    Reads the noise table in place: beyond the result, no memory is taken. A weight of zero skips its
-    perturbation.
-
-    Args:
-        noise: the values of the noise table.
-        starts: where each perturbation begins, shape (n,).
-        weights: one a perturbation.
-        dimension: length of a perturbation.
-        dtype: of the sum, float32 or float64.
-    """
-    if dimension <= _SMALL:
-        return _gathered_sum(noise, _terms(starts, weights), dimension).astype(dtype)
-    import torch
-
-    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
-    total = np.zeros(dimension, dtype=dtype)
-
-    def add(low: int, high: int) -> None:
-        block, ones = torch.from_numpy(total[low:high]), torch.ones(1).expand(high - low)
-        for some in _batches(terms):
-            windows = [values[start + low : start + high] for start, _ in some]
-            # One after the other, in one call: a call for each would have the threads wait for Python's lock.
-            into, same = [block] * len(some), [ones] * len(some)
-            torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
-
-    by_blocks(dimension, len(terms), _BLOCK, add)
-    return total
-
-
-def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
-    return [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
-
-
-def _along_the_table(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
-    """Terms by where they start: neighbours overlap, so most of the table is read from the cache."""
-    return sorted(_terms(starts, weights), key=itemgetter(0))
-
-
-def _batches(terms: list[tuple[int, float]]) -> Iterator[list[tuple[int, float]]]:
-    return (terms[low : low + _AT_ONCE] for low in range(0, len(terms), _AT_ONCE))
-
-
-def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:
-    """The sum in float64, rounded once at its end.
-
-    The rows are added by numpy, not by a matrix product: BLAS divides that among threads as it likes,
-    and the sum would depend on their number.
-    """
-    total, rows = np.zeros(dimension), max(1, _GATHERED // dimension)
-    for low in range(0, len(terms), rows):
-        starts, weights = (np.array(part) for part in zip(*terms[low : low + rows], strict=True))
-        gathered = noise[starts[:, None] + np.arange(dimension)] * weights[:, None]
-        total += np.add.reduce(gathered, axis=0)
-    return total
-
-
-def weighted_square_sum(
-    noise: Vector,
-    starts: NDArray[np.int64],
-    weights: Weights,
-    dimension: int,
-    shift: Center | None = None,
-    dtype: DTypeLike = np.float32,
-) -> Center:
-    """``sum_k weights[k] * (noise[starts[k]:starts[k] + dimension] - shift)**2``, in an order fixed by
-    ``starts``.
-
-    ``shift`` has shape (dimension,) and the type of the sum; without it nothing is subtracted. The other
-    arguments are those of :func:`weighted_noise_sum`.
-    """
-    import torch
-
-    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
-    total = np.zeros(dimension, dtype=dtype)
-
-    def add(low: int, high: int) -> None:
-        block, moved = torch.from_numpy(total[low:high]), torch.from_numpy(np.empty_like(total[low:high]))
-        for start, weight in terms:
-            term = values[start + low : start + high]
-            if shift is not None:
-                term = torch.sub(term, torch.from_numpy(shift[low:high]), out=moved)
-            block.addcmul_(term, term, value=weight)
-
-    by_blocks(dimension, len(terms), _BLOCK, add)
-    return total
-
-
-def _as_tensor(noise: Vector) -> torch.Tensor:
-    import torch
-
-    with without_warnings():  # the table is read-only; nothing here writes to it
-        return torch.from_numpy(noise)

@@ -14,12 +14,14 @@ from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.context import get_spawning_popen
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escalade.perturbation import host_table
 from escalade.perturbation.address import Stream, hash64
+from escalade.perturbation.slices import TableSlices, offsets
 
 SMALLEST = 2**22
 LARGEST = 2**25
@@ -36,14 +38,17 @@ def table_size(dimension: int) -> int:
 
 
 class NoiseTable:
-    """``size`` standard normal float32 numbers, a function of ``seed`` alone.
+    """A source of noise: ``size`` standard normal float32 numbers, a function of ``seed`` alone.
+
+    A perturbation is a slice of it, whose place is a hash of its address.
 
     The memory has no name in any file system: it lives as long as a process holds ``fd`` or the
     mapping, so nothing is left behind however a run ends. Other processes map it through
     :meth:`attach`.
 
     Pickled for a process that is being started here, it travels as its descriptor. Pickled for
-    anywhere else, as its seed and size: one process of each host builds it, and the others share it.
+    anywhere else, as its seed and size: where it arrives, it is the table that is there already, or one
+    process of each host builds it, and the others share it.
     """
 
     def __init__(self, seed: int, size: int) -> None:
@@ -54,6 +59,11 @@ class NoiseTable:
         np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
         values.flags.writeable = False
         self.values: NDArray[np.float32] = values
+        _here.setdefault((seed, size), self)
+
+    def draw(self, seed: int, generation: int, count: int, dimension: int) -> TableSlices:
+        """The ``count`` perturbations of a generation of the search with ``seed``."""
+        return TableSlices(self.values, offsets(seed, generation, count, self.size, dimension), dimension)
 
     @classmethod
     def attach(cls, fd: int, size: int, seed: int) -> NoiseTable:
@@ -62,11 +72,14 @@ class NoiseTable:
         table.seed, table.size, table.fd = seed, size, fd
         shared = mmap.mmap(fd, 4 * size, access=mmap.ACCESS_READ)
         table.values = np.frombuffer(shared, dtype=np.float32)
+        _here.setdefault((seed, size), table)
         return table
 
     @classmethod
     def of_host(cls, seed: int, size: int) -> NoiseTable:
         """The table that processes of this host share; made by the first that asks."""
+        if (known := _here.get((seed, size))) is not None:
+            return known
         if not host_table.supported():
             return cls(seed, size)
         label = _label(seed, size)
@@ -88,6 +101,10 @@ class NoiseTable:
         fd, self.fd = getattr(self, "fd", -1), -1
         if fd >= 0:
             close(fd)
+
+
+_here: WeakValueDictionary[tuple[int, int], NoiseTable] = WeakValueDictionary()
+"""Tables of this process by seed and size."""
 
 
 def _attach(fd: Any, size: int, seed: int) -> NoiseTable:

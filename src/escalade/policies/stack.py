@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.perturbation import Population
 from escalade.policies.activations import Array
 from escalade.policies.layers import Layer, Shape
 from escalade.policies.virtual_batch import VirtualBatchNormOperation
@@ -53,12 +54,15 @@ class StackForward:
 
     def __init__(self, stack: Stack, rows: int) -> None:
         self._operations = [layer.operation(rows) for layer in stack.layers]
+        self._parameters = np.empty(stack.dimension, np.float32)  # of the member that is loaded
         self._spans = list(pairwise(accumulate((layer.size for layer in stack.layers), initial=0)))
         self._image: Shape | None = stack.layers[0].inputs if len(stack.layers[0].inputs) > 1 else None
         self._reference = None if stack.reference is None else self._shaped(stack.reference)
 
-    def load(self, row: int, parameters: Array, seed: int = 0) -> None:
-        """Begin an episode in ``row``: the member's parameters, shape (dimension,), and its first state."""
+    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
+        """Begin an episode in ``row``: the member's parameters and its first state."""
+        parameters = self._parameters
+        population.write(member, parameters)
         for operation, (start, end) in zip(self._operations, self._spans, strict=True):
             operation.load(row, parameters[start:end])
             operation.begin(row, seed)

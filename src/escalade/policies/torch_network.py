@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from escalade.errors import InputError
+from escalade.perturbation import DensePopulation, Population
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_state import MemberState, initial_state
 from escalade.policies.modules import State, is_stateful, map_state
@@ -52,7 +53,7 @@ class TorchNetwork:
         try:
             with one_thread():
                 if is_stateful(self.module):
-                    forward.load(0, self.layout.to_vector(self.module))
+                    forward.load(0, DensePopulation(self.layout.to_vector(self.module)[None]), 0)
                 given = forward(seen).shape
         except Exception as problem:
             raise InputError(f"policy fails on a batch of {_sizes(shape)} numbers: {problem}") from problem
@@ -97,14 +98,14 @@ class TorchForward:
             ]
             return np.asarray(torch.cat(outputs)[:count].numpy())
 
-    def load(self, row: int, parameters: Vector, seed: int = 0) -> None:
-        """Begin an episode in ``row``: the member's parameters, shape (dimension,), and its first state."""
-        self._parameters[row] = parameters
+    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
+        """Begin an episode in ``row``: the member's parameters and its first state."""
+        population.write(member, self._parameters[row])
         if self._stateful:
             block, place = divmod(row, self._block)
-            member = {name: part[place] for name, part in self._members[block].items()}
+            own = {name: part[place] for name, part in self._members[block].items()}
             with torch.no_grad(), _one_torch_thread():
-                first = initial_state(self._skeleton, member, seed)
+                first = initial_state(self._skeleton, own, seed)
                 if self._state is None:
                     self._state = MemberState(first, len(self._parameters), self._block)
                 self._state.begin(row, first)

@@ -12,10 +12,10 @@ from escalade.errors import InputError
 from escalade.recorders.goals import Goals, duration, number
 from escalade.recorders.history import History
 from escalade.recorders.row import Row
+from escalade.support.numbers import LARGEST
 
 _SECONDS = 1.0  # between two pictures, at least
 _TIMES = 20.0  # what a picture took, likewise
-_LARGEST = 1e30  # returns beyond this come from a simulation that diverged
 
 
 class NotebookPlot:
@@ -71,7 +71,7 @@ class NotebookPlot:
         axes.fill_between(steps, worst, best, color="#2a6fbb", alpha=0.13, linewidth=0)
         axes.plot(steps, mean, color="#2a6fbb", alpha=0.6, linewidth=1, label="population mean")
         evaluated = [(at, value) for at, value in zip(steps, history["eval_return_mean"], strict=True)]
-        known = [(at, value) for at, value in evaluated if value is not None and abs(value) <= _LARGEST]
+        known = [(at, value) for at, value in evaluated if value is not None and abs(value) <= LARGEST]
         if known:
             axes.plot(*zip(*known, strict=True), color="#2a6fbb", linewidth=2, label="evaluation")
         target = self._goals.target_return
@@ -87,4 +87,4 @@ class NotebookPlot:
 
 
 def _drawable(column: list[float]) -> list[float]:
-    return [value if abs(value) <= _LARGEST else math.nan for value in column]
+    return [value if abs(value) <= LARGEST else math.nan for value in column]

@@ -45,7 +45,9 @@ class Recorded:
             InputError: the run has none.
         """
         if self.folder is None:
-            raise InputError("`recorders`: a recorder that writes files needs a run folder: name a `run_dir`")
+            raise InputError(
+                "`recorders`: a recorder that writes files needs a run folder: evolve's `run_dir` names one"
+            )
         return self.folder
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escalade.engines.results import Ragged
-from escalade.perturbation import Population, Stream, seeds
+from escalade.perturbation import DensePopulation, Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 
 Vector = NDArray[np.float32]
@@ -99,21 +100,24 @@ class EpisodeJob:
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels: a centre that is also the population's travels once."""
-        state = dict(vars(self))
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
         shared = getattr(self.population, "center", None)
         if self.center is not None and shared is not None and np.array_equal(self.center, shared):
             state["center"] = shared
         return state
 
-    def parameters(self, item: int, table: Vector, out: Vector) -> None:
-        """Write the parameters an item runs with into ``out``, shape (dimension,)."""
+    def individual(self, item: int) -> tuple[Population, int]:
+        """The population an item's parameters are of, and its number there; the centre is one of its own."""
         member = self.member(item)
         if member is None:
-            assert self.center is not None
-            out[:] = self.center
-        else:
-            assert self.population is not None
-            self.population.write(member, table, out)
+            return self._unperturbed, 0
+        assert self.population is not None
+        return self.population, member
+
+    @cached_property
+    def _unperturbed(self) -> DensePopulation:
+        assert self.center is not None
+        return DensePopulation(self.center[None])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.environment import InformingVector
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import NoiseTable, Stream, normals
+from escalade.perturbation import NoiseSource, Population, Stream, normals
 from escalade.rollout.episodes import EpisodeJob
 from escalade.rollout.rewards import RewardTransform
 
@@ -37,7 +37,7 @@ class Forward(Protocol):
     Observations are (k, size), those of images (k, C, H, W); their memory is written again in the next step.
     """
 
-    def load(self, row: int, parameters: Vector, seed: int = 0) -> None: ...
+    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None: ...
 
     def __call__(self, observations: Vector) -> Vector: ...
 
@@ -60,7 +60,7 @@ class RolloutSetup:
     environment: Environment
     network: Network
     actions: ActionMap
-    table: NoiseTable
+    perturbation: NoiseSource
     action_noise: float = 0.0
     scale_pixels: bool = True
     """Whether pixels (observations of uint8 images) are divided by 255."""
@@ -84,8 +84,7 @@ class Rollouts:
         rows = self.vector.slots  # fewer, where the backend holds no more
         self.forward = setup.network.forward(rows)
         self.map = setup.actions.compile()
-        self.table = setup.table.values
-        self._parameters = np.empty(setup.network.dimension, np.float32)
+        self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
         self.reward = setup.reward
         self.slots = rows
@@ -160,13 +159,13 @@ class Rollouts:
         self._seed[rows] = self.job.episode_seeds(numbers)
         seeds = self._seed[rows].tolist()
         for row, item, seed in zip(rows.tolist(), items, seeds, strict=True):
-            self.job.parameters(item, self.table, self._parameters)
-            self.forward.load(row, self._parameters, seed)
-        self._return[rows] = self._score[rows] = 0.0
+            self.forward.load(row, *self.job.individual(item), seed)
+        self._score[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
         self._observations[rows] = seen
+        self._return[rows] = np.where(self._finite(rows), 0.0, np.nan)
         if self._first.shape[1]:
             first = np.asarray(seen).reshape(len(rows), -1)
             self._first[rows] = np.nan_to_num(first, nan=0.0, posinf=0.0, neginf=0.0)
@@ -233,6 +232,7 @@ class Rollouts:
         return ended
 
     def _hand_in(self, feed: Feed, rows: NDArray[np.intp]) -> None:
+        self._return[rows[self._diverged(rows)]] = np.nan
         self._alive[rows] = False
         self._running -= len(rows)
         observed = np.zeros(len(rows), np.bool_)
@@ -241,6 +241,18 @@ class Rollouts:
         for part, of in ((rows[observed], self._with_moments), (rows[~observed], self._without)):
             if len(part):
                 feed.put_many(self._item[part], of(part))
+
+    def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which ended episodes saw an observation that is no number: their returns mean nothing."""
+        finite = self._finite(rows)
+        if self.job.normalization is not None:
+            finite &= np.isfinite(self._moments[0, rows]).all(axis=1)
+        return np.asarray(~finite)
+
+    def _finite(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether each row's observation holds numbers alone, shape (n,)."""
+        last = self._observations[rows].reshape(len(rows), -1)
+        return np.asarray(np.isfinite(last).all(axis=1))
 
     def _without(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return and length of ended episodes, their score where there is one, and their infos.

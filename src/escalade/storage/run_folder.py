@@ -106,14 +106,17 @@ class RunFolder:
         """Write config.toml."""
         write_bytes(self.config, toml.encode())
 
-    def ended_at_best(self) -> bool:
-        """Whether the policy as the run left it did better in its last evaluation than any before."""
-        summary = self.read_summary()
-        try:
-            last, best = summary["eval_return_mean"], summary["best_return"]
-            return bool(summary["generations"] == max(self.checkpoints.generations()) and last > best)
-        except (ValueError, KeyError, TypeError):
-            return False  # it has not ended, or had nothing to compare
+    def named_after(self, checkpoint: str, name: str, best: str) -> Path:
+        """Where what is made of a policy lies, such as ``policy.onnx``: the name says of which policy.
+
+        Args:
+            checkpoint: ``latest``, ``best`` or a generation.
+            name: what is made of the latest policy, with its ending.
+            best: the same of the best policy; of a generation's it is ``name`` with its number.
+        """
+        plain = Path(name)
+        names = {"latest": name, "best": best}
+        return self.path / names.get(checkpoint, f"{plain.stem}-{checkpoint}{plain.suffix}")
 
     def read_summary(self) -> dict[str, Any]:
         """What summary.json holds; empty where the run has not ended, or the file cannot be read."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable, weighted_square_sum
+from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.gaussian import GaussianStrategy, differences
 
@@ -24,7 +24,7 @@ class AdaptiveStrategy(GaussianStrategy):
         sigma: the first deviations: a positive number, or a vector of shape (dimension,).
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -38,9 +38,9 @@ class AdaptiveStrategy(GaussianStrategy):
         *,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         # Always replaced, never written to: populations already handed out share its memory.
         self.deviations: Tensor = first_deviations(sigma, self.center)
 
@@ -55,9 +55,7 @@ class AdaptiveStrategy(GaussianStrategy):
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
         """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
         origin = None if shift is None else shift.numpy()
-        dtype = self.center.numpy().dtype
-        total = weighted_square_sum(self.table.values, self.starts, weights, self.dimension, origin, dtype)
-        return torch.from_numpy(total)
+        return torch.from_numpy(self.sample().weighted_square_sum(weights, origin))
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
         """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""

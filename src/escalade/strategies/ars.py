@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable
+from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
@@ -34,7 +34,7 @@ class ARS(GaussianStrategy):
             grows keeps more, in proportion.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -50,9 +50,9 @@ class ARS(GaussianStrategy):
         top_directions: int | None = None,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         directions = population // 2
         if top_directions is not None and not 1 <= top_directions <= directions:
             raise InputError(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError, nearest
-from escalade.perturbation import NoiseTable, Population, table_size, write_all
+from escalade.perturbation import NoiseSource, NoiseTable, Population, table_size, write_all
 from escalade.strategies.result import History, Result
 from escalade.strategies.shaping import finite_fitness
 from escalade.support.numbers import whole_number
@@ -35,7 +35,7 @@ class Strategy(ABC):
         population: members a generation.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible or unknown; the message names it.
@@ -63,7 +63,7 @@ class Strategy(ABC):
         *,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
         start = first_center(x0)
         if start.ndim != 1 or start.numel() == 0:
@@ -86,8 +86,8 @@ class Strategy(ABC):
         self.generation = self.began = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
-        self._table = table
-        self._sampled = False  # whether this generation's members were given out, in either form,
+        self._perturbation = perturbation
+        self._sampled: Population | None = None  # this generation's members, once they were given out,
         self._asked = False  # and whether they were written out
         self._best: tuple[Tensor, float] | None = None
         self._history = History()
@@ -103,6 +103,7 @@ class Strategy(ABC):
         if not self.grows:
             raise InputError(f"generations of {type(self).__name__} cannot grow")
         self.population_size += self.first_population
+        self._sampled = None
 
     @property
     def fold(self) -> int:
@@ -130,11 +131,11 @@ class Strategy(ABC):
         return self.center.numel()
 
     @property
-    def table(self) -> NoiseTable:
-        """The noise that members are made of; drawn when first needed."""
-        if self._table is None:
-            self._table = NoiseTable(self.seed, table_size(self.dimension))
-        return self._table
+    def perturbation(self) -> NoiseSource:
+        """The source of the noise that members are made of; made when first needed."""
+        if self._perturbation is None:
+            self._perturbation = NoiseTable(self.seed, table_size(self.dimension))
+        return self._perturbation
 
     @property
     @abstractmethod
@@ -147,36 +148,44 @@ class Strategy(ABC):
         return self.sigma
 
     @property
+    def condition(self) -> float | None:
+        """The largest variance of the search distribution over the smallest, along its axes.
+
+        None for strategies that don't adapt a covariance; those that do also stop when they stagnate.
+        """
+        return None
+
+    @property
     def lr(self) -> float:
         """Step size in this generation; NaN for strategies that have none."""
         return math.nan
 
     @abstractmethod
     def members(self) -> Population:
-        """The generation's members; the same ones however often it is called. For subclasses."""
+        """This generation's members, made anew. For subclasses."""
 
     def sample(self) -> Population:
         """The generation's members, as addresses where the strategy can; :meth:`tell` takes their fitness."""
-        self._sampled = True
-        return self.members()
+        if self._sampled is None:
+            self._sampled = self.members()
+        return self._sampled
 
     def ask(self) -> Tensor:
         """The generation's members written out, shape (population, dimension)."""
         self._asked = True
-        return torch.from_numpy(write_all(self.sample(), self.table.values))
+        return torch.from_numpy(write_all(self.sample()))
 
     def tell(self, fitness: ArrayLike | Tensor) -> None:
         """Move on to the next generation, given the fitness of the members just asked for.
 
-        ``fitness`` has shape (population,). NaN, infinity and what lies beyond
-        :data:`escalade.strategies.shaping.LARGEST` count as the worst of the others; ``nonfinite`` then lists
-        the members that gave them.
+        ``fitness`` has shape (population,). NaN, infinity and what lies beyond 1e30, either way, count as
+        the worst of the others; ``nonfinite`` then lists the members that gave them.
 
         Raises:
             InputError: the shape is another one, it does not hold numbers, or this generation's members
                 were never asked for.
         """
-        if not self._sampled:
+        if self._sampled is None:
             raise InputError(
                 "tell without members: call ask() (or sample()) in every generation, then tell() once"
             )
@@ -198,7 +207,7 @@ class Strategy(ABC):
             self._history.append(*self._best_and_mean(cleaned))
         self.generation += 1
         self.population_size = self.first_population
-        self._sampled = self._asked = False
+        self._sampled, self._asked = None, False
 
     @property
     def result(self) -> Result:
@@ -225,7 +234,7 @@ class Strategy(ABC):
         if not sign * best > before:  # or NaN
             return self._best
         vector = np.empty(self.dimension, dtype=self.center.numpy().dtype)
-        self.members().write(int(fitness.argmax()), self.table.values, vector)
+        self.sample().write(int(fitness.argmax()), vector)
         return torch.from_numpy(vector), best
 
     @abstractmethod
@@ -257,7 +266,7 @@ class Strategy(ABC):
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(center)
         self.generation, self.began = int(state["generation"]), int(state.get("began", 0))
-        self._sampled = self._asked = False
+        self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
         history, best = state.get("history"), state.get("best")
         self._history = History(history.numpy() if isinstance(history, Tensor) else None)

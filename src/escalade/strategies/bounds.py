@@ -8,14 +8,29 @@ with reflection and with clipping.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from escalade.errors import InputError
 
 Array = NDArray[np.float64]
-Pair = tuple[ArrayLike | None, ArrayLike | None]
-"""Lower and upper bound, each a number, a vector or None."""
+
+
+@runtime_checkable
+class ScipyBounds(Protocol):
+    """The part of ``scipy.optimize.Bounds`` that is read."""
+
+    lb: Any
+    ub: Any
+
+
+Given: TypeAlias = (
+    tuple[ArrayLike | None, ArrayLike | None] | Sequence[tuple[float | None, float | None]] | ScipyBounds
+)
+"""Lower and upper bound, each a number, a vector or None; or one pair of numbers a parameter."""
 
 _MARGIN = 1 / 20  # of 1 + |bound|, as in pycma's BoundTransform: measured in benchmarks/optimize.md
 
@@ -24,16 +39,17 @@ class Bounds:
     """Lower and upper bounds of a vector.
 
     Args:
-        bounds: ``(lower, upper)``, each a number or a vector of shape (dimension,); ``None`` or an
-            infinite number is no bound.
+        bounds: ``(lower, upper)``, each a number or a vector of shape (dimension,); or as scipy has them,
+            one pair ``(lower, upper)`` a parameter, or a ``scipy.optimize.Bounds``. ``None`` or an infinite
+            number is no bound.
         dimension: length of the vector.
 
     Raises:
-        InputError: they do not fit the vector, or leave no room between them.
+        InputError: they do not fit the vector, leave no room between them, or may be read in both ways.
     """
 
-    def __init__(self, bounds: Pair | None, dimension: int) -> None:
-        lower, upper = _pair(bounds)
+    def __init__(self, bounds: Given | None, dimension: int) -> None:
+        lower, upper = _pair(bounds, dimension)
         self.lower = _vector(lower, -np.inf, dimension)
         self.upper = _vector(upper, np.inf, dimension)
         if not (self.lower < self.upper).all():
@@ -106,17 +122,54 @@ class Bounds:
         return np.where(inside, free, np.where(self.both, folded, one_sided))
 
 
-def _pair(bounds: Pair | None) -> Pair:
+def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:
+    """Lower and upper bounds, whichever form they were given in."""
     if bounds is None:
         return None, None
+    if isinstance(bounds, ScipyBounds):
+        return bounds.lb, bounds.ub
     try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
+        parts: list[Any] = list(bounds)
+    except TypeError:
+        parts = []
+    turned = _turned(parts, dimension)
+    if turned is not None and len(parts) != 2:
+        return turned
+    if len(parts) != 2:
         raise InputError(
-            "bounds must be (lower, upper), each a number, a vector or None; for one pair a parameter, "
-            "give their transpose: numpy.transpose(bounds)"
-        ) from None
-    return lower, upper
+            "bounds must be (lower, upper), each a number, a vector or None, or one pair for each of the "
+            f"{dimension} parameters"
+        )
+    lower, upper = parts
+    # Two arrays, or two lists, in a tuple are no pairs in the form that scipy documents.
+    if turned is None or (isinstance(bounds, tuple) and not isinstance(lower, tuple)):
+        return lower, upper
+    if _possible(lower, upper) and _possible(*turned):
+        raise InputError(
+            f"bounds {bounds} can mean (lower, upper) or one pair for each of two parameters: give "
+            "tuple(numpy.array(bounds)) for the first, tuple(numpy.transpose(bounds)) for the second"
+        )
+    return turned if _possible(*turned) else (lower, upper)
+
+
+def _turned(parts: Sequence[Any], dimension: int) -> tuple[list[Any], list[Any]] | None:
+    """Lower and upper bounds, where ``parts`` are one pair for each parameter."""
+    try:
+        pairs = [(low, high) for low, high in parts]
+    except (TypeError, ValueError):
+        return None
+    if len(pairs) != dimension:
+        return None
+    low = [-np.inf if low is None else low for low, _ in pairs]
+    return low, [np.inf if high is None else high for _, high in pairs]
+
+
+def _possible(lower: Any, upper: Any) -> bool:
+    """Return True for numbers of which the lower ones are below the upper ones."""
+    try:
+        return bool((np.array(lower, dtype=np.float64) < np.array(upper, dtype=np.float64)).all())
+    except (TypeError, ValueError):
+        return False
 
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:

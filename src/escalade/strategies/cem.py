@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.perturbation import NoiseTable
+from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import elite_count, elite_weights
@@ -38,7 +38,7 @@ class CEM(AdaptiveStrategy):
             method does not stop early.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -59,9 +59,9 @@ class CEM(AdaptiveStrategy):
         noise: float | str | Schedule | None = None,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self.elites = elite_count(elite, population)
         self._lr = parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)

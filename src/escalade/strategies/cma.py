@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, NoiseTable
-from escalade.perturbation.population import offsets
+from escalade.perturbation import DensePopulation, NoiseSource
 from escalade.strategies.base import Direction, Fitness, State, Strategy, first_center
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.schedules import parse
@@ -39,7 +38,7 @@ class CMAES(Strategy):
         sigma: the first step size.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
@@ -55,11 +54,11 @@ class CMAES(Strategy):
         *,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
         n = first_center(x0).numel()
         population = default_population(n) if population is None else population
-        super().__init__(x0, population, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         _refuse_if_too_large(n)
         self._set_constants(n, check_population(population))
         self.step_size = first_step_size(sigma)
@@ -109,10 +108,12 @@ class CMAES(Strategy):
         return vectors, np.sqrt(np.maximum(values, 1e-30))
 
     def _draw(self) -> tuple[Matrix, Matrix]:
-        """The generation's ``z``, from the noise table, and ``y = B D z``, shape (population, dimension)."""
+        """The generation's ``z``, of the noise, and ``y = B D z``, shape (population, dimension)."""
         n, basis, lengths = self.dimension, *self._axes
-        starts = offsets(self.seed, self.generation, self.population_size, self.table.size, n)
-        z = self.table.values[starts[:, None] + np.arange(n)].astype(np.float64)
+        draws = self.perturbation.draw(self.seed, self.generation, self.population_size, n)
+        z = np.empty((self.population_size, n))
+        for number, row in enumerate(z):
+            draws.write(number, 1.0, row)
         return z, (z * lengths) @ basis.T  # eq. 39
 
     def members(self) -> DensePopulation:
@@ -170,7 +171,7 @@ def default_population(dimension: int) -> int:
 def check_population(population: int) -> int:
     """Return ``population``, or raise InputError where the constants have no meaning."""
     if population < 4:
-        raise InputError(f"population {population} is too small for CMA-ES: it must be at least 4")
+        raise InputError(f"population {population} is too small: it must be at least 4")
     return population
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.perturbation import NoiseTable
+from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer, not_negative
@@ -34,7 +34,7 @@ class OpenAIES(GaussianStrategy):
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -61,9 +61,9 @@ class OpenAIES(GaussianStrategy):
         shaping: str = "centered-ranks",
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         self._sigma = parse_sigma(sigma, "sigma")
         self._lr = None if lr is None else parse(lr, "lr")
         self.weight_decay = not_negative(weight_decay, "weight_decay")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable
+from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.optimizers import (
@@ -51,7 +51,7 @@ class PGPE(AdaptiveStrategy):
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -71,9 +71,9 @@ class PGPE(AdaptiveStrategy):
         shaping: str = "centered-ranks",
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         if not 0 < max_change < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
         self.shaping = shaping_named(shaping)

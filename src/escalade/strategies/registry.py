@@ -42,6 +42,8 @@ class StrategyEntry:
     """Whether a generation can be given more members than it began with."""
     adapts_sigma: bool = False
     """Whether ``sigma`` is only the first value, which the strategy then adapts."""
+    restarts: bool = False
+    """Whether a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
     smallest: int = 2
     """The smallest population it can work with."""
 
@@ -124,6 +126,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="thousands of parameters",
         grows=False,
         adapts_sigma=True,
+        restarts=True,
         smallest=4,
     ),
     "cma-es": StrategyEntry(
@@ -133,6 +136,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="up to a few hundred parameters that depend on each other",
         grows=False,
         adapts_sigma=True,
+        restarts=True,
         smallest=4,
     ),
 }

@@ -1,8 +1,9 @@
-"""How far a search by ``ask`` and ``tell`` has come."""
+"""Results of searches: one by ``ask`` and ``tell`` as it stands, and one by ``optimize``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,34 @@ class Result:
     best_fitness: float
     center: Tensor
     history: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The result of :func:`escalade.optimize`.
+
+    ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
+    (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``center`` is the last
+    centre of the search that found it, of the same kind: often the better answer where the function is noisy.
+    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2), read-only.
+    ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
+    ``restarts`` the searches after the first.
+
+    ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or why the
+    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
+    fitness changes no more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they
+    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
+    or ``generations`` (it took too long), ``limit`` (a small search of ``bipop`` had used its share).
+    """
+
+    best: Any
+    best_fitness: float
+    center: Any
+    history: NDArray[np.float64]
+    evaluations: int
+    failures: int
+    restarts: int
+    stop_reason: str
 
 
 class History:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.perturbation import NoiseTable
+from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness, State, first_center
 from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
@@ -30,7 +30,7 @@ class SepCMAES(AdaptiveStrategy):
         sigma: the first deviations: a positive number, or a vector of shape (dimension,).
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -47,11 +47,11 @@ class SepCMAES(AdaptiveStrategy):
         *,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
         n = first_center(x0).numel()
         population = default_population(n) if population is None else population
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self._set_constants(n, check_population(population))
         deviations = self.deviations.double()
         self.step_size = float(deviations.log().mean().exp())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.strategies.ranking import Array, ranks
+from escalade.support.numbers import LARGEST
 
 
 def _all_equal(fitness: Array) -> bool:
@@ -97,10 +98,6 @@ def shaping_named(name: str) -> Callable[[Array], Array]:
     if name not in SHAPINGS:
         raise InputError(f"shaping {name!r} must be one of {', '.join(SHAPINGS)}")
     return SHAPINGS[name]
-
-
-LARGEST = 1e30
-"""Fitness beyond this, either way, is taken for a simulation that diverged."""
 
 
 def usable(fitness: Array) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.perturbation import NoiseTable
+from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.schedules import Schedule, parse
@@ -41,7 +41,7 @@ class SNES(AdaptiveStrategy):
             population.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        table: noise shared with other processes; made from ``seed`` when not given.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -61,10 +61,10 @@ class SNES(AdaptiveStrategy):
         mirrored: bool = False,
         seed: int = 0,
         direction: Direction = "maximize",
-        table: NoiseTable | None = None,
+        perturbation: NoiseSource | None = None,
     ) -> None:
         self.antithetic = mirrored
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, table=table)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
         self._lr = parse(lr, "lr")

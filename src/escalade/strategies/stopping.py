@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.strategies.base import Strategy
-from escalade.strategies.cma import CMAES
-from escalade.strategies.sep_cma import SepCMAES
 
 Array = NDArray[np.float64]
 
@@ -27,7 +25,7 @@ class StopRules:
     """Watches one search, from its first generation on.
 
     Args:
-        strategy: what searches; adaptive strategies stop by more rules than others.
+        strategy: what searches; those that adapt a covariance stop by more rules than others.
         tolerance: the search stops when the standard deviations are this fraction of the first ones
             (``tolx``), when the fitness of the last generations differs by less than this (``tolfun``),
             or when the best fitness of the last generations differs by less than a tenth of it
@@ -86,16 +84,14 @@ class StopRules:
         return "noeffect" if (center == center + 0.2 * deviations).any() else None
 
     def _by_covariance(self) -> str | None:
-        strategy = self._strategy
-        if not isinstance(strategy, CMAES | SepCMAES):
-            return None
-        return "condition" if strategy.condition > CONDITION else None
+        condition = self._strategy.condition
+        return "condition" if condition is not None and condition > CONDITION else None
 
     def _stagnates(self) -> bool:
         """Whether neither the best nor the median fitness is better than it was long ago."""
         count = len(self._best)
         part = max(self._patience // 10, count // 10)
-        if not isinstance(self._strategy, CMAES | SepCMAES) or count <= max(self._patience, 2 * part):
+        if self._strategy.condition is None or count <= max(self._patience, 2 * part):
             return False
         return all(
             np.median(values[-part:]) >= np.median(values[-2 * part : -part])

@@ -103,7 +103,7 @@ class FitnessObjective:
             return
         population = strategy.sample()
         self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), float(member or 0.0)
-        population.write(self._best_member(outcome), strategy.table.values, self._best)
+        population.write(self._best_member(outcome), self._best)
 
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
         """What the best member and the centre gave; None for what was not a usable number."""

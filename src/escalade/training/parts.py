@@ -17,7 +17,7 @@ from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable, table_size
+from escalade.perturbation import NoiseSource, NoiseTable, table_size
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, to_vector
 from escalade.policies.normalizer import Normalizer
@@ -40,7 +40,7 @@ class Parts:
     environment: Environment
     policy: Policy
     start: NDArray[np.float32]
-    table: NoiseTable
+    perturbation: NoiseSource
     reward: RewardTransform | None = None
     """What fitness is made of; None where that is the reward itself."""
     normalizer: Normalizer | None = None
@@ -52,7 +52,7 @@ class Parts:
             self.environment,
             self.policy.batched,
             self.policy.actions,
-            self.table,
+            self.perturbation,
             config.action_noise,
             config.scale_pixels,
             bool(config.normalize_observations),
@@ -150,11 +150,11 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     environment = find_environment(config)
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
-    table = NoiseTable(config.seed, table_size(len(start)))
-    return Parts(environment, policy, start, table, reward_transform(config))
+    noise = NoiseTable(config.seed, table_size(len(start)))
+    return Parts(environment, policy, start, noise, reward_transform(config))
 
 
-def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
+def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
     """The config's strategy with its centre at ``start``, shape (dimension,).
 
     Options that are None are left to the strategy's own defaults.
@@ -163,7 +163,7 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
         InputError: the class does not take one of the options, or cannot be found.
     """
     own = ":" in config.strategy
-    made = _own_strategy(config, start, table) if own else _named_strategy(config, start, table)
+    made = _own_strategy(config, start, noise) if own else _named_strategy(config, start, noise)
     asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
     if asked and not made.grows:
         raise InputError(
@@ -172,16 +172,16 @@ def make_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
     return made
 
 
-def _named_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
+def _named_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
     entry = STRATEGIES[config.strategy]
     options = {name: getattr(config, name) for name in ("population", "sigma", *sorted(entry.options))}
     if options.get("optimizer") is not None:
         options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
     given = {name: value for name, value in options.items() if value is not None}
-    return entry.load()(start, seed=config.seed, table=table, **given, **_further(config, given))
+    return entry.load()(start, seed=config.seed, perturbation=noise, **given, **_further(config, given))
 
 
-def _own_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable) -> Strategy:
+def _own_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
     """A strategy of the user's own, ``package.module:Class``.
 
     Of the options that only some strategies take, it is given those that its constructor has.
@@ -199,8 +199,8 @@ def _own_strategy(config: Config, start: NDArray[np.float32], table: NoiseTable)
             options[option] = value
     if options.get("optimizer") is not None:
         options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
-    if known is None or "table" in known:
-        options["table"] = table
+    if known is None or "perturbation" in known:
+        options["perturbation"] = noise
     try:
         return build_strategy(kind, start, options | _further(config, options))
     except InputError as problem:
@@ -217,6 +217,6 @@ def _further(config: Config, given: dict[str, Any]) -> dict[str, Any]:
         InputError: one is.
     """
     for name in config.strategy_options:
-        if name in given or name in ("seed", "table", "direction"):
+        if name in given or name in ("seed", "perturbation", "direction"):
             raise InputError(f"`strategy_options` {name} is an option of the run by itself: give it there")
     return config.strategy_options

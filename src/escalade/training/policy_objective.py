@@ -136,7 +136,7 @@ class PolicyObjective:
 
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares."""
-        return [np.array([self.normalizer.count]), self.normalizer.mean, self.normalizer.squares]
+        return list(self.normalizer.tensors().values())
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The evaluation's mean: a member's return is one episode, and partly luck."""
@@ -217,7 +217,7 @@ class PolicyObjective:
                 self.stall.fold = fold
                 then = f"{fold * members} members a generation from here on"
             case "restart":
-                strategy.begin_again(make_strategy(config, self.start, self.parts.table))
+                strategy.begin_again(make_strategy(config, self.start, self.parts.perturbation))
                 self.cap, self._survival = self.cutoff.start, self._survival_hint()
                 then = "the search begins anew"
             case None:
@@ -228,11 +228,11 @@ class PolicyObjective:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
         if not self.config.weight_penalty:
             return 0.0
-        population, table = strategy.sample(), self.parts.table.values
+        population = strategy.sample()
         weights = np.empty(len(self.parts.start), np.float32)
         squares = np.empty(population.size)
         for member in range(population.size):
-            population.write(member, table, weights)
+            population.write(member, weights)
             squares[member] = np.square(weights, dtype=np.float64).mean()
         return self.config.weight_penalty * squares
 

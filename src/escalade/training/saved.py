@@ -27,6 +27,7 @@ from escalade.strategies import Strategy
 from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN, START
+from escalade.training.results import params_sha256
 from escalade.training.stall import Stall
 
 
@@ -54,6 +55,13 @@ class SavedPolicy:
     """What the normalisation was made of, to learn on from."""
     own_network: bool = False
     """Whether the network was a module of the user's, given in Python."""
+    generation: int | None = None
+    """How often the centre had been updated; None where the checkpoint does not say."""
+
+    @property
+    def sha256(self) -> str:
+        """Digest of centre and normaliser: summary.json's ``params_sha256``, where it is the run's last."""
+        return params_sha256(self.center, self.normalizer.tensors().values())
 
     @classmethod
     def of(cls, content: Stored, network: nn.Module | None) -> SavedPolicy:
@@ -81,20 +89,25 @@ class SavedPolicy:
         normalizer = _normalizer(content.tensors)
         normalization = normalizer.frozen(config.normalize_observations, config.largest_observation)
         frozen = with_prefix(FROZEN, content.tensors)
-        return cls(config, center, normalization, frozen, normalizer, facts.own_network)
+        generation = facts.progress.get("generation")
+        known = generation if isinstance(generation, int) else None
+        return cls(config, center, normalization, frozen, normalizer, facts.own_network, known)
 
     @classmethod
     def find(cls, folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
         """That of a checkpoint: ``latest``, ``best`` or a generation.
 
-        ``best`` is the policy of the best evaluation, that after the last generation included.
+        ``latest`` is the centre that the run goes on from, and once it has ended that of policy.safetensors.
+        ``best`` is that of best.safetensors: of the best evaluation on the way.
 
         Raises:
             InputError: there is no such checkpoint, or ``network`` is missing.
         """
         checkpoints = folder.checkpoints
-        if checkpoint == "best" and (not folder.best.exists() or folder.ended_at_best()):
-            checkpoint = "latest"
+        if checkpoint == "best" and not folder.best.exists():
+            raise InputError(
+                f"{folder.path} has no best.safetensors: leave `checkpoint` out to take the latest policy"
+            )
 
         def check(content: Stored) -> SavedPolicy:
             return cls.of(content, network)
@@ -116,7 +129,8 @@ class SavedPolicy:
         config = latest.config
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
-        return cls._with(config, load(folder.best, network), latest.own_network)
+        generation = folder.read_summary().get("best_generation")
+        return cls._with(config, load(folder.best, network), latest.own_network, generation)
 
     @classmethod
     def of_file(
@@ -145,12 +159,15 @@ class SavedPolicy:
         return cls._with(config, policy, network is not None)
 
     @classmethod
-    def _with(cls, config: Config, policy: Policy, own_network: bool) -> SavedPolicy:
+    def _with(
+        cls, config: Config, policy: Policy, own_network: bool, generation: int | None = None
+    ) -> SavedPolicy:
         normalization = policy.normalization
         size = len(policy.observation_mean)
         normalizer = Normalizer(size) if normalization is None else Normalizer.of(normalization)
         frozen = frozen_state(policy.network)
-        return cls(config, to_vector(policy.network), normalization, frozen, normalizer, own_network)
+        center = to_vector(policy.network)
+        return cls(config, center, normalization, frozen, normalizer, own_network, generation)
 
     def policy(self, environment: Environment, network: nn.Module | None) -> Policy:
         """A policy with these numbers; ``network`` is the user's own, where the run trained one.
@@ -190,7 +207,7 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     """
     checkpoint = Checkpoint.of(content)
     saved.fit(parts)
-    strategy = make_strategy(saved.config, parts.start, parts.table)
+    strategy = make_strategy(saved.config, parts.start, parts.perturbation)
     _check_attempt(content, saved.config, strategy)
     checkpoint.check_strategy(strategy)
     return checkpoint

@@ -1,0 +1,32 @@
+"""The global random number generators, which a function of the user's may draw from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the global generators of ``random``, ``numpy.random`` and ``torch``."""
+    random.seed(seed)
+    np.random.seed(seed)
+    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def generators_kept() -> Iterator[None]:
+    """Leave the global random number generators as they were found."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(pytorch)

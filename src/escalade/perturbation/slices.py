@@ -1,0 +1,155 @@
+"""Slices of the noise table as a generation's perturbations, and long sums of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from escalade.perturbation.address import Stream, hash64
+from escalade.perturbation.blocks import by_blocks
+from escalade.perturbation.source import Center, Vector, Weights
+from escalade.support.shared import without_warnings
+
+if TYPE_CHECKING:
+    import torch
+
+_SMALL = 2**11  # parameters up to which one call for many perturbations beats one for each
+_GATHERED = 2**17  # numbers that are gathered at once
+_AT_ONCE = 64  # perturbations that are added in one call
+_BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
+
+
+def offsets(
+    seed: int, generation: int, perturbations: int, table_size: int, dimension: int
+) -> NDArray[np.int64]:
+    """Where in a table of ``table_size`` floats each perturbation starts, shape (perturbations,)."""
+    starts = np.uint64(table_size - dimension + 1)
+    hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(perturbations))
+    return (hashed % starts).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TableSlices:
+    """Perturbations ``values[starts[k]:starts[k] + dimension]``: the draws of a noise table."""
+
+    values: Vector
+    """Of the table."""
+    starts: NDArray[np.int64]
+    """Where each perturbation begins, shape (n,)."""
+    dimension: int
+
+    def write(self, number: int, scale: float | Center, out: Center) -> None:
+        start = int(self.starts[number])
+        np.multiply(self.values[start : start + self.dimension], scale, out=out, dtype=out.dtype)
+
+    def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
+        return weighted_noise_sum(self.values, self.starts, weights, self.dimension, dtype)
+
+    def weighted_square_sum(
+        self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
+    ) -> Center:
+        return weighted_square_sum(self.values, self.starts, weights, self.dimension, shift, dtype)
+
+
+def weighted_noise_sum(
+    noise: Vector, starts: NDArray[np.int64], weights: Weights, dimension: int, dtype: DTypeLike = np.float32
+) -> Center:
+    """``sum_k weights[k] * noise[starts[k]:starts[k] + dimension]``, added in an order fixed by ``starts``.
+
+    Reads the noise table in place: beyond the result, no memory is taken. A weight of zero skips its
+    perturbation.
+
+    Args:
+        noise: the values of the noise table.
+        starts: where each perturbation begins, shape (n,).
+        weights: one a perturbation.
+        dimension: length of a perturbation.
+        dtype: of the sum, float32 or float64.
+    """
+    if dimension <= _SMALL:
+        return _gathered_sum(noise, _terms(starts, weights), dimension).astype(dtype)
+    import torch
+
+    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
+    total = np.zeros(dimension, dtype=dtype)
+
+    def add(low: int, high: int) -> None:
+        block, ones = torch.from_numpy(total[low:high]), torch.ones(1).expand(high - low)
+        for some in _batches(terms):
+            windows = [values[start + low : start + high] for start, _ in some]
+            # One after the other, in one call: a call for each would have the threads wait for Python's lock.
+            into, same = [block] * len(some), [ones] * len(some)
+            torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
+
+    by_blocks(dimension, len(terms), _BLOCK, add)
+    return total
+
+
+def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
+    return [(int(s), float(w)) for s, w in zip(starts, weights, strict=True) if w != 0.0]
+
+
+def _along_the_table(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
+    """Terms by where they start: neighbours overlap, so most of the table is read from the cache."""
+    return sorted(_terms(starts, weights), key=itemgetter(0))
+
+
+def _batches(terms: list[tuple[int, float]]) -> Iterator[list[tuple[int, float]]]:
+    return (terms[low : low + _AT_ONCE] for low in range(0, len(terms), _AT_ONCE))
+
+
+def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:
+    """The sum in float64, rounded once at its end.
+
+    The rows are added by numpy, not by a matrix product: BLAS divides that among threads as it likes,
+    and the sum would depend on their number.
+    """
+    total, rows = np.zeros(dimension), max(1, _GATHERED // dimension)
+    for low in range(0, len(terms), rows):
+        starts, weights = (np.array(part) for part in zip(*terms[low : low + rows], strict=True))
+        gathered = noise[starts[:, None] + np.arange(dimension)] * weights[:, None]
+        total += np.add.reduce(gathered, axis=0)
+    return total
+
+
+def weighted_square_sum(
+    noise: Vector,
+    starts: NDArray[np.int64],
+    weights: Weights,
+    dimension: int,
+    shift: Center | None = None,
+    dtype: DTypeLike = np.float32,
+) -> Center:
+    """``sum_k weights[k] * (noise[starts[k]:starts[k] + dimension] - shift)**2``, in an order fixed by
+    ``starts``.
+
+    ``shift`` has shape (dimension,) and the type of the sum; without it nothing is subtracted. The other
+    arguments are those of :func:`weighted_noise_sum`.
+    """
+    import torch
+
+    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
+    total = np.zeros(dimension, dtype=dtype)
+
+    def add(low: int, high: int) -> None:
+        block, moved = torch.from_numpy(total[low:high]), torch.from_numpy(np.empty_like(total[low:high]))
+        for start, weight in terms:
+            term = values[start + low : start + high]
+            if shift is not None:
+                term = torch.sub(term, torch.from_numpy(shift[low:high]), out=moved)
+            block.addcmul_(term, term, value=weight)
+
+    by_blocks(dimension, len(terms), _BLOCK, add)
+    return total
+
+
+def _as_tensor(noise: Vector) -> torch.Tensor:
+    import torch
+
+    with without_warnings():  # the table is read-only; nothing here writes to it
+        return torch.from_numpy(noise)

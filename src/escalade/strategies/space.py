@@ -1,0 +1,102 @@
+"""The space that searches of a function share: where they begin, and their points as the function's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseTable, Stream, seeds, table_size
+from escalade.strategies.base import Direction, Strategy
+from escalade.strategies.bounds import Bounds
+from escalade.strategies.restarts import Start
+
+Array = NDArray[np.float64]
+StrategyFactory = Callable[..., Strategy]
+"""A strategy's class, or what is called like one."""
+
+
+class SearchSpace:
+    """Makes searches begin, and turns their members into the function's points.
+
+    A strategy searches in coordinates in which the first standard deviations are all equal; each is
+    multiplied by its scale and then mapped into the bounds.
+
+    Args:
+        x0: where to begin, shape (dimension,), or a function that makes such a vector of a random generator.
+        sigma: the first standard deviation, a number or one a parameter; None is 0.3 of the range between
+            two bounds and 0.5 elsewhere.
+        bounds: see :class:`escalade.strategies.bounds.Bounds`.
+        seed: of the noise, and of all that is drawn for restarts.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    def __init__(self, x0: Any, sigma: Any, bounds: Any, seed: int) -> None:
+        self.seed = seed
+        self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
+        self._x0 = x0 if callable(x0) and not isinstance(x0, Tensor) else None
+        first = x0 if self._x0 is None else self._x0(self.rng)
+        self.tensors = isinstance(first, Tensor)
+        self._first = _vector(first)
+        self.dimension = len(self._first)
+        self.bounds = Bounds(bounds, self.dimension)
+        self.bounds.check(self._first)
+        with np.errstate(invalid="ignore"):
+            ranges = np.where(self.bounds.both, 0.3 * (self.bounds.upper - self.bounds.lower), 0.5)
+        deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
+        self._sigma = float(np.exp(np.log(deviations).mean()))
+        self._scale = deviations / self._sigma
+        self._noise = NoiseTable(seed, table_size(self.dimension))
+
+    def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
+        """The strategy of search ``number``, from 0, at its own first point."""
+        options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": direction}
+        options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
+        if start.population is not None:
+            options["population"] = start.population
+        return factory(self._start(number), perturbation=self._noise, **options)
+
+    def _start(self, number: int) -> Array:
+        x = self._first
+        if number > 0 and self._x0 is not None:
+            x = _vector(self._x0(self.rng))
+            self.bounds.check(x)
+        elif number > 0:
+            both, drawn = self.bounds.both, self.rng.uniform(size=self.dimension)
+            with np.errstate(invalid="ignore"):
+                inside = self.bounds.lower + drawn * (self.bounds.upper - self.bounds.lower)
+            x = np.where(both, inside, x)
+        return self.bounds.invert(x) / self._scale
+
+    def points(self, members: NDArray[np.floating]) -> Array:
+        """The function's points for a strategy's members, shape (n, dimension)."""
+        return self.bounds.apply(members * self._scale)
+
+
+def _vector(x0: Any) -> Array:
+    """``x0`` in float64; InputError where it is no vector of finite numbers."""
+    try:
+        given = x0.detach().to("cpu", torch.float64).numpy() if isinstance(x0, Tensor) else x0
+        vector = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("x0 must be a vector of numbers") from None
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise InputError(f"x0 must be a vector of finite numbers, not an array of shape {vector.shape}")
+    return vector
+
+
+def _sigma(sigma: Any, dimension: int) -> Array:
+    try:
+        deviations = np.broadcast_to(np.array(sigma, dtype=np.float64), (dimension,)).copy()
+    except (TypeError, ValueError):
+        raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them") from None
+    if not (np.isfinite(deviations) & (deviations > 0)).all():
+        raise InputError(f"sigma {sigma!r} must be positive and finite")
+    return deviations

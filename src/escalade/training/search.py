@@ -1,0 +1,182 @@
+"""The searches of one call of optimize: generation after generation, until a rule says stop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from escalade.errors import InputError
+from escalade.perturbation import write_all
+from escalade.recorders import Recorder, Row, quantiles
+from escalade.strategies.base import Direction, Strategy
+from escalade.strategies.result import History, Optimum
+from escalade.strategies.shaping import usable
+from escalade.strategies.space import SearchSpace
+from escalade.strategies.stopping import StopRules
+from escalade.training.function_calls import FunctionCalls
+from escalade.training.limits import Deadline, Limits, TimeUp
+from escalade.training.notes import Notes
+from escalade.training.progress import Counts, Progress
+
+Array = NDArray[np.float64]
+Callback = Callable[[Optimum], bool | None]
+
+
+class Search:
+    """One search after another on the same function, and the best that they found.
+
+    Args:
+        calls: of the function.
+        space: where searches begin, and how members become points.
+        direction: ``minimize`` or ``maximize``.
+        budget: evaluations after which to stop; None for no such limit.
+        target: a value as good as this ends the search; None for none.
+        limits: the budget of seconds.
+        recorders: who is given a row for each generation, and notes.
+        callback: called with what is found so far after each generation; True stops.
+    """
+
+    def __init__(
+        self,
+        calls: FunctionCalls,
+        space: SearchSpace,
+        direction: Direction,
+        budget: int | None,
+        target: float | None,
+        limits: Limits,
+        recorders: Sequence[Recorder],
+        callback: Callback | None,
+    ) -> None:
+        self.begun = 0
+        """Number of searches begun."""
+        self._calls, self._space, self._limits = calls, space, limits
+        self._sign = 1.0 if direction == "minimize" else -1.0
+        self._budget, self._target = budget, target
+        self._recorders, self._callback = recorders, callback
+        self._notes = Notes(recorders, {}, "point")
+        self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
+        self._leader: Strategy | None = None  # of the search that found the best, or the only one so far
+        self._history = History()
+        self._progress = Progress()
+        self._deadline = Deadline()
+        calls.engine.on_note, calls.engine.on_wait = self._notes.say, self._deadline
+
+    def run(self, strategy: Strategy, rules: StopRules, limit: int | None) -> str:
+        """Search until the end; why it ended. ``limit`` is where it gives way to the next one.
+
+        Raises:
+            InputError: the time was up inside the first generation.
+        """
+        self.begun += 1
+        if self.begun > 1:
+            self._notes.say(f"search {self.begun} begins, with population {strategy.population_size}")
+        if not len(self._best):
+            self._leader = strategy
+        try:
+            while True:
+                reason = self._generation(strategy, rules)
+                if reason is not None:
+                    return reason
+                if limit is not None and self._calls.evaluations >= limit:
+                    return "limit"
+        except KeyboardInterrupt:
+            if self._calls.evaluations == 0:
+                raise
+            return "interrupted"
+        except TimeUp:
+            if self._calls.evaluations == 0:
+                raise InputError(
+                    f"seconds {self._limits.seconds} ended inside the first generation, so nothing is found: "
+                    "give it more"
+                ) from None
+            return "seconds"
+
+    def _generation(self, strategy: Strategy, rules: StopRules) -> str | None:
+        began = time.monotonic()
+        points = self._space.points(write_all(strategy.sample()))
+        self._deadline.set(self._limits.seconds_for_generation(self._progress))
+        try:
+            failures = self._calls.failures
+            values = self._calls.values(points)
+        finally:
+            self._deadline.set(None)
+        if self._calls.failures > failures:
+            self._notes.say(f"{self._calls.last_failure}: such points count as the worst", kind="failed")
+        self._remember(strategy, points, values)
+        scales = strategy.sigma, strategy.lr  # this generation's: tell moves them on
+        strategy.tell(values)
+        self._progress.generation += 1
+        self._progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
+        self._record(strategy, values, scales)
+        stopped = self._callback is not None and bool(self._callback(self.found("")))
+        reason = "callback" if stopped else rules.check(self._sign * values)
+        return self._reached() or reason
+
+    def _remember(self, strategy: Strategy, points: Array, values: Array) -> None:
+        usables = np.where(usable(values), self._sign * values, np.nan)
+        if np.isnan(usables).all():
+            self._history.append(math.nan, math.nan)
+            return
+        best = int(np.nanargmin(usables))
+        self._history.append(self._sign * float(usables[best]), self._sign * float(np.nanmean(usables)))
+        if usables[best] < self._best_value:
+            self._best, self._best_value = points[best].copy(), float(usables[best])
+            self._leader = strategy
+
+    def _reached(self) -> str | None:
+        """``target``, ``budget`` or ``seconds``, once one of them is reached."""
+        if self._target is not None and self._best_value <= self._sign * self._target:
+            return "target"
+        if self._budget is not None and self._calls.evaluations >= self._budget:
+            return "budget"
+        return self._limits.reached(self._progress)
+
+    def _record(self, strategy: Strategy, values: Array, scales: tuple[float, float]) -> None:
+        if not self._recorders:
+            return
+        finite = values[usable(values)]
+        spread = finite if len(finite) else np.full(1, np.nan)
+        row = Row(
+            generation=self._progress.generation,
+            episodes=self._calls.evaluations,
+            env_steps=None,
+            seconds=round(self._progress.total.seconds, 4),
+            return_mean=float(spread.mean()),
+            return_std=float(spread.std()),
+            return_min=float(spread.min()),
+            return_max=float(spread.max()),
+            episode_length_mean=None,
+            eval_return_mean=None,
+            unperturbed_rank=None,
+            sigma=scales[0],
+            lr=scales[1],
+            update_ratio=strategy.update_ratio,
+            steps_per_second=None,
+            eval_steps=None,
+            nonfinite=len(values) - len(finite),
+            quantiles=quantiles(spread),
+        )
+        for recorder in self._recorders:
+            recorder.generation(row)
+
+    def found(self, reason: str) -> Optimum:
+        """Return the best so far; its arrays are the caller's own."""
+        assert self._leader is not None  # there is no result before the first search
+        center = self._space.points(self._leader.center.double().numpy())
+        known = len(self._best) > 0
+        own = torch.tensor if self._space.tensors else np.array
+        return Optimum(
+            best=own(self._best if known else center),
+            best_fitness=self._sign * self._best_value if known else math.nan,
+            center=own(center),
+            history=self._history.rows,
+            evaluations=self._calls.evaluations,
+            failures=self._calls.failures,
+            restarts=self.begun - 1,
+            stop_reason=reason,
+        )

@@ -1,0 +1,10 @@
+"""Members of tests: vectors given to a forward pass as a population of their own."""
+
+import numpy as np
+
+from escalade.perturbation import DensePopulation
+
+
+def load(forward, row, vector, seed=0):
+    """Begin an episode in ``row`` with the parameters ``vector``, shape (dimension,)."""
+    forward.load(row, DensePopulation(np.asarray(vector, np.float32)[None]), 0, seed)
