@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.cli.arguments import add_command
 from escalade.cli.curves import add_runs
 from escalade.cli.output import say
+from escalade.support.numbers import number
 from escalade.support.output import printing
 
 if TYPE_CHECKING:
@@ -77,15 +78,11 @@ def _differences(found: Comparison) -> Table:
 
 def _cells(line: Line) -> list[str]:
     runs = f"{len(line.runs)}" if line.ended == len(line.runs) else f"{line.ended} of {len(line.runs)}"
-    iqm = _number(line.return_iqm, ".1f")
+    iqm = number(line.return_iqm)
     if line.return_low is not None:
-        iqm += f" [{line.return_low:.1f}, {line.return_high:.1f}]"
-    numbers = [_number(line.env_steps, ",.0f"), _number(line.seconds, ".1f")]
-    return [runs, _number(line.return_mean, ".1f"), iqm, str(line.solved), *numbers]
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
+        iqm += f" [{number(line.return_low)}, {number(line.return_high)}]"
+    numbers = ["-" if line.env_steps is None else f"{line.env_steps:,.0f}", number(line.seconds)]
+    return [runs, number(line.return_mean), iqm, str(line.solved), *numbers]
 
 
 def _compare(parsed: argparse.Namespace) -> int:

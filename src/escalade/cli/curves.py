@@ -9,6 +9,7 @@ from typing import Any
 
 from escalade.cli.arguments import Parser, add_argument, add_command, whole
 from escalade.cli.output import say
+from escalade.support.numbers import number
 
 _X = "steps|seconds|generations|episodes"
 _PICTURE = "x.png, x.pdf or x.svg"
@@ -100,8 +101,8 @@ def _aggregate(parsed: argparse.Namespace) -> int:
             say(json.dumps(facts | last))
             continue
         say(
-            f"{group.env}: {group.label}: {last['return_iqm']:.1f} ({last['return_low']:.1f} to "
-            f"{last['return_high']:.1f}), {group.solved} of {len(group.runs)} runs solved"
+            f"{group.env}: {group.label}: {number(last['return_iqm'])} ({number(last['return_low'])} to "
+            f"{number(last['return_high'])}), {group.solved} of {len(group.runs)} runs solved"
         )
     if not parsed.json:
         say(str(output))

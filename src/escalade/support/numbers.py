@@ -61,3 +61,8 @@ def number(value: float | None) -> str:
     if size < _WRITTEN_OUT and value == int(value):
         return f"{int(value):,}"
     return f"{value:,.1f}" if 100 <= size < _TO_A_TENTH else f"{value:.4g}"
+
+
+def plain(value: float | None) -> str:
+    """The same without commas, where these stand between values: ``sigma=4812.3, lr=0.00042``."""
+    return number(value).replace(",", "")
