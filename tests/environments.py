@@ -399,7 +399,25 @@ class Misfits(gymnasium.Env[Any, Any]):
         return (seen, 1.0, True, {}) if wrong and self.what == "old" else (seen, 1.0, True, False, {})
 
 
+class Chance(gymnasium.Env[Any, Any]):
+    """One step; the return is normal, and nothing to do with the action."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, mean: float = 0.0, std: float = 5.0) -> None:
+        self.mean, self.std = mean, std
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        reward = self.mean + self.std * float(self.np_random.normal())
+        return np.zeros(1, np.float32), reward, True, False, {}
+
+
 _CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
-_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds, Blind, Shares, Misfits]
+_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds, Blind, Shares, Misfits, Chance]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from escalade.api.optimize import optimize
     from escalade.api.plot import plot
     from escalade.api.report import report
+    from escalade.api.sweep.sweep import sweep
     from escalade.api.train import Run, resume, train
     from escalade.policies.policy import Policy, load
     from escalade.strategies.result import Optimum
@@ -43,6 +44,7 @@ __getattr__ = lazy_names(
         "report": "escalade.api.report",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
+        "sweep": "escalade.api.sweep.sweep",
         "train": "escalade.api.train",
     },
 )
@@ -75,5 +77,6 @@ __all__ = [
     "report",
     "resume",
     "strategies",
+    "sweep",
     "train",
 ]

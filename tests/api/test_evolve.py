@@ -336,7 +336,7 @@ def test_target_must_hold_in_consecutive_tests():
 
     result = evolve(module, fitness, target_return=1.0, target_patience=3, population=4, generations=20)
     assert [row.eval_return_mean for row in result.history] == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
-    assert (result.stop_reason, result.generations) == ("solved", 5)
+    assert (result.stop_reason, result.generations) == ("solved", 6) == ("solved", len(result.history))
 
 
 def test_evaluations_come_every_so_many_generations_and_show_the_unperturbed_module():
@@ -853,9 +853,9 @@ def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers
 def test_more_patience_opens_a_solved_run_again(tmp_path):
     options = {"population": 4, "generations": 6, "run_dir": tmp_path / "r", "target_return": -100.0}
     first = evolve(network(), total, **options)
-    assert (first.stop_reason, first.generations) == ("solved", 0)
+    assert (first.stop_reason, first.generations) == ("solved", 1)
     again = evolve(network(), total, resume=True, target_patience=3, **options)
-    assert (again.stop_reason, again.generations) == ("solved", 2)
+    assert (again.stop_reason, again.generations) == ("solved", 3)
 
 
 def test_a_run_opened_again_keeps_its_rows(tmp_path):

@@ -264,15 +264,20 @@ def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
     assert torch.equal(loaded(seen), run.policy(seen))
 
 
-def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path):
+def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path, capsys):
     for env in presets.names():
         for strategy in STRATEGIES:
             chosen = presets.options(env, "auto", {"strategy": strategy})
-            population = max(chosen["population"], STRATEGIES[strategy].smallest)
-            Config(**(chosen | {"strategy": strategy, "population": population}))
+            Config(**(chosen | {"strategy": strategy}))
     options = {"strategy": "cma-es", "generations": 1, "workers": 0, "verbose": False, "target_return": None}
     run = escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "r"), **options)
     assert run.summary["strategy"] == "cma-es"
+    assert capsys.readouterr().out == ""
+    escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "s"), **options | {"verbose": True})
+    assert (
+        "preset CartPole-v1 was tuned for ars: with cma-es its top_directions, sigma, lr"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_solved_run_is_resumed_as_it_is(tmp_path):
@@ -280,7 +285,7 @@ def test_a_solved_run_is_resumed_as_it_is(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
     table = run.folder.progress.read_text()
     assert run.summary["solved"]
-    assert run.summary["generations"] == 0
+    assert run.summary["generations"] == 1
     assert table.count("\n") == 2
     again = escalade.resume(tmp_path / "r", verbose=False)
     assert run.folder.progress.read_text() == table
@@ -403,3 +408,48 @@ def test_an_evaluation_in_this_process_leaves_torchs_threads_alone(tmp_path):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
+
+
+FAILS = {"env": "tests.environments:Raises-v0", "workers": 0, "preset": None, "verbose": False}
+
+
+def test_a_start_that_fails_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for workers in (0, 1):
+        with pytest.raises(escalade.EnvironmentFailure, match="the arm fell off"):
+            escalade.train(**FAILS | {"workers": workers})  # into runs/...
+        with pytest.raises(escalade.EnvironmentFailure):
+            escalade.train(**FAILS | {"workers": workers}, run_dir="a/b/c")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "empty").mkdir()
+    for run_dir in (None, "empty"):
+        with pytest.raises(escalade.EnvironmentFailure):
+            escalade.train(**FAILS, run_dir=run_dir)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "runs"]
+
+
+def test_a_start_of_evolve_that_fails_leaves_no_folder(tmp_path):
+    def fitness(module):
+        raise RuntimeError("no")
+
+    with pytest.raises(escalade.EnvironmentFailure):
+        escalade.evolve(torch.nn.Linear(1, 1), fitness, run_dir=tmp_path / "a" / "b")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_failed_later_or_held_something_else_is_kept(tmp_path):
+    run, mine = tmp_path / "trained", tmp_path / "mine"
+
+    def fail(view):
+        raise RuntimeError("the callback fell off")
+
+    with pytest.raises(RuntimeError):
+        escalade.train("CartPole-v1", run_dir=run, callbacks=[fail], **TINY)
+    assert escalade.resume(run, verbose=False).summary["generations"] == 2
+    mine.mkdir()
+    (mine / "thoughts.txt").write_text("a")
+    with pytest.raises(escalade.EnvironmentFailure):
+        escalade.train(**FAILS, run_dir=mine)
+    assert (mine / "thoughts.txt").read_text() == "a"
+    assert (mine / "config.toml").exists()

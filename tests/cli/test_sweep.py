@@ -9,6 +9,7 @@ import sys
 import pytest
 from tests.commands import Running, command
 
+import escalade
 from escalade import EngineFailure
 from escalade.api.sweep.crew import Crew
 from escalade.api.sweep.results import load_sweep
@@ -47,6 +48,17 @@ warmup = 0.1
 
 def trials(folder):
     return [(one.number, one.state, one.value, one.params, one.parts) for one in load_sweep(folder).trials]
+
+
+def test_python_goes_on_with_the_commands_sweep(swept, tmp_path):
+    place, _ = swept
+    shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
+    said = []
+    found = escalade.sweep(place / "poles.toml", run_dir=tmp_path / "sweep", say=said.append)
+    assert (found.interrupted, said) == (False, [])
+    assert [one.value for one in found.result.trials] == [
+        one[2] for one in trials(place / "runs" / "sweep-poles")
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -83,8 +83,14 @@ def test_a_run_that_was_killed_is_called_so(tmp_path):
 
 def test_a_run_that_failed_is_called_so(tmp_path, capsys):
     run = tmp_path / "run"
-    with pytest.raises(escalade.EnvironmentFailure):
-        escalade.train("tests.environments:Raises-v0", workers=0, preset=None, verbose=False, run_dir=run)
+
+    def fail(view):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):  # later than at its start, which would leave no folder
+        escalade.train(
+            "CartPole-v1", workers=0, preset=None, verbose=False, run_dir=run, population=4, callbacks=[fail]
+        )
     code, said = once(run, capsys)
     assert code == 1
     assert "the run failed: it left no summary; go on with: escalade resume" in said

@@ -292,6 +292,47 @@ def test_a_preset_leaves_out_what_another_policy_does_not_read():
     assert "hidden" in presets.options("Acrobot-v1", "auto", {"policy": "gru"})
 
 
+def test_a_preset_of_another_strategy_gives_the_problem_alone_and_says_so(tmp_path, capsys):
+    said = []
+    found = presets.options("CartPole-v1", "auto", {"strategy": "openai-es", "lr": 0.02}, said.append)
+    tuned = {"strategy", "population", "top_directions", "sigma", "lr"}
+    assert found == {
+        name: value for name, value in presets.read("CartPole-v1").options.items() if name not in tuned
+    }
+    (line,) = said
+    assert "preset CartPole-v1 was tuned for ars" in line
+    assert "population, top_directions, sigma are left out" in line
+    config = configured(tmp_path, "CartPole-v1", "--strategy", "openai-es")
+    assert (config.population, config.sigma, config.target_return) == (64, 0.1, 475.0)
+    assert "was tuned for ars: with openai-es" in capsys.readouterr().out
+    configured(tmp_path, "CartPole-v1", "--strategy", "ars")
+    (tmp_path / "whole.toml").write_text(to_toml(config))
+    configured(tmp_path, file=(tmp_path / "whole.toml").read_text())
+    assert capsys.readouterr().out == ""
+    for env in ("Walker2d-v5", "Humanoid-v5", "LunarLander-v3"):
+        kept = presets.options(env, "auto", {"strategy": "snes"})
+        assert not kept.keys() & {
+            "cutoff",
+            "episodes_per_member",
+            "episode_seeds",
+            "grow_after",
+            "weight_decay",
+        }
+
+
+@pytest.mark.parametrize("name", ["Acrobot-v1", "openai/humanoid", "LunarLander-v3"])
+def test_a_preset_is_shown_as_a_file_of_options_with_what_it_reached(name, tmp_path, capsys):
+    assert cli.main(["presets", name]) == 0
+    text = capsys.readouterr().out
+    (tmp_path / "shown.toml").write_text(text)
+    preset = presets.read(name)
+    assert read_toml(tmp_path / "shown.toml") == preset.options
+    assert "members in a generation; tuned for the strategy" in text
+    assert all(f"#   {key} = " in text for key in preset.result or ())
+    assert cli.main(["presets", "Acrobt-v1"]) == 2
+    assert "did you mean Acrobot-v1" in capsys.readouterr().err
+
+
 def test_hidden_layers_take_the_place_of_a_presets_linear_policy():
     given = {"hidden": (16,)}
     assert presets.options("HalfCheetah-v5", "auto")["policy"] == "linear"

@@ -326,7 +326,7 @@ def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
     with pytest.raises(InputError, match="a run called endless is on the cluster already"):
         start_detached(config, str(tmp_path), "endless")
     summary = stop("endless", lambda line: None, nodes.address)
-    assert summary["stop_reason"] == "callback"
+    assert summary["stop_reason"] == "stopped"
     assert summary["params_sha256"] == bits(tmp_path / name)
     assert list((tmp_path / name / "checkpoints").glob("*.safetensors"))
 

@@ -27,10 +27,23 @@ def test_words_broadcast_and_their_order_matters():
 
 def test_seeds_fit_gymnasium_and_are_pinned():
     assert seeds(7, Stream.EPISODE, 3, [0, 1, 2]).tolist() == [1896776993, 483794679, 1138248422]
+    assert seeds(7, Stream.EPISODE, 3, [8, 40]).tolist() == [45481035, 110496463]  # moved out of what judges
     many = seeds(0, Stream.EVALUATION, np.arange(10_000))
     assert many.min() >= 0
     assert many.max() < 2**31
     assert len(np.unique(many)) > 9_990
+
+
+def test_what_judges_a_policy_is_never_trained_on():
+    number = np.arange(200_000)
+    trained = [seeds(3, stream, number) for stream in (Stream.EPISODE, Stream.REFERENCE)]
+    judging = [Stream.EVALUATION, Stream.CONFIRMATION, Stream.FRESH_EVALUATION]
+    judged = sorted((seeds(3, stream, number) for stream in judging), key=lambda drawn: drawn.min())
+    last = max(drawn.max() for drawn in trained)
+    for drawn in judged:  # no stream's range meets another's: that no seed is shared is no luck
+        assert last < drawn.min()
+        last = drawn.max()
+    assert last < 2**31
 
 
 def test_streams_are_apart():

@@ -269,3 +269,8 @@ def test_a_buffer_that_cannot_be_saved_is_named():
     module.register_buffer("graph", torch.eye(3).to_sparse())
     with pytest.raises(InputError, match="'graph' cannot be saved"):
         frozen_state(module)
+
+
+def test_a_network_too_large_is_refused_before_it_is_made():
+    with pytest.raises(InputError, match=r"`hidden` 100000,100000 makes 10,000,\d{3},\d{3} parameters"):
+        build("mlp", 3, 1, hidden=(100_000, 100_000))

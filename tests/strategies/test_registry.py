@@ -59,7 +59,13 @@ def test_every_argument_is_spelled_out_and_described(entry):
 
 def test_the_packages_names_are_the_registrys_and_its_bases():
     classes = {entry.class_name for entry in STRATEGIES.values()}
-    assert set(strategies.__all__) == classes | {"ClipUp", "GaussianStrategy", "Result", "Strategy"}
+    assert set(strategies.__all__) == classes | {
+        "ClipUp",
+        "DensePopulation",
+        "GaussianStrategy",
+        "Result",
+        "Strategy",
+    }
     assert all(inspect.isclass(getattr(strategies, name)) for name in strategies.__all__)
 
 

@@ -14,6 +14,7 @@ from escalade.policies.networks import to_vector
 from escalade.recorders import read_progress
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
+from escalade.training import saving
 from escalade.training.objective import Evaluation
 from escalade.training.parts import make_parts
 from escalade.training.results import params_sha256, summarize
@@ -228,7 +229,8 @@ def test_an_evaluation_that_was_luck_is_no_progress(make, monkeypatch):
     nothing = lambda *what: replace(played := play(*what), returns=np.zeros_like(played.returns))  # noqa: E731
     monkeypatch.setattr(trainer.objective, "_play", nothing)
     trainer()
-    assert told.rows[0].eval_return_mean >= 9
+    assert trainer.loop.progress.tries == 1
+    assert told.rows[0].eval_return_mean == 0
     assert trainer.objective.stall.best == 0
 
 
@@ -261,7 +263,7 @@ def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(ma
     before = []
     trainer.loop.callbacks = [lambda view: before.append(view.center)]
     summary = trainer()
-    assert (summary["solved"], summary["generations"], len(told.rows)) == (True, 1, 2)
+    assert (summary["solved"], summary["generations"], len(told.rows)) == (True, 2, 2)
     np.testing.assert_array_equal(before[0], before[1])
     assert told.rows[-1].update_ratio == 0
     progress = trainer.loop.progress
@@ -269,11 +271,19 @@ def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(ma
     assert summary["eval_return_mean"] == 50.0
 
 
+@pytest.mark.parametrize(("answer", "reason"), [(True, "callback"), ("stopped", "stopped")])
+def test_callbacks_stop_a_run_by_a_reason(answer, reason, make):
+    trainer, told = make(generations=9)
+    trainer.loop.callbacks = [lambda view: None, lambda view: answer]
+    assert trainer()["stop_reason"] == reason
+    assert len(told.rows) == 1
+
+
 def test_a_target_must_be_met_as_often_as_patience_says(make, monkeypatch):
     trainer, _ = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
     trainer.loop.limits = replace(trainer.loop.limits, target_patience=2)
     judged(trainer, monkeypatch, [100.0, 1.0, 100.0, 100.0], [50.0])
-    assert trainer()["generations"] == 3
+    assert trainer()["generations"] == 4
 
 
 def test_evaluations_are_counted_beside_training(make, monkeypatch):
@@ -291,6 +301,54 @@ def test_the_best_evaluation_is_kept(make):
     assert summary["best_return"] == max(means)
     assert summary["best_generation"] == means.index(max(means))
     assert trainer.folder.best.is_file()
+
+
+def test_an_evaluation_that_was_refuted_is_not_the_best(make, monkeypatch):
+    trainer, told = make(env="CartPole-v1", target_return=50.0, generations=3, eval_every=1)
+    judged(trainer, monkeypatch, [100.0, 5.0, 3.0], [1.0])
+    centers = [trainer.loop.center]
+    trainer.loop.callbacks = [lambda view: centers.append(view.center)]
+    summary = trainer()
+    assert (summary["best_return"], summary["best_generation"]) == (5.0, 1)
+    assert [row.eval_return_mean for row in told.rows] == [1.0, 5.0, 3.0]
+    np.testing.assert_array_equal(to_vector(escalade.load(trainer.folder.best).network), centers[1])
+
+
+def test_the_best_policy_is_that_of_the_last_checkpoint_at_every_point(make, monkeypatch):
+    monkeypatch.setattr(saving, "_SHARE", 1e12)  # so that only every third generation is written
+    trainer, _ = make(generations=9, eval_every=1, snapshot_every=3)
+    folder, seen = trainer.folder, []
+
+    def look(view):
+        tensors, state = read(folder.checkpoints.path(folder.checkpoints.generations()[-1]))
+        best = state["progress"]["best_generation"]
+        seen.append((view.row.generation, best))
+        assert folder.best.exists() == (best is not None)
+        if best is not None:
+            policy = escalade.load(folder.best)
+            np.testing.assert_array_equal(to_vector(policy.network), tensors["best.center"])
+            np.testing.assert_array_equal(policy.observation_mean.numpy(), tensors["best.mean"])
+
+    trainer.loop.callbacks = [look]
+    trainer()
+    assert [best for _, best in seen[:3]] == [None, None, trainer.loop.progress.best_generation]
+
+
+def test_a_resumed_run_has_the_best_policy_of_its_checkpoint(tmp_path):
+    options = {key: value for key, value in TINY.items() if key != "env"} | {"eval_every": 1}
+    options |= {"preset": None, "verbose": False, "snapshot_every": 1, "run_dir": str(tmp_path / "r")}
+    folder = escalade.train(TINY["env"], generations=8, **options).folder
+    checkpoints, last = folder.checkpoints, folder.best.read_bytes()
+    best = {g: read(checkpoints.path(g)).state["progress"]["best_generation"] for g in range(9)}
+    back = max(number for number in best if best[number] != best[8])
+    checkpoints.drop_after(back)  # as a kill leaves it: later ones had not been written
+    escalade.resume(folder, generations=back, verbose=False)
+    policy, kept = escalade.load(folder.best), read(checkpoints.path(back)).tensors
+    np.testing.assert_array_equal(to_vector(policy.network), kept["best.center"])
+    assert folder.best.read_bytes() != last
+    checkpoints.drop_after(0)
+    escalade.resume(folder, generations=8, verbose=False)
+    assert folder.best.read_bytes() == last
 
 
 def test_an_interrupt_between_generations_saves_the_whole_ones(make):

@@ -15,7 +15,7 @@ from escalade.config.files import read_config
 from escalade.policies.networks import to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import read
+from escalade.storage.tensors import read, write
 
 WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "workers": 0, "eval_every": 1, "eval_episodes": 2, "verbose": False}
@@ -135,6 +135,18 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
         np.testing.assert_array_equal(first_state(second.folder.path)["strategy.center"], center)
     with pytest.raises(InputError, match="module of your own"):
         train(tmp_path / "c", start_from=first)
+
+
+def test_a_centre_of_another_size_than_its_policy_is_one_line(first, tmp_path):
+    shutil.copytree(first, tmp_path / "old")
+    place = RunFolder(tmp_path / "old").checkpoints.path(4)
+    tensors, state = read(place)
+    write(place, tensors | {"strategy.center": np.ones(5, np.float32)}, state)
+    with pytest.raises(
+        InputError, match=r"its centre has 5 parameters, and the policy that its config names \d+"
+    ):
+        train(tmp_path / "n", start_from=place)
+    assert not (tmp_path / "n").exists()
 
 
 @pytest.mark.parametrize(

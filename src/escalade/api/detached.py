@@ -15,12 +15,15 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE, Connection
 from escalade.errors import EngineFailure, EscaladeError, InputError, nearest
 from escalade.storage.mirror import Mirror
+
+if TYPE_CHECKING:
+    from escalade.training.loop import View
 
 _PREFIX = "escalade-run-"
 _POLL_SECONDS = 1.0
@@ -52,6 +55,9 @@ class Driver:
         """End the run after the generation that is in work, saved."""
         self._stop.set()
 
+    def _stopped(self, view: View) -> Literal["stopped"] | None:
+        return "stopped" if self._stop.is_set() else None
+
     def _lead(self, values: dict[str, Any], folder: Path, storage: str) -> None:
         try:
             self._ended = self._run(values, folder, storage)
@@ -68,7 +74,7 @@ class Driver:
         mirror = Mirror(folder, storage)
         console = PlainConsole(Goals(f"{values['env']}: detached, kept at {storage}"), _Lines(self._lines))
         watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
-        watch["callbacks"] = [_Pusher(mirror, folder), lambda view: self._stop.is_set()]
+        watch["callbacks"] = [_Pusher(mirror, folder), self._stopped]
         try:
             if mirror.pull():
                 run = resume(folder, **watch)

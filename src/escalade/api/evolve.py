@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -148,7 +148,10 @@ def evolve(
         module, layout, fitness, batched, made.perturbation, engine != "threads" or workers == 0
     )
     folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
-    with one_thread(), nullcontext() if folder is None else folder.locked():
+    with one_thread(), ExitStack() as held:
+        if folder is not None:
+            held.enter_context(folder.locked())
+            held.enter_context(folder.kept_if_trained())
         plan = Plan(
             limits=limits,
             eval_every=eval_every,

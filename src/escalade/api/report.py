@@ -21,10 +21,11 @@ from escalade.errors import InputError
 from escalade.media.panels import AXES, Curves
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.media.scales import Array
-from escalade.recorders import population, read_progress, read_table
+from escalade.recorders import population, read_notes, read_progress, read_table
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
 
+_MOST_NOTES = 20  # of a run, in a report
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
 
 
@@ -210,7 +211,10 @@ def _film(folder: RunFolder) -> Path | None:
 
 
 def _notes(folder: RunFolder, curves: Curves, summary: Mapping[str, Any]) -> list[str]:
-    notes = []
+    said = read_notes(folder.notes)
+    notes = said[-_MOST_NOTES:]
+    if len(said) > len(notes):
+        notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {folder.notes.name}")
     if not summary:
         notes.append("the run has not ended: this is how far it is")
     if not curves.population:

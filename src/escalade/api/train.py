@@ -23,7 +23,15 @@ from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
-from escalade.recorders import Goals, History, Recorder, check_recorders, info_columns, read_rows
+from escalade.recorders import (
+    Goals,
+    History,
+    Recorder,
+    check_recorders,
+    info_columns,
+    read_rows,
+    rewind_notes,
+)
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -31,6 +39,7 @@ from escalade.support.exact import one_thread
 from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import counted
+from escalade.support.output import say
 from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
@@ -102,7 +111,7 @@ def train(
         network: a module of yours to train, from flattened observations (batch, inputs) to action
             outputs (batch, outputs).
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
-            defaults; options win over it.
+            defaults; options win over it. What was tuned for another strategy than yours is left out.
         verbose: whether to print how the run goes.
         recorders: what is given every row and note: names of
             :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
@@ -115,7 +124,7 @@ def train(
         EnvironmentFailure: the environment raised.
     """
     values = from_values(named({"env": env} | options))
-    chosen = presets.options(values["env"], preset, values)
+    chosen = presets.options(values["env"], preset, values, say if verbose else None)
     config = Config(**(chosen | inherited(values) | values))
     if verbose:
         announce(config)
@@ -139,7 +148,7 @@ def train_config(
         make_strategy(config, parts.start, parts.perturbation)  # refused before there is a folder
         config = _begun(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
-        with folder.locked():
+        with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 
 
@@ -185,6 +194,7 @@ def resume_folder(
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**values)
             folder.forget_after(0)
+            rewind_notes(folder.notes, 0)
             warm_up_for(config, network)
             with one_thread():
                 parts = make_parts(config, network)

@@ -32,6 +32,7 @@ def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
     words = {
         "solved": f"solved: {what} reached its target of {summary['target_return']}",
         "callback": "stopped by a callback",
+        "stopped": "stopped as asked",
         "interrupted": f"interrupted; go on with: escalade resume {folder}",
     }
     say(words.get(reason, f"stopped: {flag(reason)} was reached"))

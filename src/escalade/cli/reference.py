@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from textwrap import shorten
 from typing import Any
 
 from escalade.api.warm import warm_up_for
@@ -11,7 +12,7 @@ from escalade.cli.arguments import add_argument, add_command, add_options, whole
 from escalade.cli.output import say
 from escalade.cli.training import PRESET, config_typed
 from escalade.config.commands import flag
-from escalade.config.conversion import convert
+from escalade.config.conversion import convert, toml_text
 from escalade.config.options import NOT_MEASURED, OPTIONS
 from escalade.support.numbers import number
 from escalade.support.output import printing
@@ -27,14 +28,15 @@ _BENCH = [
 
 def add_presets(commands: Any) -> None:
     """``escalade presets``."""
-    add_command(
+    parser = add_command(
         commands,
         "presets",
-        "",
-        "list the presets, tuned settings and those of earlier systems",
+        "[PRESET]",
+        "list the presets, tuned settings and those of earlier systems, or show one of them",
         _presets,
-        examples=[""],
+        examples=["", "Acrobot-v1", "openai/humanoid"],
     )
+    parser.add_argument("preset", nargs="?", metavar="PRESET", help="show this one (default: list all)")
 
 
 def add_bench(commands: Any) -> None:
@@ -60,6 +62,26 @@ def add_bench(commands: Any) -> None:
 
 
 def _presets(parsed: argparse.Namespace) -> int:
+    if parsed.preset is None:
+        return _list()
+    from escalade.config import presets
+
+    shown = presets.read(parsed.preset)
+    lines = toml_text(shown.options).splitlines()
+    width = max(map(len, lines))
+    say(f"# {parsed.preset}: as a --config file has it")
+    for name, line in zip(shown.options, lines, strict=True):
+        mark = "; tuned for the strategy" if name in presets.OF_STRATEGY and name != "strategy" else ""
+        say(f"{line:{width}}  # {shorten(OPTIONS[name].metadata['help'], 80, placeholder=' …')}{mark}")
+    if shown.result is None:
+        say("# It has no measured result.")
+    else:
+        say("# What it reached, over the seeds that solved it; all_steps counts those of evaluations too:")
+        say("".join(f"#   {line}\n" for line in toml_text(shown.result).splitlines()).rstrip())
+    return 0
+
+
+def _list() -> int:
     from rich.console import Console
     from rich.table import Column, Table
 

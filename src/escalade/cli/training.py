@@ -11,7 +11,7 @@ from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, options_typed
 from escalade.cli.detached import add_detached, train_detached
-from escalade.cli.output import INTERRUPTED, say_summary
+from escalade.cli.output import INTERRUPTED, say, say_summary
 from escalade.cli.series import add_series, is_series, train_series
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
@@ -83,7 +83,8 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
     only = [path] if path else getattr(parsed, "config", None)
     file = read_toml(only[0]) if only else {}
     given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
-    preset = presets.options(given.get("env") or "", parsed.preset or "auto", given)
+    heard = None if getattr(parsed, "json", False) else say
+    preset = presets.options(given.get("env") or "", parsed.preset or "auto", given, heard)
     return Config(**(preset | inherited(given) | given))
 
 

@@ -24,6 +24,20 @@ if TYPE_CHECKING:
 _GROWING = tuple(name for name in GROWTH_OPTIONS if name != "max_population")
 
 
+_WIDEST = 10**8  # units of a layer
+_MOST = {
+    "population": 10**7,
+    "max_population": 10**7,
+    "episodes_per_member": 10**6,
+    "eval_episodes": 10**6,
+    "frame_stack": 1000,
+    "max_episode_steps": 2**31 - 1,
+    "frame_skip": 2**31 - 1,
+    "workers": 10**4,
+}
+"""Numbers beyond which there is no memory, or which simulators cannot hold."""
+
+
 def check(config: Config) -> None:
     """Check a config.
 
@@ -51,6 +65,7 @@ def check(config: Config) -> None:
         "weight_penalty",
     )
     _at_least(config, 2, "population")
+    _check_sizes(config)
     if config.seed >= 2**63:
         raise InputError(f"`seed` {config.seed} must be below 2**63")
     if config.momentum >= 1:
@@ -63,8 +78,6 @@ def check(config: Config) -> None:
         raise InputError(f"`target_return` {config.target_return} must be a finite number")
     if isinstance(config.observation_clip, float) and not 0 < config.observation_clip < math.inf:
         raise InputError(f"`observation_clip` {config.observation_clip} must be above 0, or none")
-    if any(size < 1 for size in config.hidden):
-        raise InputError(f"`hidden` {','.join(map(str, config.hidden))}: sizes must be at least 1")
     _check_policy(config)
     _check_start(config)
     for name in config.action_map.split(","):
@@ -82,6 +95,14 @@ def check(config: Config) -> None:
     _check_strategy(config)
     _check_growth(config)
     cutoff.parse(config.cutoff)
+
+
+def _check_sizes(config: Config) -> None:
+    for name, most in _MOST.items():
+        if (getattr(config, name) or 0) > most:
+            raise InputError(f"`{name}` {getattr(config, name)} must be at most {most}")
+    if any(not 1 <= size <= _WIDEST for size in config.hidden):
+        raise InputError(f"`hidden` {_listed(config.hidden)}: sizes must be at least 1, at most {_WIDEST}")
 
 
 def _check_frames(config: Config) -> None:

@@ -81,8 +81,13 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
 
 
 def to_toml(config: Config) -> str:
-    """The TOML text that :func:`read_toml` reads back; options that are None are left out."""
-    values = dict(vars(config))
+    """The TOML text that :func:`read_toml` reads back. It says every option, so that nothing fills it in.
+
+    What is None reads ``"none"``; but for the run's folder, which is then left out.
+    """
+    values = {name: "none" if value is None else value for name, value in vars(config).items()}
+    if config.run_dir is None:
+        del values["run_dir"]
     if _holds_null(config.env_kwargs):  # which TOML has not: the JSON text says it
         values["env_kwargs"] = json.dumps(config.env_kwargs)
     return toml_text(values)
@@ -130,8 +135,8 @@ def _convert_dict(value: Any) -> dict[str, Any]:
 
 
 def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
-    if type(None) in choices and (value is None or (text and value.lower() == "none")):
-        return None
+    if type(None) in choices and (value is None or (isinstance(value, str) and value.lower() == "none")):
+        return None  # TOML has no null
     if value is None and Literal["none"] in choices:
         return "none"
     for choice in choices:

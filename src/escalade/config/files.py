@@ -18,7 +18,8 @@ def new_folder(config: Config) -> RunFolder:
     folder = RunFolder.create(
         config.run_dir, subject, f"{config.strategy.rpartition(':')[2]}-seed{config.seed}"
     )
-    write_config(folder, config)
+    with folder.kept_if_trained():
+        write_config(folder, config)
     return folder
 
 

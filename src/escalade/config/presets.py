@@ -6,17 +6,22 @@ the others, such as ``openai/humanoid``, which are the settings of earlier syste
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from escalade.config.conversion import Values, from_values, parse_toml
+from escalade.config.options import OPTIONS
 from escalade.errors import InputError, nearest
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGY_OPTIONS
 
 _FOLDER = Path(__file__).parent / "tuned"
-_OF_STRATEGY = (*STRATEGY_OPTIONS, "momentum", *GROWTH_OPTIONS)
+OF_STRATEGY = {name for name, option in OPTIONS.items() if option.metadata["group"] == "strategy"} | {
+    *("cutoff", "action_noise", "episodes_per_member", "episode_seeds")
+}
+"""Options that were tuned for a preset's strategy. The rest is the problem, which all strategies are given
+alike: the environment with its frames and reward, the policy, evaluation, target and budget."""
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
 """What a preset must say of its result; ``seconds`` too, once it has been timed."""
 
@@ -62,7 +67,9 @@ def read(name: str) -> Preset:
     return found
 
 
-def options(env: str, preset: str | None, given: Values | None = None) -> Values:
+def options(
+    env: str, preset: str | None, given: Values | None = None, say: Callable[[str], None] | None = None
+) -> Values:
     """Options for ``env``: of its own preset with ``auto``, of a named one, or none with None or ``none``.
 
     Its own preset is the one made for the environment with these ``env_kwargs``: of those made for ``env``
@@ -74,6 +81,7 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
         given: options that win over the preset's. Where their ``strategy`` or ``policy`` is another than the
             preset's, what was tuned for the preset's is left out; ``hidden`` asks for an MLP instead of a
             linear or quadratic policy. A ``population`` leaves out how far the preset's would grow.
+        say: called with a line that names what is left out for another strategy.
 
     Raises:
         InputError: there is no preset of that name.
@@ -88,10 +96,13 @@ def options(env: str, preset: str | None, given: Values | None = None) -> Values
     found = _with_growth(_with_policy(found, given), given)
     if given.get("strategy") in (None, found["strategy"]):
         return found
-    left = {name: value for name, value in found.items() if name not in _OF_STRATEGY}
-    if ":" in str(left.get("sigma")):  # a schedule, which not every strategy takes
-        del left["sigma"]
-    return left
+    left_out = [option for option in found if option in OF_STRATEGY and option not in given]
+    if say is not None and left_out:
+        say(
+            f"preset {name} was tuned for {found['strategy']}: with {given['strategy']} its "
+            f"{', '.join(left_out)} are left out; environment, policy, evaluation, target and limits stay"
+        )
+    return {option: value for option, value in found.items() if option not in OF_STRATEGY}
 
 
 def _with_policy(found: Values, given: Values) -> Values:

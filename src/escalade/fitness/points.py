@@ -17,8 +17,8 @@ from torch import Tensor
 
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.fitness.generators import generators_kept, seed_generators
 from escalade.perturbation import Stream, seeds
+from escalade.support.generators import generators_kept, seed_generators
 
 Points = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure
-from escalade.fitness.generators import generators_kept, seed_generators
 from escalade.perturbation import NoiseSource, Population, Stream, seeds
 from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
 

@@ -29,6 +29,13 @@ class Stream(IntEnum):
     RESTART = 8
     STATE = 9
     REFERENCE = 10
+    STRATEGY = 16
+
+
+_TRAINING = (Stream.EPISODE, Stream.REFERENCE)
+_JUDGING = (Stream.EVALUATION, Stream.CONFIRMATION, Stream.FRESH_EVALUATION)
+_HELD_OUT = 15 * 2**27
+_QUARTER = 2**25
 
 
 def hash64(*words: ArrayLike) -> NDArray[np.uint64]:
@@ -48,8 +55,17 @@ def hash64(*words: ArrayLike) -> NDArray[np.uint64]:
 
 
 def seeds(run_seed: int, stream: Stream, *words: ArrayLike) -> NDArray[np.int64]:
-    """Seeds in [0, 2**31): the range that Gymnasium and EnvPool both accept."""
-    return (hash64(run_seed, int(stream), *words) >> np.uint64(33)).astype(np.int64)
+    """Seeds in [0, 2**31): the range that Gymnasium and EnvPool both accept.
+
+    The last sixteenth of it is for episodes that judge a policy, a quarter of that for each stream of
+    them: whatever the run seeds, training never plays one of those, nor does another of these streams.
+    """
+    drawn = (hash64(run_seed, int(stream), *words) >> np.uint64(33)).astype(np.int64)
+    if stream in _JUDGING:
+        return _HELD_OUT + _JUDGING.index(stream) * _QUARTER + drawn % _QUARTER
+    if stream in _TRAINING:
+        return np.asarray(np.where(drawn < _HELD_OUT, drawn, drawn - _HELD_OUT))
+    return drawn
 
 
 def normals(*words: ArrayLike) -> NDArray[np.float64]:

@@ -21,6 +21,9 @@ from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 from escalade.support.imports import import_named
 
+_MOST = 10**9
+"""Parameters of a policy: 4 GB, of which a run holds a few copies."""
+_WORTH_COUNTING = 10_000  # units, from which on parameters are counted before they are made
 _IN_NUMPY = (torch.float16, torch.float32, torch.float64)
 
 
@@ -51,6 +54,13 @@ def build(
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(first)
             return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
+    if sum(hidden) > _WORTH_COUNTING:
+        options = {"hidden": hidden, "activation": activation, "bias": bias}
+        if (numbers := number_count(policy, shape, outputs, **options)) > _MOST:
+            sizes = ",".join(map(str, hidden))
+            raise InputError(
+                f"`hidden` {sizes} makes {numbers:,} parameters: use smaller layers (at most {_MOST:,})"
+            )
     # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
     # meta device would import sympy, half a second.)
     with torch.random.fork_rng(devices=[]):

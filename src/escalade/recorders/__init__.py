@@ -4,6 +4,7 @@ from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import make_console
 from escalade.recorders.goals import Goals
 from escalade.recorders.history import History
+from escalade.recorders.notes import add_note, read_notes, rewind_notes
 from escalade.recorders.population import PopulationFile, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.recorded import Recorded
@@ -27,14 +28,17 @@ __all__ = [
     "Recorder",
     "Row",
     "WorkersFile",
+    "add_note",
     "check_recorders",
     "info_columns",
     "make_console",
     "quantiles",
+    "read_notes",
     "read_progress",
     "read_rows",
     "read_table",
     "rewind",
+    "rewind_notes",
     "rewind_table",
     "start_recorder",
     "start_recorders",

@@ -28,7 +28,9 @@ class Row:
     return_max: float
     episode_length_mean: float | None
     eval_return_mean: float | None
-    """Of the unperturbed policy, before this generation's update; None where it was not evaluated."""
+    """Of the unperturbed policy, before this generation's update; None where it was not evaluated.
+
+    Where that met the target, it is the mean of the fresh episodes that confirm or refute it."""
     unperturbed_rank: int | None
     """Its rank among the members: 1 when it beats all of them. None where it was not evaluated, or in
     episodes longer than a cap on theirs."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from escalade.errors import InputError, nearest
+from escalade.errors import EscaladeError, InputError, nearest
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.files import AnyPath, read_bytes, remove_strays, storage, write_bytes
 from escalade.storage.lock import FolderLock
@@ -26,12 +27,14 @@ class RunFolder:
         self.population = self.path / "population.csv"
         self.workers = self.path / "workers.csv"
         self.cluster = self.path / "cluster.csv"
+        self.notes = self.path / "notes.csv"
         self.summary = self.path / "summary.json"
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"
         self.best = self.path / "best.safetensors"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
+        self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there
 
     def __fspath__(self) -> str:
         """Its path, so that the folder can be given wherever a path can."""
@@ -46,12 +49,14 @@ class RunFolder:
         Raises:
             InputError: the folder cannot be made, holds a run already, or another run is about to use it.
         """
-        folder = cls(_fresh(subject, label) if path is None else path)
-        path = folder.path
+        path, made = _fresh(subject, label) if path is None else (Path(path), [])
+        folder = cls(path)
         with storage(path, "choose another `run_dir`"):
             if folder.config.exists():  # before the lock, for a finished run's folder may be write-protected
                 raise _taken(path)
+            folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)
+            folder._ours = not any(path.iterdir())
             folder.checkpoints.folder.mkdir(exist_ok=True)
         folder.lock.acquire()
         if folder.config.exists():
@@ -94,6 +99,35 @@ class RunFolder:
         if self.checkpoints.generations():
             return False
         return not self.progress.exists() or len(read_bytes(self.progress).splitlines()) <= 1
+
+    @contextmanager
+    def kept_if_trained(self) -> Iterator[None]:
+        """Remove what is in the folder where what is done in here fails before the run has had a generation.
+
+        The folder and those above it go too, if :meth:`create` made them. Nothing is removed where the folder
+        held something before.
+        """
+        try:
+            yield
+        except Exception:
+            if self._ours and not self._began():
+                for path in self.path.iterdir():
+                    if path.is_dir() and not path.is_symlink():
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink(missing_ok=True)
+                with suppress(OSError):  # another run has begun in it
+                    for folder in self._made:
+                        folder.rmdir()
+            raise
+
+    def _began(self) -> bool:
+        """Whether the run had a generation; also where it cannot be told."""
+        try:
+            rows = len(read_bytes(self.progress).splitlines()) if self.progress.exists() else 0
+            return rows > 1 or any(self.checkpoints.generations())
+        except EscaladeError:
+            return True
 
     def forget_after(self, generation: int) -> None:
         """Drop checkpoints later than ``generation``, and what a killed run left half written."""
@@ -146,19 +180,28 @@ def _similar(path: Path) -> str:
     return nearest(path.name, (other.name for other in path.parent.iterdir() if other.is_dir()))
 
 
+def _missing(path: Path) -> list[Path]:
+    """Of a folder and those above it the ones that are not there, the deepest first."""
+    return [folder for folder in (path, *path.parents) if not folder.exists()]
+
+
 def _not_finite(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _fresh(subject: str, label: str) -> Path:
-    """A new folder under runs/, made at once: two runs that start together must not share one."""
+def _fresh(subject: str, label: str) -> tuple[Path, list[Path]]:
+    """A new folder under runs/, made at once: two runs that start together must not share one.
+
+    The second is what was made for it, as :func:`_missing` gives it.
+    """
     base = Path("runs") / subject.replace("/", "-") / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, number = base, 1
     with storage(base):
         while True:
+            made = _missing(path)
             try:
                 path.mkdir(parents=True)
-                return path
+                return path, made
             except FileExistsError:
                 number += 1
                 path = base.with_name(f"{base.name}-{number}")

@@ -46,7 +46,7 @@ def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}  # 0-d stays 0-d
     text = json.dumps(state, sort_keys=True)
     data = to_safetensors(arrays, metadata={"state": text, "sha256": digest(arrays, text)})
-    write_bytes(path, data)
+    write_bytes(path, _in_order(data))
 
 
 def read(path: Path) -> Stored:
@@ -81,6 +81,16 @@ def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:
         total.update(f"\0{name}\0{value.dtype.str}\0{value.shape}\0".encode())
         total.update(np.ascontiguousarray(value).tobytes())
     return total.hexdigest()
+
+
+def _in_order(data: bytes) -> bytes:
+    """The same file with its metadata sorted: safetensors writes them in another order each time."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # as safetensors aligns what follows
+    return len(text).to_bytes(8, "little") + text + data[end:]
 
 
 def _parse(data: bytes) -> tuple[Tensors, dict[str, str]]:

@@ -6,6 +6,7 @@ from escalade.strategies.registry import STRATEGIES
 from escalade.support.lazy import lazy_names, names_of
 
 if TYPE_CHECKING:
+    from escalade.perturbation import DensePopulation as DensePopulation
     from escalade.strategies.base import Strategy as Strategy
     from escalade.strategies.clipup import ClipUp as ClipUp
     from escalade.strategies.gaussian import GaussianStrategy as GaussianStrategy
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 # Imported when first used, because they need torch: a mistyped flag should not wait for it.
 _HOMES = {entry.class_name: entry.module for entry in STRATEGIES.values()} | {
     "ClipUp": "escalade.strategies.clipup",
+    "DensePopulation": "escalade.perturbation",
     "GaussianStrategy": "escalade.strategies.gaussian",
     "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",

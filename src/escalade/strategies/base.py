@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from escalade.errors import InputError, nearest
 from escalade.perturbation import NoiseSource, NoiseTable, Population, table_size, write_all
+from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import History, Result
 from escalade.strategies.shaping import finite_fitness
 from escalade.support.numbers import whole_number
@@ -27,7 +28,9 @@ State = dict[str, Tensor | int | float]
 class Strategy(ABC):
     """A search distribution that moves towards higher fitness.
 
-    A generation is a pure function of (state, seed): nothing random is kept between calls.
+    A generation is a pure function of (state, seed): nothing random is kept between calls. Around the methods
+    of a user's subclass that give members and take fitness, the global generators of ``random``,
+    ``numpy.random`` and ``torch`` are seeded with seed and generation, and then put back.
 
     Args:
         x0: the first centre, shape (dimension,), a tensor or anything torch can read. Where it is
@@ -43,6 +46,15 @@ class Strategy(ABC):
 
     grows: ClassVar[bool] = True
     """Whether :meth:`update` can take a generation that grew."""
+
+    remake: Callable[[], Strategy] | None = None
+    """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Have a user's class draw the same numbers from global generators in every process and on resume."""
+        super().__init_subclass__(**keywords)
+        if is_own(cls):
+            watch_methods(cls)
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         """Refuse an argument that the class does not have, in one line that names the nearest."""
@@ -182,8 +194,8 @@ class Strategy(ABC):
         the worst of the others; ``nonfinite`` then lists the members that gave them.
 
         Raises:
-            InputError: the shape is another one, it does not hold numbers, or this generation's members
-                were never asked for.
+            InputError: the shape is another one, it does not hold numbers, this generation's members
+                were never asked for, or the centre would not be finite any more; it then stays.
         """
         if self._sampled is None:
             raise InputError(
@@ -199,8 +211,14 @@ class Strategy(ABC):
         before = self.center.clone()
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
-        norm = float(before.norm())
-        self.update_ratio = float((self.center - before).norm()) / norm if norm > 0 else 0.0
+        norm, moved = float(before.norm()), float((self.center - before).norm())
+        if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
+            self.center.copy_(before)
+            raise InputError(
+                f"generation {self.generation + 1} takes the centre beyond the largest {before.dtype}: "
+                f"use a smaller lr (now {self.lr:g}) or sigma (now {self.sigma:g})"
+            )
+        self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
         if self._asked:
             self._best = best

@@ -80,6 +80,8 @@ def parse(value: float | str | Schedule, name: str = "schedule", zero: bool = Fa
         raise InputError(f"{name} {str(value)!r} is neither a number nor one of {FORMS}") from None
     if not all(math.isfinite(n) and n >= 0 for n in numbers) or numbers[0] == 0:
         raise InputError(f"{name} {value!r}: it must start above 0 and hold no negative number")
+    if max(numbers) > LARGEST:
+        raise InputError(f"{name} {value!r} must be at most {LARGEST:g}: centre and members are float32")
     if rest and kind != "exponential" and numbers[2] == 0:
         raise InputError(f"{name} {value!r}: its last number must be above 0")
     return made(*numbers)
@@ -104,6 +106,9 @@ def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
 
     return checked
 
+
+LARGEST = 1e30
+"""What a number of a schedule may be at most. float32 ends at 3.4e38."""
 
 SMALLEST_SIGMA = 1e-8
 """What a schedule of sigma ends at, at the latest: members must differ from the centre."""

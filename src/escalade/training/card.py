@@ -16,9 +16,13 @@ _FILES = {
     "policy.safetensors": "the policy as the run left it",
     "best.safetensors": "that of the best evaluation",
     "progress.csv": "one row a generation",
+    "notes.csv": "what the run said",
     "summary.json": "how it ended",
     "checkpoints": "what the run goes on from",
 }
+
+_SAME_AGAIN = ("solved", "generations", "env_steps")
+"""What ends a run in the same generation again; the clock and people do not."""
 
 
 def write_card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> None:
@@ -48,7 +52,7 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
         f"# {title}",
         _result(summary),
         "## Again",
-        _again(folder, evolved),
+        _again(folder, evolved, summary),
         "## Settings",
         f"```toml\n{settings.strip()}\n```",
         "## Files",
@@ -75,15 +79,22 @@ def _result(summary: Mapping[str, Any]) -> str:
     return " ".join(lines) + f"\n\nSHA-256 of centre and normaliser: `{summary['params_sha256']}`"
 
 
-def _again(folder: RunFolder, evolved: bool) -> str:
+def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
+    """How to have the run again: where the clock or somebody ended it, by counting its generations."""
+    reason, count = summary["stop_reason"], summary["generations"]
+    counted = {} if reason in _SAME_AGAIN else {"seconds": "none", "generations": str(count)}
+    if counted and not count:
+        return f"It ended by {reason} before its first generation did: there is nothing to have again."
+    of = f" It ended by {reason}: to have the same bits, its generations are counted." if counted else ""
     if evolved:
-        return "`escalade.evolve` with these settings, and the same module and fitness, gives it again."
+        settings = f"these settings{f' and `generations={count}`' if counted else ''}"
+        return f"`escalade.evolve` with {settings}, and the same module and fitness, gives it again.{of}"
     name = folder.path.name
-    given = {"config": f"{name}/config.toml", "preset": "none", "run-dir": f"{name}-again"}
+    given = {"config": f"{name}/config.toml", "preset": "none", **counted, "run-dir": f"{name}-again"}
     flags = " ".join(f"--{flag} {value}" for flag, value in given.items())
     return "\n".join(
         [
-            "From the folder above this one; the same versions on the same machine give the same bits:",
+            f"From the folder above this one; the same versions on the same machine give the same bits.{of}",
             "",
             f"    escalade train {flags}",
             f"    escalade eval {name}",

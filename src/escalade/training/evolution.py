@@ -55,9 +55,9 @@ class Evolution(Generic[M]):
     history: History
     """Every generation of the run, those before it was resumed included."""
     generations: int
-    """How often the centre was updated."""
+    """Rows of the history. The last one updates nothing where it met the target."""
     stop_reason: str
-    """``solved``, ``generations``, ``seconds``, ``callback`` or ``interrupted``."""
+    """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
     """What summary.json holds."""
     folder: RunFolder | None
@@ -238,7 +238,7 @@ def _result(
         best=best,
         best_return=best_return,
         history=History(history.rows),
-        generations=loop.progress.generation,
+        generations=loop.progress.rows,
         stop_reason=summary["stop_reason"],
         summary=summary,
         folder=folder,

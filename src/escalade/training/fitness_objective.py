@@ -105,6 +105,9 @@ class FitnessObjective:
         self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), float(member or 0.0)
         population.write(self._best_member(outcome), self._best)
 
+    def write_best(self) -> None:
+        """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
+
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
         """What the best member and the centre gave; None for what was not a usable number."""
         member = outcome.fitness[self._best_member(outcome)]

@@ -22,10 +22,12 @@ from escalade.recorders import (
     check_recorders,
     population,
     rewind,
+    rewind_notes,
     rewind_table,
     start_recorders,
 )
 from escalade.storage.checkpoints import Loaded
+from escalade.storage.files import storage
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
@@ -96,6 +98,10 @@ class _Shared:
 def rewind_folder(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
     """Drop what is later than the checkpoint; how many recorded generations that were."""
     folder.forget_after(checkpoint.progress.generation)
+    if checkpoint.progress.best_return is None:
+        with storage(folder.best):
+            folder.best.unlink(missing_ok=True)
+    rewind_notes(folder.notes, checkpoint.progress.said)
     rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
     return rewind(folder.progress, checkpoint.progress.rows, info)
 
@@ -103,9 +109,9 @@ def rewind_folder(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]
 def go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:
     """Take over the checkpoint, and say from where the run goes on; ``lost`` generations run again."""
     checkpoint = loaded.checkpoint
+    loop.load_state(*checkpoint.content)
     for problem in loaded.problems:
         loop.notes.say(f"{problem}: going on from the checkpoint before it")
-    loop.load_state(*checkpoint.content)
     if checkpoint.on_disk:
         loop.saver.saved(loop.progress)
     if checkpoint.versions != versions():

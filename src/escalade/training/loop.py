@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.errors import EnvironmentFailure
 from escalade.recorders import Recorder, Row, quantiles
-from escalade.recorders.goals import number
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
+from escalade.training.forgotten import forgotten
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
+from escalade.training.target import meets, refutation
 from escalade.training.versions import versions
 
 
@@ -40,8 +42,8 @@ class View:
     """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
 
 
-Callback = Callable[[View], bool | None]
-"""Called after every generation; True stops the run."""
+Callback = Callable[[View], bool | Literal["stopped"] | None]
+"""Called after every generation; True stops the run by ``callback``, and "stopped" by ``stopped``."""
 
 
 class Loop:
@@ -82,18 +84,18 @@ class Loop:
         self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
-        self.notes = Notes(recorders, self.progress.notes, objective.subject, warn=warn)
+        self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
 
     def run(self) -> str:
         """Train until something says stop; why it ended.
 
         Returns:
-            ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback`` or ``interrupted``.
+            ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback``, ``stopped`` or
+            ``interrupted``.
         """
-        self.saver.save_if_due(self.progress, self.state, force=True)
+        self._save(force=True)
         reason = self._generations()
-        # The state is that of a whole generation: what was in flight runs again on resume.
-        self.saver.save_if_due(self.progress, self.state, force=True)
+        self._save(force=True)  # a whole generation's state: what was in flight runs again on resume
         if reason not in ("solved", "interrupted"):
             self._evaluate_finally()
         return reason
@@ -104,11 +106,12 @@ class Loop:
             row = self.generation()
             if row is None:
                 return "seconds" if self._cut else "interrupted"
-            self.saver.save_if_due(self.progress, self.state)
             if row.generation == 1 and not self.progress.solved and not self._tell_of_impurity():
                 return "interrupted"
-            if self._call_back(row) and not self.progress.solved:
-                return "callback"
+            self._save()
+            asked = self._call_back(row)
+            if asked is not None and not self.progress.solved:
+                return asked
         return reason
 
     def generation(self) -> Row | None:
@@ -117,7 +120,7 @@ class Loop:
         self.deadline.set(self.limits.seconds_for_generation(self.progress))
         try:
             outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
-            confirmed = self._judge(outcome)
+            judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
         except TimeUp:
@@ -126,16 +129,17 @@ class Loop:
         finally:
             self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-        self._report_nonfinite(outcome)
+        describe = partial(self.objective.describe_member, self.strategy, outcome)
+        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
-        if confirmed is None:  # else the centre met the target, and stays as it was confirmed
+        if not solved:  # else the centre stays as it was confirmed
             self.strategy.tell(outcome.fitness)
             said = self.objective.learn(self.strategy, outcome)
             if said is not None:
                 self.notes.say(f"generation {self.progress.generation + 1}: {said}")
-        self._count(outcome, confirmed, began)
-        return self._record(outcome, scales, began)
+        self._count(outcome, judged, solved, began)
+        return self._record(outcome, judged, scales, began)
 
     def _give_up(self, seconds: float) -> None:
         """Count the time of a generation that did not end in it; a resumed run begins it again."""
@@ -150,12 +154,14 @@ class Loop:
         )
 
     def _tell_of_impurity(self) -> bool:
-        """Say what the objective has to say of itself; False when the user interrupted it."""
+        """Say what objective and strategy do not reproduce; False when the user interrupted it."""
         try:
-            text = self.objective.reproducibility_note()
+            texts = [self.objective.reproducibility_note()]
+            if self.saver.folder is not None:
+                texts.append(forgotten(self.strategy))
         except KeyboardInterrupt:
             return False
-        if text is not None:
+        for text in filter(None, texts):
             self.notes.say(text)
         return True
 
@@ -165,34 +171,36 @@ class Loop:
     def _evaluation_is_due(self) -> bool:
         return self.eval_every > 0 and self.progress.generation % self.eval_every == 0
 
-    def _judge(self, outcome: Outcome) -> Evaluation | None:
-        """Remember the evaluation; where it meets the target, and that is confirmed, the confirming one."""
-        self._keep_best(outcome)
-        evaluation = outcome.evaluation
+    def _judge(self, outcome: Outcome) -> tuple[Evaluation | None, bool]:
+        """Remember what the centre is worth, and the best one; whether it is solved.
+
+        Returns:
+            The evaluation that counts: where one met the target, the one that was to confirm it. None in
+            generations without one.
+        """
+        evaluation, solved = outcome.evaluation, False
         if evaluation is None:
-            return None
-        self._remember(evaluation)
+            self._keep_best(outcome)
+            return None, False
         streak = self.progress.target_streak + 1 if self._meets_target(evaluation) else 0
-        confirmed = None
-        if streak >= self.limits.target_patience:  # an interrupt in here leaves the streak as it was
-            confirmed = self.objective.confirm(self.strategy, evaluation)
-            if not self._meets_target(confirmed):
-                self._report_luck(evaluation, confirmed)
-                confirmed, streak = None, 0
+        if streak >= self.limits.target_patience:  # an interrupt in here leaves all as it was
+            judged = self.objective.confirm(self.strategy, evaluation)
+            self.progress.tries += 1
+            solved = self._meets_target(judged, self.progress.tries)
+            if not solved:
+                missed = not self._meets_target(judged)
+                said = refutation(evaluation, judged, 1 if missed else self.progress.tries)
+                self.notes.say(f"generation {self.progress.generation + 1}: {said}")
+                streak = 0
+            evaluation = judged
         self.progress.target_streak = streak
-        return confirmed
+        self._remember(evaluation)
+        self._keep_best(replace(outcome, evaluation=evaluation))
+        return evaluation, solved
 
-    def _report_luck(self, evaluation: Evaluation, confirmed: Evaluation) -> None:
-        self._remember(confirmed)
-        self.progress.updates += confirmed.counts
-        self.notes.say(
-            f"generation {self.progress.generation + 1}: an evaluation of {number(evaluation.mean)} was "
-            f"luck: {len(confirmed.returns)} fresh episodes give {number(confirmed.mean)}"
-        )
-
-    def _meets_target(self, evaluation: Evaluation) -> bool:
-        target, sign = self.limits.target_return, self.objective.direction
-        return target is not None and sign * evaluation.mean >= sign * target
+    def _meets_target(self, evaluation: Evaluation, tries: int = 1) -> bool:
+        target = self.limits.target_return
+        return target is not None and meets(evaluation.returns, target, self.objective.direction, tries)
 
     def _keep_best(self, outcome: Outcome) -> None:
         found, best = self.objective.best_of(self.strategy, outcome), self.progress.best_return
@@ -207,18 +215,19 @@ class Loop:
         self.progress.eval_return_std = evaluation.std
         self.progress.eval_episodes = len(evaluation.returns)
 
-    def _count(self, outcome: Outcome, confirmed: Evaluation | None, began: float) -> None:
+    def _count(self, outcome: Outcome, judged: Evaluation | None, solved: bool, began: float) -> None:
         counts = outcome.counts + Counts(seconds=time.monotonic() - began)
-        if confirmed is None:
+        if judged is not None and judged is not outcome.evaluation:
+            counts += judged.counts
+        if solved:
+            self.progress.solving = counts
+        else:
             self.progress.generation += 1
             self.progress.updates += counts
-            return
-        self._remember(confirmed)
-        self.progress.solving = counts
-        if confirmed is not outcome.evaluation:
-            self.progress.solving += confirmed.counts
 
-    def _record(self, outcome: Outcome, scales: tuple[float, float], began: float) -> Row:
+    def _record(
+        self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], began: float
+    ) -> Row:
         done, total = self.progress, self.progress.total
         returns = outcome.returns[usable(outcome.returns)]
         spread = returns if len(returns) else np.full(1, np.nan)
@@ -233,7 +242,7 @@ class Loop:
             return_min=float(spread.min()),
             return_max=float(spread.max()),
             episode_length_mean=None if steps is None else steps / len(outcome.returns),
-            eval_return_mean=None if outcome.evaluation is None else outcome.evaluation.mean,
+            eval_return_mean=None if judged is None else judged.mean,
             unperturbed_rank=self._rank(outcome),
             sigma=scales[0],
             lr=scales[1],
@@ -258,41 +267,26 @@ class Loop:
             self.notes.explain_rank(self.progress.rows, fitness, evaluation)
         return None if evaluation is None else 1 + int((fitness > evaluation).sum())
 
-    def _report_nonfinite(self, outcome: Outcome) -> None:
-        """Say which return was not usable.
-
-        Raises:
-            EnvironmentFailure: none was.
-        """
-        bad = np.flatnonzero(~usable(outcome.scores))
-        if len(bad) == 0:
-            return
-        generation, first = self.progress.generation + 1, int(bad[0])
-        who = self.objective.describe_member(self.strategy, outcome, first)
-        if len(bad) == len(outcome.scores):
-            raise EnvironmentFailure(
-                f"return {outcome.scores[first]} or the like in all {len(bad)} {self.objective.episodes} of "
-                f"generation {generation} ({who} first): there is nothing to learn from"
-            )
-        others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
-        self.notes.say_nonfinite(
-            f"generation {generation}: {who} returned {outcome.scores[first]}{others}; such members "
-            "count as the worst of their generation"
-        )
-
-    def _call_back(self, row: Row) -> bool:
-        """Show the generation to every callback; whether one wants the run to stop."""
+    def _call_back(self, row: Row) -> str | None:
+        """Show the generation to every callback; why the run is to stop, where one wants it to."""
         if not self.callbacks:
-            return False
+            return None
         center = self.center
         center.flags.writeable = False
         view = View(row, center, self.progress.best_return, self.objective.module_maker(self.strategy))
         try:
             answers = [callback(view) for callback in self.callbacks]  # every one of them sees the view
         except BaseException:
-            self.saver.save_if_due(self.progress, self.state, force=True)  # the generation is whole
+            self._save(force=True)  # the generation is whole
             raise
-        return any(answers)
+        if any(isinstance(answer, str) and answer == "stopped" for answer in answers):
+            return "stopped"
+        return "callback" if any(answers) else None
+
+    def _save(self, *, force: bool = False) -> None:
+        """Write a checkpoint where it is time to, and after it the best policy, which it holds too."""
+        if self.saver.save_if_due(self.progress, self.state, force=force):
+            self.objective.write_best()
 
     def _evaluate_finally(self) -> None:
         """Evaluate the centre as the run leaves it."""
@@ -333,8 +327,9 @@ class Loop:
         """
         load_strategy(self.strategy, tensors, state["strategy"])
         self.objective.load_state(tensors, state)
+        self.objective.write_best()  # what the folder holds may be another checkpoint's
         self.progress = Progress.from_dict(state["progress"])
-        self.notes.counts = self.progress.notes
+        self.notes.progress = self.progress
 
 
 def _rate(steps: int, began: float) -> float:

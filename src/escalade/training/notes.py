@@ -4,49 +4,94 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.recorders import Recorder
+from escalade.errors import EnvironmentFailure
+from escalade.recorders import Recorder, add_note
+from escalade.storage.run_folder import RunFolder
+from escalade.strategies.shaping import usable
+from escalade.training.progress import Progress
+
+
+class Words(Protocol):
+    """The names of what a run improves and of what it runs; an :class:`Objective` has them."""
+
+    subject: str
+    """``policy`` or ``module``."""
+    episodes: str
+    """``episodes``, or what else a member's fitness is made of, in the plural."""
 
 
 class Notes:
     """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on.
 
-    ``counts`` holds how often each kind came up; it belongs to the run's progress. ``subject`` is what is
-    trained: a policy, or a module. With ``warn``, what
-    the user must not miss is a Python warning as well: for library calls that print nothing.
+    ``progress`` holds how often each kind came up. ``folder`` keeps them; None keeps none. With ``warn``,
+    what the user must not miss is a Python warning as well: for library calls that print nothing.
     """
 
     def __init__(
-        self, recorders: Sequence[Recorder], counts: dict[str, int], subject: str, *, warn: bool = False
+        self,
+        recorders: Sequence[Recorder],
+        progress: Progress,
+        words: Words,
+        folder: RunFolder | None = None,
+        *,
+        warn: bool = False,
     ) -> None:
         self.recorders = recorders
-        self.counts = counts
-        self.subject = subject
+        self.progress = progress
+        self.words = words
+        self.folder = folder
         self.warn = warn
 
     def say(self, text: str, kind: str | None = None) -> None:
         """Give a note; ``kind`` names what may repeat itself."""
         if kind is not None:
-            count = self.counts[kind] = self.counts.get(kind, 0) + 1
+            counts = self.progress.notes
+            count = counts[kind] = counts.get(kind, 0) + 1
             if count not in (1, 10, 100, 1000, 10_000):
                 return
             text += f" ({count} times so far)" if count > 1 else ""
+        self.progress.said += 1
+        if self.folder is not None:
+            add_note(self.folder.notes, self.progress.rows, text)
         for recorder in self.recorders:
             recorder.note(text)
 
     def say_once(self, text: str, kind: str) -> None:
         """Give a note, unless the run has given one of this kind."""
-        if kind not in self.counts:
+        if kind not in self.progress.notes:
             self.say(text, kind)
 
-    def say_nonfinite(self, text: str) -> None:
-        """Say that a return was not a usable number."""
-        if self.warn and "nonfinite" not in self.counts:
+    def report_unusable(
+        self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
+    ) -> None:
+        """Say which of a generation's ``scores`` was not usable; ``describe`` says whose the n-th is.
+
+        Raises:
+            EnvironmentFailure: none was.
+        """
+        bad = np.flatnonzero(~usable(scores))
+        if len(bad) == 0:
+            return
+        first = int(bad[0])
+        who = describe(first)
+        if len(bad) == len(scores):
+            raise EnvironmentFailure(
+                f"return {scores[first]} or the like in all {len(bad)} {self.words.episodes} of "
+                f"generation {generation} ({who} first): there is nothing to learn from"
+            )
+        others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
+        text = (
+            f"generation {generation}: {who} returned {scores[first]}{others}; such members "
+            "count as the worst of their generation"
+        )
+        if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
 
@@ -55,17 +100,17 @@ class Notes:
 
         Without an ``evaluation`` that can be compared with the members, only whether they tie is looked at.
         """
-        members = len(fitness)
+        members, subject = len(fitness), self.words.subject
         if (fitness == fitness[0]).all():
             self.say(
                 f"generation {generation}: all members have the same fitness, so there is nothing to learn "
-                f"from: a larger sigma{' or longer episodes' if self.subject == 'policy' else ''} may tell "
+                f"from: a larger sigma{' or longer episodes' if subject == 'policy' else ''} may tell "
                 "them apart",
                 kind="equal",
             )
         elif evaluation is not None and members > 2 and (fitness < evaluation).all():
             self.say(
-                f"generation {generation}: the unperturbed {self.subject} beats every member (rank 1 of "
+                f"generation {generation}: the unperturbed {subject} beats every member (rank 1 of "
                 f"{members + 1}): noise only harms it, so the gradient is uninformative; a smaller sigma may "
                 "help",
                 kind="rank",

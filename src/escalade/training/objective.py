@@ -28,8 +28,8 @@ class Evaluation:
 
     @property
     def mean(self) -> float:
-        """Mean return."""
-        return float(self.returns.mean())
+        """Mean return: that of equal returns is theirs, which rounding would miss."""
+        return float(np.clip(self.returns.mean(), self.returns.min(), self.returns.max()))
 
     @property
     def std(self) -> float:
@@ -128,7 +128,11 @@ class Objective(Protocol):
         ...
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
-        """Keep the parameters that gave :meth:`best_of`."""
+        """Keep the parameters that gave :meth:`best_of`: the next checkpoint holds them."""
+        ...
+
+    def write_best(self) -> None:
+        """Write a policy that is kept into the run folder, if it is new there; a checkpoint holds it."""
         ...
 
     def learnt(self) -> list[Array]:

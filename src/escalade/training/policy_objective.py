@@ -25,6 +25,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.support.interrupts import Interrupts
+from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts, make_strategy
@@ -70,6 +71,8 @@ class PolicyObjective:
         self.start = parts.start.copy()
         self.stall = Stall()
         self._confirmed: Evaluation | None = None
+        self._best: Best | None = None
+        self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes; it grows until it holds as many as the config asks for."""
@@ -106,12 +109,15 @@ class PolicyObjective:
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
         """Evaluate the centre again, in 100 fresh episodes: 20 of them, and the others where they could help.
 
-        They cannot where their mean would have to be above the best return seen so far.
+        They cannot where the mean of all would miss the target though each of them gave the best return seen
+        so far. The 20 never are enough: where their mean meets the target, the others could help.
         """
         played = self._play(strategy, TRIAL_EPISODES)
         left = CONFIRMATION_EPISODES - TRIAL_EPISODES
-        missing = CONFIRMATION_EPISODES * (self.config.target_return or 0.0) - played.returns.sum()
-        if missing / left <= max(played.returns.max(), evaluation.returns.max()):
+        # Differences: where returns equal the target, sums of the returns themselves are off by rounding.
+        target = self.config.target_return or 0.0
+        beyond, before = played.returns - target, evaluation.returns - target
+        if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
             played = played + self._play(strategy, left, TRIAL_EPISODES)
         self._confirmed = _evaluation(played)
         return self._confirmed
@@ -143,9 +149,17 @@ class PolicyObjective:
         return None if outcome.evaluation is None else outcome.evaluation.mean
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
-        """Write best.safetensors."""
-        if self.folder is not None:
-            self._policy(strategy, self.parts.policy).save(self.folder.best)
+        """Keep the parameters in memory: the next checkpoint holds them."""
+        self._best = strategy.center.detach().numpy().copy(), self.normalization
+        self._best_is_new = True
+
+    def write_best(self) -> None:
+        """Write best.safetensors, where it is another policy than before."""
+        if self.folder is not None and self._best is not None and self._best_is_new:
+            policy = self.parts.policy
+            policy.set(*self._best)
+            policy.save(self.folder.best)
+            self._best_is_new = False
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """The member, and the seed of its episode."""
@@ -175,12 +189,12 @@ class PolicyObjective:
             self._policy(strategy, self.parts.policy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """The normaliser, the cap, progress, start, what of the network does not evolve, and the config."""
+        """The normaliser, the cap, progress, start, best, what does not evolve, and the config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         start = {START: self.start} if self.config.restart_after is not None else {}
-        return self.normalizer.tensors() | frozen | start, {
+        return self.normalizer.tensors() | frozen | start | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
             "stall": asdict(self.stall),
@@ -198,6 +212,8 @@ class PolicyObjective:
         self.normalizer = Normalizer.restored(tensors)
         self.cap, self.stall = state["cap"], Stall(**state.get("stall", {}))
         self.start = tensors.get(START, self.start)
+        self._best = best_of(tensors, self.config.largest_observation)
+        self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 
     @property
     def normalization(self) -> Normalization | None:

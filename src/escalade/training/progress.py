@@ -39,6 +39,8 @@ class Progress:
     """What the generation that met the target has cost: it ran, but it did not update the centre."""
     target_streak: int = 0
     """Evaluations in a row that met the target."""
+    tries: int = 0
+    """How often it was to be confirmed that the target is met."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
     eval_episodes: int = 0
@@ -47,6 +49,8 @@ class Progress:
     best_generation: int | None = None
     notes: dict[str, int] = field(default_factory=dict)
     """How often each kind of note came up."""
+    said: int = 0
+    """Notes in all."""
 
     @property
     def solved(self) -> bool:
@@ -60,7 +64,7 @@ class Progress:
 
     @property
     def rows(self) -> int:
-        """Generations that were recorded: one more than updates where the last one met the target."""
+        """Generations, as rows and summary count them: the one that met the target is no update, and one."""
         return self.generation + self.solved
 
     def reopen(self) -> None:
@@ -81,6 +85,6 @@ class Progress:
         progress = record(cls, values, "its progress")
         counts = [progress.updates, *([progress.solving] if progress.solving else [])]
         negative = any(getattr(count, part.name) < 0 for count in counts for part in fields(Counts))
-        if negative or progress.generation < 0:
+        if negative or progress.generation < 0 or progress.tries < 0:
             raise Damaged("its progress is negative")
         return progress

@@ -18,7 +18,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
     done, total, steps = loop.progress, loop.progress.total, loop.objective.counts_steps
     return {
         **what,
-        "generations": done.generation,
+        "generations": done.rows,
         "episodes": total.episodes,
         "env_steps": total.env_steps if steps else None,
         "eval_episodes_total": total.eval_episodes,

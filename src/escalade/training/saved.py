@@ -24,6 +24,7 @@ from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
 from escalade.strategies import Strategy
+from escalade.training.best import check_best
 from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN, START
@@ -210,6 +211,7 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     strategy = make_strategy(saved.config, parts.start, parts.perturbation)
     _check_attempt(content, saved.config, strategy)
     checkpoint.check_strategy(strategy)
+    check_best(content.tensors, strategy.dimension, len(parts.policy.observation_mean))
     return checkpoint
 
 

@@ -27,18 +27,19 @@ class Saver:
 
     def save_if_due(
         self, progress: Progress, state: Callable[[], tuple[Tensors, State]], *, force: bool = False
-    ) -> None:
-        """Save, unless nothing is new or it would take more than its share of the time."""
+    ) -> bool:
+        """Save, unless nothing is new or it would take more than its share of the time; whether it did."""
         if self.folder is None or progress.rows == self._rows:
-            return
+            return False
         kept = self.snapshot_every and progress.generation % self.snapshot_every == 0
         due = time.monotonic() - self._last >= _SHARE * self._seconds
         if not (force or due or kept):
-            return
+            return False
         began = time.monotonic()
         self.folder.checkpoints.save(progress.generation, *state(), self.snapshot_every)
         self.saved(progress)
         self._seconds = self._last - began
+        return True
 
     def changed(self) -> None:
         """Note that the state on disk is no longer the run's, though it is of the same generation."""

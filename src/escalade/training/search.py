@@ -27,6 +27,13 @@ Array = NDArray[np.float64]
 Callback = Callable[[Optimum], bool | None]
 
 
+class _Points:
+    """The words of notes of a search."""
+
+    subject = "point"
+    episodes = "points"
+
+
 class Search:
     """One search after another on the same function, and the best that they found.
 
@@ -58,11 +65,11 @@ class Search:
         self._sign = 1.0 if direction == "minimize" else -1.0
         self._budget, self._target = budget, target
         self._recorders, self._callback = recorders, callback
-        self._notes = Notes(recorders, {}, "point")
+        self._progress = Progress()
+        self._notes = Notes(recorders, self._progress, _Points())
         self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
         self._leader: Strategy | None = None  # of the search that found the best, or the only one so far
         self._history = History()
-        self._progress = Progress()
         self._deadline = Deadline()
         calls.engine.on_note, calls.engine.on_wait = self._notes.say, self._deadline
 

@@ -108,6 +108,10 @@ def _policy_of(saved: SavedPolicy, config: Config, policy: Policy, network: nn.M
         found = copy_module(policy)
     else:
         found = make_policy(saved.config, find_environment(saved.config))
+    if sizes[0] != (own_size := len(to_vector(found.network))):
+        raise InputError(
+            f"its centre has {sizes[0]} parameters, and the policy that its config names {own_size}"
+        )
     load_frozen_state(found.network, saved.frozen)
     from_vector(found.network, saved.center)
     return found

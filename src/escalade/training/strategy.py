@@ -8,9 +8,12 @@ from functools import partial
 from typing import Any
 
 from escalade.errors import InputError, nearest
+from escalade.perturbation import Stream, seeds
 from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
+from escalade.strategies.own import is_own
 from escalade.strategies.registry import entry_named
+from escalade.support.generators import generators_seeded
 
 StrategyFactory = Callable[..., Strategy]
 """A strategy class, or what is called like one: ``factory(x0, population=..., sigma=..., seed=..., ...)``."""
@@ -35,13 +38,21 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
         if known_options is not None and key not in known_options:
             mend = f"make it accept {key}=" if key in _ALWAYS else "leave it out"
             raise InputError(f"strategy {name} takes no {key}{nearest(key, known_options)}: {mend}")
-    made = factory(start, **given)
+    seed = int(seeds(given["seed"] if isinstance(given.get("seed"), int) else 0, Stream.STRATEGY))
+
+    def make() -> Strategy:
+        with generators_seeded(seed):
+            return factory(start, **given)
+
+    made = make()
     if not isinstance(made, Strategy):
         raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
     if made.dimension != len(start):
         raise InputError(
             f"strategy {name} has {made.dimension} parameters, but the module evolves {len(start)}"
         )
+    if is_own(type(made)):
+        made.remake = make
     return made
 
 
@@ -49,10 +60,20 @@ def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
     """Names that ``factory`` takes; None when it takes any."""
     if isinstance(factory, partial):
         return keywords_of(factory.func)
-    if isinstance(factory, type):  # its **keywords are those of its bases
-        makers = [vars(kind)["__init__"] for kind in inspect.getmro(factory)[:-1] if "__init__" in vars(kind)]
-        return {name for maker in makers for name in inspect.signature(maker).parameters} - {"self"}
+    if isinstance(factory, type):
+        return _keywords_of_class(factory)
     parameters = inspect.signature(factory).parameters.values()
     if any(part.kind is inspect.Parameter.VAR_KEYWORD for part in parameters):
         return None
     return {part.name for part in parameters}
+
+
+def _keywords_of_class(kind: type) -> set[str]:
+    """Names that its constructor takes: where that has ``**keywords``, those of its bases too."""
+    names: set[str] = set()
+    for maker in (vars(base)["__init__"] for base in inspect.getmro(kind)[:-1] if "__init__" in vars(base)):
+        parameters = inspect.signature(maker).parameters
+        names |= parameters.keys()
+        if all(part.kind is not part.VAR_KEYWORD for part in parameters.values()):
+            break
+    return names - {"self"}

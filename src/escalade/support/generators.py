@@ -1,4 +1,4 @@
-"""The global random number generators, which a function of the user's may draw from."""
+"""The global random number generators, which a user's code may draw from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the global generators of ``random``, ``numpy.random`` and ``torch``."""
+    """Seed the global generators of ``random``, ``numpy.random`` and ``torch`` with ``seed``, below 2**32."""
     random.seed(seed)
     np.random.seed(seed)
     # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
@@ -30,3 +30,11 @@ def generators_kept() -> Iterator[None]:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(pytorch)
+
+
+@contextmanager
+def generators_seeded(seed: int) -> Iterator[None]:
+    """Seed the global generators with ``seed``, below 2**32; then put them back."""
+    with generators_kept():
+        seed_generators(seed)
+        yield

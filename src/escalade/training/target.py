@@ -1,0 +1,52 @@
+"""Whether returns meet a target, however often a run has tried."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from escalade.recorders.goals import number
+from escalade.training.objective import Array, Evaluation
+
+
+def meets(returns: Array, target: float, direction: float = 1.0, tries: int = 1) -> bool:
+    """Whether the mean return reaches the target, by as many standard errors as :func:`strictness` asks for.
+
+    Differences to the target are what is added up: returns that equal it meet it, to the last bit.
+
+    Args:
+        returns: shape (episodes,).
+        target: their mean must be at least this; at most, with a ``direction`` of -1.
+        direction: 1 where larger returns are better, -1 where smaller ones are.
+        tries: how often the run has asked for it to be confirmed, this time included.
+    """
+    with np.errstate(invalid="ignore"):
+        beyond = direction * (returns - target)
+        return bool(beyond.mean() >= strictness(tries) * beyond.std() / math.sqrt(len(beyond)))
+
+
+def strictness(tries: int) -> float:
+    """The standard errors by which the mean of a run's k-th confirmation must be beyond the target.
+
+    0 for the first, which is the field's criterion. Later ones pass by luck with a chance of at most
+    1 / (2 k²) each where the policy is no better than the target, and all of them together with 0.33.
+    """
+    return NormalDist().inv_cdf(1 - 0.5 / tries**2) if tries > 1 else 0.0
+
+
+def refutation(evaluation: Evaluation, judged: Evaluation, tries: int) -> str:
+    """What to say of an ``evaluation`` that ``judged`` has not confirmed.
+
+    ``tries`` is 1 where its mean misses the target; else what :func:`meets` was asked with.
+    """
+    found = f"{len(judged.returns)} fresh episodes give {number(judged.mean)}"
+    if tries == 1:
+        return f"an evaluation of {number(evaluation.mean)} was luck: {found}"
+    asked = strictness(tries)
+    margin = number(asked * judged.std / math.sqrt(len(judged.returns)))
+    return (
+        f"{found}, which meets the target, but not by {margin}: so much ({asked:.2f} standard errors) is "
+        f"asked of confirmation {tries} of a run, as one of many is luck"
+    )

@@ -1,0 +1,196 @@
+"""A strategy of one's own that draws from global generators, or that is not quite right."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import escalade
+from escalade.errors import InputError
+from escalade.strategies import DensePopulation, OpenAIES, Strategy
+from escalade.training.forgotten import forgotten
+from escalade.training.strategy import build_strategy
+
+TINY = {"preset": None, "population": 6, "generations": 4, "verbose": False, "workers": 0, "eval_every": 2}
+
+
+class Cauchy(Strategy):
+    """Members with heavy tails, drawn from every global generator; the centre follows with a momentum."""
+
+    def __init__(self, x0, population, sigma=0.1, *, seed=0, direction="maximize"):
+        super().__init__(x0, population, seed=seed, direction=direction)
+        self._sigma = sigma
+        self.velocity = torch.zeros(self.dimension)
+        self.habit = torch.rand(self.dimension)
+
+    @property
+    def sigma(self):
+        return self._sigma
+
+    def members(self):
+        noise = np.random.standard_cauchy((self.population_size, self.dimension))
+        noise += random.random() + self.habit.numpy()
+        return DensePopulation(self.center.numpy() + self.sigma * noise.astype(np.float32))
+
+    def update(self, fitness):
+        best = torch.from_numpy(self.members().vectors[fitness.argmax()])
+        self.velocity = 0.5 * self.velocity + (best - self.center) * torch.rand(self.dimension)
+        self.center += self.velocity
+
+    def state_dict(self):
+        return super().state_dict() | {"velocity": self.velocity.clone()}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.velocity = state["velocity"].clone()
+
+
+class Forgetful(Cauchy):
+    def state_dict(self):
+        return super(Cauchy, self).state_dict()
+
+    def load_state_dict(self, state):
+        super(Cauchy, self).load_state_dict(state)
+
+
+class Unloadable(Cauchy):
+    def load_state_dict(self, state):
+        raise KeyError("speed")
+
+
+class Given(Cauchy):
+    """Gives what it is told to."""
+
+    found = None
+
+    def members(self):
+        return self.found
+
+
+def drawn():
+    return random.random(), np.random.random(), torch.rand(1).item()
+
+
+def trained(tmp_path, name, **options):
+    return escalade.train("CartPole-v1", strategy=Cauchy, run_dir=tmp_path / name, **TINY | options)
+
+
+def test_what_it_draws_follows_from_the_seed_whatever_workers_and_resumes(tmp_path):
+    first = trained(tmp_path, "first")
+    drawn()  # another state of the generators
+    again = trained(tmp_path, "again", workers=2)
+    trained(tmp_path, "parts", generations=2)
+    drawn()
+    parts = escalade.resume(tmp_path / "parts", generations=4, verbose=False)
+    digest = first.summary["params_sha256"]
+    assert digest == again.summary["params_sha256"] == parts.summary["params_sha256"]
+    assert digest != trained(tmp_path, "other", seed=1).summary["params_sha256"]
+    notes = [(tmp_path / name / "README.md").read_text() for name in ("first", "again")]
+    assert not any("forgets" in text for text in notes)
+
+
+def test_the_generators_are_left_as_they_were():
+    torch.manual_seed(3)
+    np.random.seed(3)
+    random.seed(3)
+    expected = drawn()
+    torch.manual_seed(3)
+    np.random.seed(3)
+    random.seed(3)
+    es = build_strategy(Cauchy, np.zeros(3, np.float32), {"population": 4})
+    one = es.ask()
+    es.tell(torch.arange(4.0))
+    assert drawn() == expected
+    two = es.ask()
+    assert torch.equal(two, es.ask())
+    assert not torch.equal(one, two - es.center)
+
+
+def test_state_that_state_dict_forgets_is_named_after_the_first_generation(tmp_path, capsys):
+    def fitness(module):
+        return -float(module.weight.square().sum())
+
+    options = {"population": 6, "generations": 3}
+    plain = escalade.evolve(nn.Linear(3, 1), fitness, strategy=Forgetful, **options)
+    capsys.readouterr()
+    for strategy, words in [
+        (Forgetful, "Forgetful.state_dict forgets velocity: a strategy that loads it proposes other members"),
+        (
+            Unloadable,
+            "the state of Unloadable cannot be saved and loaded, so a resumed run will not go on: KeyError",
+        ),
+        (Cauchy, None),
+    ]:
+        module = nn.Linear(3, 1)
+        module.load_state_dict(nn.Linear(3, 1).state_dict())
+        run_dir = tmp_path / strategy.__name__
+        escalade.evolve(module, fitness, strategy=strategy, run_dir=run_dir, verbose=True, **options)
+        said = [line for line in capsys.readouterr().out.splitlines() if "state" in line]
+        assert [line[: len(words or "")] for line in said] == ([words] if words else [])
+    assert plain.generations == 3
+
+
+def test_the_check_of_the_state_does_not_touch_the_strategy():
+    made = [
+        build_strategy(kind, np.zeros(3, np.float32), {"population": 4}) for kind in (Forgetful, Forgetful)
+    ]
+    for es in made:
+        es.ask()
+        es.tell([0.0, 1.0, 2.0, 3.0])
+    assert "velocity" in forgotten(made[0])
+    for _ in range(2):
+        assert torch.equal(made[0].ask(), made[1].ask())
+        for es in made:
+            es.tell([3.0, 1.0, 2.0, 3.0])
+    assert forgotten(build_strategy(Cauchy, np.zeros(3, np.float32), {"population": 4})) is None
+    assert forgotten(OpenAIES(np.zeros(3), 4)) is None
+
+
+WRONG = [
+    (None, "gave a NoneType"),
+    (
+        np.zeros((4, 3), np.float32),
+        "gave a ndarray: it must give a population, such as escalade.strategies.Dense",
+    ),
+    (DensePopulation(torch.zeros(4, 3)), "vectors that are a Tensor: make them a numpy array"),
+    (DensePopulation(np.zeros((5, 3), np.float32)), r"members of shape \(5, 3\): it must be \(4, 3\)"),
+    (DensePopulation(np.zeros(4, np.float32)), r"members of shape \(4,\): it must be \(4, 3\)"),
+    (DensePopulation(np.zeros((4, 3))), "members of float64: they must be float32"),
+    (OpenAIES(np.zeros(2), 4, seed=1).members(), r"members of shape \(4, 2\)"),
+]
+
+
+@pytest.mark.parametrize(("found", "says"), WRONG)
+def test_members_that_are_none_are_named_in_one_line(found, says, monkeypatch):
+    monkeypatch.setattr(Given, "found", found)
+    es = build_strategy(Given, np.zeros(3, np.float32), {"population": 4})
+    for ask in (es.ask, es.sample):
+        with pytest.raises(
+            InputError, match=rf"^Given\.members\(\) gave .*{says.removeprefix('gave ')}"
+        ) as caught:
+            ask()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_user_may_give_the_sample_instead_of_the_members():
+    class Sampled(Cauchy):
+        def sample(self):
+            self._sampled = True
+            return DensePopulation(np.random.random((4, 3)).astype(np.float32))
+
+    one, other = (build_strategy(Sampled, np.zeros(3, np.float32), {"population": 4}) for _ in range(2))
+    assert torch.equal(one.ask(), other.ask())
+
+
+def test_an_update_beyond_what_numbers_hold_is_one_line_and_leaves_the_centre():
+    class Leaping(Cauchy):
+        def update(self, fitness):
+            self.center *= np.inf
+
+    es = build_strategy(Leaping, np.ones(3, np.float32), {"population": 4})
+    es.ask()
+    with pytest.raises(InputError, match=r"generation 1 takes the centre beyond the largest .*smaller lr"):
+        es.tell([0.0, 1.0, 2.0, 3.0])
+    assert es.center.tolist() == [1.0, 1.0, 1.0]

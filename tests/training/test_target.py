@@ -1,0 +1,136 @@
+"""When a target is met: by 100 episodes, and not by having tried often enough."""
+
+import html
+import math
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade.recorders import read_notes, read_progress
+from escalade.training.target import meets, strictness
+
+OPTIONS = {"preset": None, "population": 2, "hidden": [2], "workers": 0, "verbose": False}
+OPTIONS |= {"eval_every": 1, "target_return": 1.0}
+LUCKY = 11
+"""A seed whose seventh confirmation has a mean above the target: in generation 22."""
+
+
+def chance(folder, **options):
+    """A run whose returns have nothing to do with the policy; its notes as well."""
+    notes = []
+
+    class Notes:
+        def generation(self, row):
+            pass
+
+        def note(self, text):
+            notes.append(text)
+
+        def close(self):
+            pass
+
+    run = escalade.train(
+        "tests.environments:Chance-v0", run_dir=folder, recorders=[Notes()], **(OPTIONS | options)
+    )
+    return run, notes
+
+
+@pytest.mark.parametrize("value", [0.42, 0.07, 1.13, -3.3])
+def test_returns_that_equal_the_target_are_solved_by_100_episodes(value, tmp_path):
+    run, _ = chance(
+        tmp_path / "r",
+        env_kwargs={"mean": value, "std": 0},
+        target_return=value,
+        eval_episodes=7,
+        generations=3,
+    )
+    assert (run.summary["solved"], run.summary["eval_episodes"]) == (True, 100)
+    assert run.summary["eval_return_mean"] == value  # rounding would give less
+
+
+def test_no_constant_return_is_below_itself():
+    for value in np.round(np.random.default_rng(0).normal(size=500), 2):
+        for count in (3, 10, 20, 100):
+            assert meets(np.full(count, value), value, tries=7)
+            assert not meets(np.full(count, value), np.nextafter(value, math.inf))
+            assert not meets(np.full(count, value), np.nextafter(value, -math.inf), -1.0)
+
+
+def test_what_is_no_number_meets_nothing():
+    for value in (math.nan, math.inf, -math.inf):
+        assert not meets(np.array([value, 1.0]), 0.0)
+
+
+def test_each_try_asks_for_more_and_all_of_them_are_seldom_luck():
+    asked = [strictness(number) for number in range(1, 2000)]
+    assert asked[0] == 0
+    assert asked == sorted(asked)
+    lucky = [
+        0.5 * math.erfc(one / math.sqrt(2)) for one in asked[1:]
+    ]  # of a policy that is as good as the target
+    assert sum(lucky) < 0.33
+    returns = np.random.default_rng(1).normal(1.5, 5.0, 100)
+    mean, error = returns.mean(), returns.std() / 10
+    assert meets(returns, mean - 1.2 * error, tries=2)
+    assert not meets(returns, mean - 1.1 * error, tries=2)
+    assert meets(-returns, 1.2 * error - mean, -1.0, tries=2)
+
+
+@pytest.mark.parametrize("seed", [7, 8, LUCKY])
+def test_luck_does_not_solve_a_task_by_trying_often(seed, tmp_path):
+    run, _ = chance(tmp_path / "r", seed=seed, generations=40)
+    assert not run.summary["solved"]
+    assert run.summary["best_return"] == max(read_progress(run.folder.progress)["eval_return_mean"])
+
+
+def test_a_try_that_only_a_first_one_would_have_passed_says_so(tmp_path):
+    run, notes = chance(tmp_path / "r", seed=LUCKY, generations=30)
+    assert not run.summary["solved"]
+    (said,) = [note for note in notes if "standard errors" in note]
+    assert said.startswith(
+        "generation 22: 100 fresh episodes give 1.154, which meets the target, but not by 1.016"
+    )
+    assert "confirmation 7 of a run" in said
+
+
+def test_tries_are_counted_by_a_resumed_run_as_by_one_that_went_on(tmp_path):
+    whole, notes = chance(tmp_path / "whole", seed=LUCKY, generations=30)
+    assert [note for note in notes if "standard errors" in note]
+    chance(tmp_path / "parts", seed=LUCKY, generations=10)
+    parts = escalade.resume(tmp_path / "parts", generations=30, verbose=False)
+    for name in (
+        "solved",
+        "eval_return_mean",
+        "best_return",
+        "best_generation",
+        "params_sha256",
+        "generations",
+    ):
+        assert parts.summary[name] == whole.summary[name]
+    assert parts.folder.best.read_bytes() == whole.folder.best.read_bytes()
+
+
+def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):
+    whole, said = chance(tmp_path / "whole", seed=LUCKY, generations=30)
+    kept = read_notes(whole.folder.notes)
+    assert kept == said
+    assert [note for note in kept if "was luck" in note]
+    killed, _ = chance(tmp_path / "killed", seed=LUCKY, generations=30, snapshot_every=1)
+    killed.folder.checkpoints.drop_after(12)
+    with killed.folder.notes.open("a") as file:
+        file.write('30,"cut sho')  # by a kill
+    escalade.resume(killed.folder, verbose=False)
+    again = read_notes(killed.folder.notes)
+    (resuming,) = [note for note in again if note.startswith("resuming ")]
+    again.remove(resuming)
+    assert again == kept
+
+
+def test_notes_are_in_the_report(tmp_path):
+    run, notes = chance(tmp_path / "r", seed=LUCKY, generations=120)
+    page = escalade.report(run, tmp_path / "report.html").read_text()
+    assert len(notes) > 20
+    assert notes[-1] in html.unescape(page)
+    assert notes[0] not in html.unescape(page)
+    assert f"{len(notes) - 20} earlier notes are in notes.csv" in page
