@@ -10,8 +10,6 @@ from statistics import correlation, linear_regression
 from escalade.recorders.row import Row
 from escalade.support.numbers import number
 
-__all__ = ["Goals", "Outlook", "duration", "number"]
-
 _LEAST = 6  # evaluations before anything is said of the target
 _EXPLAINED = 0.5  # the share of the evaluations' variance that a straight line must explain
 _TIMES = 10.0  # the time to the target is a guess: none is made beyond so many times the run so far
