@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import threading
 import time
@@ -113,26 +114,52 @@ class Walk(gymnasium.Env[Any, Any]):
 
 
 class Raises(Walk):
-    """Fails: in its constructor, in ``reset`` of some seeds, or in the third step after such a reset."""
+    """Fails: in its constructor, in ``reset`` of some seeds, or in the third step after such a reset.
 
-    def __init__(self, when: str = "step", every: int = 3) -> None:
+    It is of no use afterwards: neither ``reset`` nor ``close`` work.
+    """
+
+    def __init__(self, when: str = "step", every: int = 3, kind: str = "RuntimeError") -> None:
         super().__init__("truncated", 8)
-        self.when, self.every = when, every
+        self.when, self.every, self.kind, self.broken = when, every, kind, False
         if when == "init":
-            raise RuntimeError("the arm is not plugged in")
+            raise getattr(builtins, kind)("the arm is not plugged in")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         given = super().reset(seed=seed)
-        self.bad = seed is not None and seed % self.every == 0
+        self.bad = self.broken or (seed is not None and seed % self.every == 0)
         self.left = 8
-        if self.bad and self.when == "reset":
-            raise RuntimeError("the arm\nfell off")
+        if self.bad and (self.when == "reset" or self.broken):
+            self.fail()
         return given
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         if self.bad and self.when == "step" and self.left == 6:
-            raise RuntimeError("the arm\nfell off")
+            self.fail()
         return super().step(action)
+
+    def close(self) -> None:
+        if self.broken:
+            self.fail()
+
+    def fail(self) -> None:
+        self.broken = True
+        raise getattr(builtins, self.kind)("the arm\nfell off")
+
+
+class Stays(Walk):
+    """Cannot be closed; of several objects, but for the first ``after``."""
+
+    closed = 0
+
+    def __init__(self, after: int = 0) -> None:
+        super().__init__()
+        self.after = after
+
+    def close(self) -> None:
+        Stays.closed += 1
+        if Stays.closed > self.after:
+            raise OSError("the port is busy")
 
 
 class Fragile(Walk):
@@ -417,7 +444,7 @@ class Chance(gymnasium.Env[Any, Any]):
         return np.zeros(1, np.float32), reward, True, False, {}
 
 
-_CLASSES = [Tiny, Walk, Raises, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
+_CLASSES = [Tiny, Walk, Raises, Stays, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
 _CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds, Blind, Shares, Misfits, Chance]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -15,6 +15,7 @@ from functools import partial
 import gymnasium
 import pytest
 import torch
+from tests import environments
 from tests.commands import command, filling, hiding, temporary_files
 
 import escalade
@@ -346,16 +347,38 @@ def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers
 
 
 @pytest.mark.parametrize(
+    ("kind", "workers"),
+    [("SystemExit", 0), ("GeneratorExit", 0), ("SystemExit", 2), ("KeyboardInterrupt", 2)],
+)
+def test_what_is_no_exception_is_reported_like_one(kind, workers, inside):
+    options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
+    env, kwargs = "tests.environments:Raises-v0", f'{{"kind":"{kind}"}}'
+    result = inside("train", env, "--env-kwargs", kwargs, *options)
+    assert wrong(result, [f"{kind}: the arm fell off"], code=1) == ""
+
+
+@pytest.mark.parametrize(
     ("env", "kwargs", "fragments"),
     [
         ("Raises-v0", '{"when":"init"}', ["Raises-v0", "the arm is not plugged in"]),
+        ("Raises-v0", '{"when":"init","kind":"SystemExit"}', ["SystemExit: the arm is not plugged in"]),
         ("Fragile-v0", "{}", ["Fragile-v0", "the port is taken"]),
+        ("Stays-v0", "{}", ["Stays-v0 failed to close: OSError: the port is busy"]),
     ],
 )
 def test_an_environment_that_cannot_be_built_is_the_environments_failure(env, kwargs, fragments, inside):
     options = ["--env-kwargs", kwargs, "--workers", "0", "--run-dir", "run"]
     result = inside("train", f"tests.environments:{env}", *options)
     assert wrong(result, fragments, code=1) == ""
+
+
+def test_an_environment_that_does_not_close_costs_no_result(inside, monkeypatch):
+    monkeypatch.setattr(environments.Stays, "closed", 0)
+    options = ["--preset", "none", "--population", "4", "--generations", "1", "--workers", "0"]
+    env = ["tests.environments:Stays-v0", "--env-kwargs", '{"after":1}']
+    result = inside("train", *env, *options, "--run-dir", "run")
+    assert wrong(result, ["escalade: closing the environments: OSError: the port is busy"], code=0) == ""
+    assert os.path.exists("run/summary.json")
 
 
 SMALL = ["--preset", "none", "--population", "4", "--workers", "0", "--generations", "400", "--hidden", "4"]

@@ -94,6 +94,7 @@ FULL = {
     "address": "10.0.0.1:6379",
     "worker_resources": {"CPU": 4},
     "step_timeout": 2.5,
+    "on_error": "worst",
     "snapshot_every": 7,
     "run_dir": "runs/my run",
 }

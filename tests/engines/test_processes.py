@@ -10,7 +10,8 @@ import pytest
 from tests.commands import wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
-from escalade.engines import InProcessEngine
+from escalade.engines import InProcessEngine, processes
+from escalade.engines.process import Worker
 from escalade.engines.processes import ProcessEngine
 
 
@@ -202,6 +203,23 @@ def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypat
         assert psutil.Process(engine.pids[0]).num_threads() <= 3
     finally:
         engine.close()
+
+
+def test_more_workers_than_can_be_started_are_refused(monkeypatch):
+    with pytest.raises(InputError, match=r"`workers` \d+ need \d+ open files, .*: lower `workers`, or raise"):
+        ProcessEngine(Squares, 10**12)
+    started = []
+
+    def start(factory, name):
+        if started:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        started.append(Worker(factory, name))
+        return started[0]
+
+    monkeypatch.setattr(processes, "Worker", start)
+    with pytest.raises(InputError, match=r"only 1 of 3 worker processes could be started: lower `workers`"):
+        ProcessEngine(Squares, 3)
+    assert not psutil.pid_exists(started[0].pid) or not alive(psutil.Process(started[0].pid))
 
 
 def test_close_ends_every_worker_even_one_that_is_busy(tmp_path):

@@ -1,8 +1,19 @@
 """An owner that has waited long enough gives a job up; the engine goes on with the next."""
 
-import pytest
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
 
-from escalade.engines import start_engine
+import numpy as np
+import pytest
+from tests.commands import wait_until
+
+from escalade.engines import processes, start_engine
+from escalade.engines.base import JobDropped
+from escalade.engines.feed import ListFeed
+from escalade.engines.ray.crew import Crew
 
 
 class Endless:
@@ -52,3 +63,119 @@ def test_a_job_without_an_end_is_given_up(engine, workers):
         assert running.run("job", 5) == [0, 1, 2, 3, 4]
     finally:
         running.close()
+
+
+class Stubborn:
+    """Does not look whether its job is wanted: sleeps in it, sends more and more results, or fails late.
+
+    The job is ``(kind, ballast, folder)``; of kind ``look`` it does look, and ``plain`` is done at once.
+    Results are rows of an item's number.
+    """
+
+    def info(self):
+        return {"slots": 2}
+
+    def begin(self, job):
+        self.job = job
+
+    def run(self, feed):
+        kind, _, folder = self.job
+        while items := feed.take(2, wait=True):
+            (folder / str(os.getpid())).touch()
+            if kind == "sleep":
+                time.sleep(3600)
+            if kind == "fail":
+                wait_until((folder / "dropped").exists)
+                raise ValueError("nobody asked")
+            for item in items:
+                large = np.zeros((1, LARGE))
+                feed.put_many([item], large if kind == "flood" else np.array([[item]]))
+            while kind == "look":
+                feed.alive()
+
+    def close(self):
+        pass
+
+
+LARGE = 200_000  # numbers: more than a pipe holds
+
+
+def within_a_minute(function):
+    """What ``function`` returns; where that takes longer the test fails, and leaves it behind."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert found, "it hangs, or raised"
+    return found[0]
+
+
+def give_up(engine, job, folder):
+    """Begin a job, and drop it once both workers are inside it: those that flood, inside a message."""
+
+    def wait():
+        if len(list(folder.iterdir())) >= 2:
+            if job[0] == "flood":
+                assert all(worker.messages.poll(60) for worker in engine._workers)
+            raise Enough
+
+    engine.on_wait = wait
+    with pytest.raises(Enough):
+        engine.run(job, 4000)
+    engine.on_wait = lambda: None
+
+
+def end(engine):
+    """Kill the workers first: whoever hangs in a message to them then goes on."""
+    for pid in engine.pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    engine.close()
+
+
+@pytest.fixture
+def two():
+    engine = start_engine("local", Stubborn, 2)
+    yield engine
+    end(engine)
+
+
+@pytest.mark.parametrize("kind", ["sleep", "flood", "look"])
+def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_DROP_SECONDS", 0.2 if kind == "sleep" else 600.0)
+    ballast = np.zeros(LARGE)
+    give_up(two, (kind, ballast, tmp_path), tmp_path)
+    before = set(two.pids)
+    for _ in range(2):
+        results = within_a_minute(lambda: two.run(("plain", ballast, tmp_path), 40))
+        assert results[:, 0].tolist() == list(range(40))
+    if kind == "sleep":  # who does not say that it has given the job up is replaced
+        assert before.isdisjoint(two.pids)
+    else:
+        assert before == set(two.pids)
+
+
+def test_what_a_dropped_job_raises_is_nobodys(two, tmp_path):
+    give_up(two, ("fail", None, tmp_path), tmp_path)
+    (tmp_path / "dropped").touch()
+    assert within_a_minute(lambda: two.run(("plain", None, tmp_path), 40))[:, 0].tolist() == list(range(40))
+
+
+def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_DROP_SECONDS", 0.2)
+    crew, ballast = Crew(Stubborn, 2, None), np.zeros(LARGE)
+
+    def drop():
+        if len(list(tmp_path.iterdir())) >= 2:
+            raise JobDropped
+
+    try:
+        crew.begin(("sleep", ballast, tmp_path))
+        with pytest.raises(JobDropped):
+            crew.run(ListFeed(4, drop))
+        crew.begin(("plain", ballast, tmp_path))
+        feed = ListFeed(40)
+        within_a_minute(lambda: crew.run(feed) or True)
+        assert feed.results.in_order()[:, 0].tolist() == list(range(40))
+    finally:
+        end(crew._engine)

@@ -219,6 +219,30 @@ def test_a_failure_says_which_slot(when):
     assert failure.value.row == 2
 
 
+@pytest.mark.parametrize("kind", ["RuntimeError", "SystemExit"])
+@pytest.mark.parametrize("when", ["reset", "step"])
+def test_a_failed_episode_may_end_alone(when, kind):
+    kwargs = {"when": when, "kind": kind}
+    vector = vectorize(replace(resolve("tests.environments:Raises-v0", kwargs), forgiving=True), 4)
+    slots, actions = seeded([0, 1, 2]), np.zeros((3, 1), np.float32)
+    seen, spoilt, ended = [vector.reset(slots, seeded([1, 3, 2]))], [], []  # 3 is the bad one
+    for _ in range(1 if when == "reset" else 3):
+        observations, rewards, over = vector.step(slots, actions)
+        seen.append(observations)
+        spoilt.append(np.isnan(rewards).tolist())
+        ended.append(over.tolist())
+    assert np.isfinite(seen).all()
+    assert spoilt[-1] == ended[-1] == [False, True, False]
+    assert not np.any(spoilt[:-1])
+    assert not np.any(ended[:-1])
+    # What was beside it has not noticed, and the slot's next episode is that of any other slot.
+    for _ in range(2):
+        alone = vectorize(resolve("tests.environments:Raises-v0", kwargs), 1)
+        assert np.array_equal(vector.reset(slots[1:2], seeded([5])), alone.reset(slots[:1], seeded([5])))
+        assert np.array_equal(vector.step(slots[1:2], actions[:1])[1], alone.step(slots[:1], actions[:1])[1])
+        vector.reset(slots[1:2], seeded([6]))
+
+
 @pytest.mark.parametrize(
     ("env", "kwargs", "kind", "said"),
     [

@@ -84,3 +84,32 @@ def test_a_new_folder_is_locked_until_it_is_released(tmp_path):
         RunFolder.create(tmp_path / "run", "subject", "label")
     with RunFolder.open(tmp_path / "run").locked(), pytest.raises(InputError, match="in use by"):
         folder.lock.acquire()
+
+
+FORK_AND_DIE = """
+import os, sys
+from pathlib import Path
+from escalade.storage.lock import FolderLock
+lock = FolderLock(Path(sys.argv[1]))
+lock.acquire()
+if os.fork() == 0:
+    os.write(1, b"helper\\n")
+    sys.stdin.read()  # until the test lets it go
+    lock.release()
+    os._exit(0)
+os._exit(9)
+"""
+
+
+def test_a_helper_that_the_environment_forked_holds_no_lock(tmp_path):
+    command = [sys.executable, "-c", FORK_AND_DIE, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.wait(60) == 9
+        assert process.stdout.readline() == "helper\n"  # which lives on
+        lock = FolderLock(tmp_path)
+        assert lock.look()[0] == "killed"
+        lock.acquire()
+        process.stdin.close()
+        assert process.stdout.read() == ""  # the helper has ended, and released what it does not hold
+        assert lock.look()[0] == "held"
+        lock.release()

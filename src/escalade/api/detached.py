@@ -7,7 +7,10 @@ elsewhere, and it goes on from the latest checkpoint there, bit for bit.
 from __future__ import annotations
 
 import io
+import os
 import re
+import shutil
+import socket
 import tempfile
 import threading
 import time
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE, Connection
 from escalade.errors import EngineFailure, EscaladeError, InputError, nearest
+from escalade.storage.lease import beating
 from escalade.storage.mirror import Mirror
 
 if TYPE_CHECKING:
@@ -72,17 +76,23 @@ class Driver:
         from escalade.recorders.console import PlainConsole
 
         mirror = Mirror(folder, storage)
+        who = f"the detached run {folder.name} (process {os.getpid()} on {socket.gethostname()})"
         console = PlainConsole(Goals(f"{values['env']}: detached, kept at {storage}"), _Lines(self._lines))
         watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
         watch["callbacks"] = [_Pusher(mirror, folder), self._stopped]
         try:
-            if mirror.pull():
-                run = resume(folder, **watch)
-            else:
-                run = train_config(Config(**values | {"run_dir": str(folder)}), **watch)
+            with beating(lambda: mirror.beat(who)):
+                try:
+                    if mirror.pull():
+                        run = resume(folder, **watch)
+                    else:
+                        run = train_config(Config(**values | {"run_dir": str(folder)}), **watch)
+                finally:
+                    if folder.exists():
+                        mirror.push()
+                    shutil.rmtree(folder.parent)  # all of it is at the storage path
         finally:
-            if folder.exists():
-                mirror.push()
+            mirror.end_lease()
         return {"summary": run.summary, "storage": storage}
 
 
@@ -134,16 +144,18 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
         raise InputError("`detached` needs a cluster: use `engine` ray")
     label = f"{config.env}-{config.strategy}-seed{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
     name = re.sub(r"[^\w.-]+", "-", name or (Path(config.run_dir).name if config.run_dir else label))
-    Mirror(Path(), storage)  # checks the url
+    place = f"{storage.rstrip('/')}/{name}"
+    there = Mirror(Path(), place)  # checks the url
     ray = _connect(config.address or "auto")
+    if name not in _names(ray) and there.holds_run():
+        raise InputError(
+            f"{place} holds a run already: name another `run_dir`, or go on with that one by 'escalade resume', "
+            "on a copy of it"
+        )
     options: dict[str, Any] = {"name": _PREFIX + name, "namespace": NAMESPACE, "lifetime": "detached"}
     options |= {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
     try:
-        driver = (
-            ray.remote(Driver)
-            .options(**options)
-            .remote(name, asdict(config), f"{storage.rstrip('/')}/{name}")
-        )
+        driver = ray.remote(Driver).options(**options).remote(name, asdict(config), place)
         ray.get(driver.follow.remote(0))
     except ValueError:
         raise InputError(f"a run called {name} is on the cluster already: 'escalade attach {name}'") from None
@@ -205,13 +217,18 @@ def _find(ray: Any, name: str) -> Any:
     try:
         return ray.get_actor(_PREFIX + name, namespace=NAMESPACE)
     except ValueError:
-        known = [
-            actor["name"].removeprefix(_PREFIX)
-            for actor in ray.util.list_named_actors(all_namespaces=True)
-            if actor["namespace"] == NAMESPACE and actor["name"].startswith(_PREFIX)
-        ]
+        known = _names(ray)
         hint = nearest(name, known) or (f": there are {', '.join(sorted(known))}" if known else "")
         raise InputError(f"no run called {name} is on the cluster{hint}") from None
+
+
+def _names(ray: Any) -> list[str]:
+    """Names of the detached runs on the cluster."""
+    return [
+        actor["name"].removeprefix(_PREFIX)
+        for actor in ray.util.list_named_actors(all_namespaces=True)
+        if actor["namespace"] == NAMESPACE and actor["name"].startswith(_PREFIX)
+    ]
 
 
 def _end(ray: Any, driver: Any, ended: dict[str, Any]) -> dict[str, Any]:

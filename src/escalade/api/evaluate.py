@@ -94,7 +94,8 @@ def evaluate(
     else:
         saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
     changes["env_kwargs"] = saved.config.env_kwargs | other
-    config = saved.config.here().replace(**changes, reward_info=None)  # which only training reads
+    changes |= {"reward_info": None, "on_error": "stop"}  # which only training reads
+    config = saved.config.here().replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)
     try:

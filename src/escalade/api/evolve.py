@@ -16,6 +16,7 @@ from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
 from escalade.errors import InputError, nearest
+from escalade.fitness.catching import Catch, caught
 from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.policies.layout import Layout, M
 from escalade.recorders import Recorder
@@ -26,7 +27,7 @@ from escalade.strategies.base import Direction
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import real_number, whole_number
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.in_folder import check_listeners
@@ -59,6 +60,8 @@ def evolve(
     callbacks: Sequence[Callback] = (),
     workers: int = 0,
     engine: str = "local",
+    step_timeout: float | None = None,
+    catch: Catch = False,
     batched: bool = False,
     batch_size: int | None = None,
     seed: int = 0,
@@ -104,6 +107,10 @@ def evolve(
         callbacks: called with a :class:`escalade.training.loop.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.
+        step_timeout: seconds after which a worker whose call of fitness has not ended is replaced, and the
+            call repeated; None waits for ever.
+        catch: exceptions of fitness (True: all, or types) whose member counts as the worst of its generation,
+            as NaN does, instead of ending the run; more than a tenth of a generation's members still ends it.
         batched: whether fitness takes a batch of parameters.
         batch_size: members in a batch; None is the whole population.
         seed: of the noise and of all else that is random.
@@ -131,6 +138,8 @@ def evolve(
     _check_fitness(fitness, batched, batch_size)
     _check_workers(workers, engine, batched, batch_size)
     _check_evaluations(eval_every, target_return, run_dir, resume)
+    if step_timeout is not None and not real_number(step_timeout, "step_timeout") > 0:
+        raise InputError(f"step_timeout {step_timeout} must be above 0")
     check_listeners(recorders, callbacks)
     layout = Layout(module)
     asked = {
@@ -144,9 +153,8 @@ def evolve(
         generations = 100
     limits = Limits(generations, None, seconds, target_return, target_patience)
     batch = (batch_size or made.population_size) if batched else 1
-    setup = FitnessSetup(
-        module, layout, fitness, batched, made.perturbation, engine != "threads" or workers == 0
-    )
+    reseed = engine != "threads" or workers == 0
+    setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
     folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
     with one_thread(), ExitStack() as held:
         if folder is not None:
@@ -161,11 +169,12 @@ def evolve(
             folder=folder,
             resume=resume,
             verbose=verbose,
+            catch=bool(catch),
             recorders=recorders,
             callbacks=callbacks,
             facts=_facts(module, layout, strategy, made, asked) | ({"batch": batch} if batched else {}),
         )
-        running = _start(setup, engine, workers)
+        running = _start(setup, engine, workers, step_timeout)
         try:
             return run_plan(module, setup, made, running, plan)
         finally:
@@ -243,10 +252,10 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | bool | int | float) else str(value)
 
 
-def _start(setup: FitnessSetup, engine: str, workers: int) -> Engine:
+def _start(setup: FitnessSetup, engine: str, workers: int, step_timeout: float | None) -> Engine:
     if engine == "local" and workers:
         warm_up(_WARM)
-    return start_engine(engine, setup, workers)
+    return start_engine(engine, setup, workers, step_timeout=step_timeout)
 
 
 def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | None) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
+from escalade.fitness.catching import Catch
 from escalade.recorders import Goals, Recorded, Recorder, check_recorders, start_recorders
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
@@ -22,7 +23,7 @@ from escalade.strategies.result import Optimum
 from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
 from escalade.support.numbers import counted, real_number, whole_number
-from escalade.training.function_calls import Catch, FunctionCalls
+from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
 from escalade.training.search import Search
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from escalade.config.options import Config
 
 
+ON_ERROR = ("stop", "worst")
+"""What an environment that raises may do to the run."""
+
 _GROWING = tuple(name for name in GROWTH_OPTIONS if name != "max_population")
 
 
@@ -48,6 +51,7 @@ def check(config: Config) -> None:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
     _named("backend", config.backend, BACKEND_CHOICES)
     _named("engine", config.engine, ENGINES)
+    _named("on_error", config.on_error, ON_ERROR)
     if config.shaping is not None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")

@@ -25,6 +25,7 @@ class ResumeOptions(TypedDict, total=False):
     address: str | None
     worker_resources: dict[str, Any]
     step_timeout: float | None
+    on_error: str
     snapshot_every: int
     track: Sequence[str]
     recorder: Sequence[str]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Literal
 
-from escalade.config.checks import check
+from escalade.config.checks import ON_ERROR, check
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
@@ -272,6 +272,13 @@ class Config:
         None,
         "replace a worker that gives no sign of life for this many seconds, and run its episodes again",
         unset="wait for ever",
+        resumable=True,
+    )
+    on_error: str = _run(
+        "stop",
+        "what an environment that raises does to the run: stop it, or have its episode count as the worst of "
+        "its generation (a tenth of which may fail)",
+        choices=ON_ERROR,
         resumable=True,
     )
     snapshot_every: int = _run(

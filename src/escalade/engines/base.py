@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -136,6 +137,17 @@ def describe(job: Any, item: int) -> str:
     return str(job.describe(item)) if hasattr(job, "describe") else f"item {item}"
 
 
+def close_work(work: Work) -> None:
+    """Close work that is done: what its environments raise then is printed, and costs no result."""
+    try:
+        work.close()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # noqa: BLE001 - it must not hide what ended the run
+        said = " ".join(f"{type(problem).__name__}: {problem}".split())
+        print(f"escalade: closing the environments: {said}", file=sys.stderr)  # noqa: T201
+
+
 class InProcessEngine:
     """Runs everything in the calling process: for debuggers, and for tests to compare with."""
 
@@ -155,4 +167,4 @@ class InProcessEngine:
         return feed.results.in_order()
 
     def close(self) -> None:
-        self._work.close()
+        close_work(self._work)

@@ -26,6 +26,8 @@ class Worker:
         """Handed out, not yet done."""
         self.job = 0
         """Number of the last job that it was sent."""
+        self.dropping: float | None = None
+        """When it was told that its job is dropped; None once it has said that it has given it up."""
         self.silent = Clock()
         self.busy_seconds = 0.0
         """How long it had worked when it last sent results."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from typing import Any, Literal
@@ -17,9 +19,12 @@ from escalade.engines.report import NodeReport, Report
 from escalade.engines.results import Batch, Ordered, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
-from escalade.errors import EngineFailure
+from escalade.errors import EngineFailure, InputError
 
 _LISTEN_SECONDS = 0.2
+_DROP_SECONDS = 1.0  # for a worker to give up a job that was dropped, before it is replaced
+_FILES = 4  # that this process has open of each worker
+_OTHER_FILES = 32
 _MOST_DEATHS = 20  # in a row, with not one result between them
 
 
@@ -39,6 +44,10 @@ class ProcessEngine:
     whoever is free first. When a worker dies, its unfinished items are handed out again and
     another takes its place; so it is when it gives no sign of life for ``step_timeout`` seconds.
     ``steps`` counts environment steps of some results, for the report.
+
+    This side and a worker's may never both be sending what does not fit the pipe, so a job goes only to
+    workers that read: those without items. One that is still inside a job that was dropped is told so,
+    which is a few bytes, and gets another once it has answered; where it does not, it is replaced.
     """
 
     reports: Literal["nodes", "workers"] = "workers"
@@ -52,6 +61,7 @@ class ProcessEngine:
     ) -> None:
         self.on_note: Callable[[str], None] = ignore_note
         self.on_wait: Callable[[], None] = keep_waiting
+        _check_files(workers)
         warm_up()
         self._factory = factory
         self._number = 0  # of the job
@@ -64,9 +74,16 @@ class ProcessEngine:
         self._silence = Silence(step_timeout)
         self._steps = steps
         self._report, self._reported = Report(), 0.0
-        self._workers = [Worker(self._factory, str(number + 1)) for number in range(workers)]
+        self._workers: list[Worker] = []
         # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
+        for number in range(workers):
+            try:
+                self._workers.append(Worker(self._factory, str(number + 1)))
+            except (OSError, EOFError, MemoryError) as problem:
+                self.close()
+                said = f"only {number} of {workers} worker processes could be started: lower `workers`"
+                raise InputError(f"{said} ({type(problem).__name__}: {problem})") from problem
 
     @property
     def info(self) -> dict[str, Any]:
@@ -103,11 +120,12 @@ class ProcessEngine:
         self._share = -(-len(items) // count)
         self._silence.begin()
         for worker in self._workers:
-            worker.items.clear()
+            self._drop(worker)
             self._hand_out(worker)
         while self._results.missing:
             self._listen()
             self._end_silence()
+            self._end_late()
             if any(worker.info for worker in self._workers):
                 self.on_wait()
         now = time.monotonic()
@@ -118,9 +136,17 @@ class ProcessEngine:
     def close(self) -> None:
         self._end()
 
+    def _drop(self, worker: Worker) -> None:
+        """Tell a worker that nobody wants what it still has in hand of the job before."""
+        if worker.items:
+            worker.items.clear()
+            worker.dropping = time.monotonic()
+            with suppress(OSError):  # it is dead: its end of the pipe says so next
+                worker.messages.send(("drop",))
+
     def _hand_out(self, worker: Worker) -> None:
         """Top a worker up to as much as it can be busy with."""
-        if not worker.info or not self._waiting:
+        if not worker.info or worker.dropping is not None or not self._waiting:
             return
         room = self._room(worker)
         if room <= 0:
@@ -131,7 +157,7 @@ class ProcessEngine:
             if worker.job != self._number:
                 worker.job = self._number
                 worker.messages.send_bytes(self._job_message)
-            worker.messages.send(("items", self._number, items))
+            worker.messages.send(("items", items))
         except OSError:
             pass  # it is dead: its end of the pipe says so next, and the items go back
 
@@ -162,9 +188,12 @@ class ProcessEngine:
 
     def _receive(self, worker: Worker, kind: str, *content: Any) -> None:
         if kind == "failed":
-            self._raise(*content)
+            if worker.dropping is None:  # else nobody asks for it any more, and the worker ends
+                self._raise(*content)
         elif kind == "ready":
             worker.info = content[0]
+        elif kind == "dropped":
+            worker.dropping = None
         elif kind == "results" and content[0] == self._number:
             self._deaths, self._halvings = 0, max(0, self._halvings - 1)
             _, singles, batches, busy_seconds = content
@@ -213,12 +242,31 @@ class ProcessEngine:
             worker.kill()
             self._replace(worker)
 
+    def _end_late(self) -> None:
+        """Replace who does not give up a job that was dropped: inside a step, perhaps, that never ends."""
+        latest = time.monotonic() - _DROP_SECONDS
+        for worker in list(self._workers):
+            told = worker.dropping
+            if told is not None and told < latest and not worker.messages.poll():  # else it is heard first
+                worker.kill()
+                self._replace(worker)
+
     def _raise(self, kind: type[Exception] | None, text: str, trace: str) -> None:
         if kind is not None:
             raise kind(text)
         problem = EngineFailure(f"a worker failed: {text}")
         problem.add_note(trace)
         raise problem
+
+
+def _check_files(workers: int) -> None:
+    """Refuse more workers than there may be open files for, before one is started."""
+    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], _FILES * workers + _OTHER_FILES
+    if most not in (-1, resource.RLIM_INFINITY) and needed > most:
+        raise InputError(
+            f"`workers` {workers} need {needed} open files, and a process may have {most} here: "
+            "lower `workers`, or raise the limit with ulimit -n"
+        )
 
 
 def _how(code: int | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import EngineOptions, Factory, Feed, Work, ignore_note, keep_waiting
+from escalade.engines.base import EngineOptions, Factory, Feed, Work, close_work, ignore_note, keep_waiting
 from escalade.engines.feed import ListFeed
 from escalade.errors import InputError
 
@@ -53,7 +53,7 @@ class ThreadEngine:
     def close(self) -> None:
         self._pool.shutdown()
         for work in self._works:
-            work.close()
+            close_work(work)
 
 
 def _serve(work: Work, job: Any, feed: Feed) -> None:

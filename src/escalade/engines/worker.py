@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -19,7 +18,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, JobDropped, Work
+from escalade.engines.base import Factory, JobDropped, close_work
 from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError
 
@@ -34,7 +33,7 @@ CLOSE_SECONDS = 2.0
 
 _FLUSH_SECONDS = 0.02
 _ALIVE_SECONDS = 1.0  # between signs of life while there are no results to send
-_LOOK_SECONDS = 0.5  # between looks for another job while one runs
+_LOOK_SECONDS = 0.5  # between looks whether a job is still wanted while it runs
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -88,7 +87,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
         pass  # and with it whoever wanted a result
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
-    except Exception as problem:  # noqa: BLE001 - whatever it is, the parent raises it
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
         _report(messages, None, f"{type(problem).__name__}: {problem}", traceback.format_exc())
 
 
@@ -102,16 +101,8 @@ def _serve(factory: Factory, messages: Connection) -> None:
             work.begin(job)
             with suppress(JobDropped):
                 work.run(feed)
-            feed.flush()
     finally:
-        _close(work)
-
-
-def _close(work: Work) -> None:
-    try:
-        work.close()
-    except Exception as problem:  # noqa: BLE001 - whatever it is, there is nobody left to raise it
-        print(f"escalade: closing a worker's environments: {problem!r}", file=sys.stderr)  # noqa: T201
+        close_work(work)
 
 
 def _leave_signals_to_the_owner() -> None:
@@ -156,6 +147,9 @@ class _PipeFeed:
         self._sent = self._looked = time.monotonic()
         self._job: tuple[int, Any] | None = None
         self._number = -1
+        self._dropped = (
+            False  # the owner wants no more of the last job, and waits to hear that it is given up
+        )
         self._began = time.monotonic()
         self._waited = 0.0
 
@@ -165,20 +159,24 @@ class _PipeFeed:
         return time.monotonic() - self._began - self._waited
 
     def next_job(self) -> Any:
-        """Wait for a job."""
+        """Wait for a job, once the one before has been handed in or given up."""
         while self._job is None:
+            self.flush()
+            if self._dropped:
+                self._dropped = False
+                self.send(("dropped",))
             self._wait()
         (self._number, job), self._job = self._job, None
         return job
 
     def take(self, most: int, wait: bool) -> list[int]:
-        # Messages that are there are read first: a new job makes the items before it worthless.
+        # Messages that are there are read first: items of a job that was dropped are worthless.
         while self._poll.poll(0):
             self._receive()
-        while wait and not self._items and self._job is None:
+        while wait and not self._items and not self._ends:
             self.flush()
             self._wait()
-        if self._job is not None:
+        if self._ends:
             return []
         return [self._items.popleft() for _ in range(min(most, len(self._items)))]
 
@@ -200,11 +198,13 @@ class _PipeFeed:
             self._looked = now
             while self._poll.poll(0):
                 self._receive()
-            if self._job is not None:
+            if self._dropped:
                 raise JobDropped
 
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""
+        if self._dropped:
+            self._results, self._batches = [], []
         if self._results or self._batches:
             results = self._results, joined(self._batches), self.busy_seconds
             self.send(("results", self._number, *results))
@@ -218,6 +218,11 @@ class _PipeFeed:
             raise _EngineGone from None
         self._sent = time.monotonic()
 
+    @property
+    def _ends(self) -> bool:
+        """Whether there will be no more items of this job."""
+        return self._dropped or self._job is not None
+
     def _wait(self) -> None:
         began = time.monotonic()
         self._receive()
@@ -225,11 +230,14 @@ class _PipeFeed:
 
     def _receive(self) -> None:
         try:
-            kind, number, content = self._messages.recv()
+            kind, *content = self._messages.recv()
         except (EOFError, OSError):
             raise _EngineGone from None
         if kind == "job":
-            self._job = (number, content)
-            self._items.clear()
+            number, job = content
+            self._job = number, job
         elif kind == "items":
-            self._items.extend(content)
+            self._items.extend(content[0])
+        elif kind == "drop":  # it may not even have been begun
+            self._job, self._dropped = None, True
+            self._items.clear()

@@ -46,7 +46,7 @@ _NEED_FRESH = {
 class SlotError(Exception):
     """``problem`` was raised by the environment in position ``row`` of the call's slots."""
 
-    def __init__(self, row: int, problem: Exception) -> None:
+    def __init__(self, row: int, problem: BaseException) -> None:
         super().__init__(str(problem))
         self.row, self.problem = row, problem
 
@@ -114,6 +114,8 @@ class Environment:
     """The entry of a step's info that training takes for the reward."""
     info_keys: tuple[str, ...] = ()
     """Entries of an episode's last info that are reported of it."""
+    forgiving: bool = False
+    """Whether an episode whose environment raises ends with a reward of NaN, instead of the run."""
 
     @property
     def id(self) -> str:
@@ -222,7 +224,7 @@ def resolve(
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
@@ -236,7 +238,7 @@ def resolve(
         if reward_info is not None:
             _try_info(env, env_id, reward_info)
     finally:
-        env.close()
+        _close(env, env_id)
     return replace(
         bare,
         max_episode_steps=limit,
@@ -245,6 +247,14 @@ def resolve(
         threshold=spec.reward_threshold,
         fresh=fresh_environments or needs_fresh(spec),
     )
+
+
+def _close(env: gymnasium.Env[Any, Any], env_id: str) -> None:
+    try:
+        env.close()
+    except (Exception, SystemExit) as problem:
+        said = f"environment {env_id} failed to close: {type(problem).__name__}: {problem}"
+        raise EnvironmentFailure(said) from problem
 
 
 def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
@@ -283,7 +293,7 @@ def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
         env.reset(seed=0)
         env.action_space.seed(0)
         return env.step(env.action_space.sample())[4]
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
             f"environment {env_id} failed in its first step: {type(problem).__name__}: {problem}"
         ) from problem

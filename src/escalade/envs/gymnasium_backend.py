@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack, nullcontext, suppress
 from typing import Any
 
 import gymnasium
@@ -33,6 +34,9 @@ class GymnasiumVector:
     An episode starts with ``reset(seed=...)``, which makes it a function of its seed in every
     environment that keeps Gymnasium's contract. For others, where ``environment.fresh`` is set, a
     slot builds a new environment for every episode.
+
+    Where ``environment.forgiving`` is set, an episode whose environment raises ends in that step with a
+    reward of NaN, or in its first where that was ``reset``; the slot's next one has a new environment.
     """
 
     refills = True
@@ -42,6 +46,7 @@ class GymnasiumVector:
         self._environment = environment
         self._envs: list[gymnasium.Env[Any, Any]] = []
         self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
+        self._broken: set[int] = set()  # slots whose environment has raised
         self._space = environment.observation_space
         self._plain = is_vector(self._space) or is_image(self._space)
         self._shape = observation_shape(self._space)
@@ -56,20 +61,25 @@ class GymnasiumVector:
             fresh = len(self._envs)
             while len(self._envs) <= int(slots.max()):
                 self._envs.append(self._make())
-            for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
-                if self._environment.fresh and slot < fresh:
-                    self._envs[slot].close()
-                    self._envs[slot] = self._make()
+        except (KeyboardInterrupt, InputError):
+            raise
+        except BaseException as problem:  # sys.exit is one of them, and so are panics of Rust
+            raise SlotError(row, problem) from problem
+        for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
+            try:
+                if slot in self._broken or (self._environment.fresh and slot < fresh):
+                    self._renew(slot)
                 given = self._envs[slot].reset(seed=seed)
                 if slot not in self._checked["reset"]:
                     check_reset(given, self._environment.id)
                     self._check(slot, given[0], "reset")
                 observation, _ = given
                 observations[row] = observation if self._plain else flatten(self._space, observation)
-        except InputError:
-            raise
-        except Exception as problem:
-            raise SlotError(row, problem) from problem
+            except (KeyboardInterrupt, InputError):
+                raise
+            except BaseException as problem:  # noqa: BLE001 - raised again there, unless it may happen
+                self._end_episode(row, slot, problem)
+                observations[row] = 0
         return observations
 
     def step(
@@ -78,13 +88,14 @@ class GymnasiumVector:
         count = len(slots)
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
-        envs, plain, checked = self._envs, self._plain, self._checked["step"]
+        envs, broken, plain, checked = self._envs, self._broken, self._plain, self._checked["step"]
         chosen = actions.tolist() if self._discrete else actions  # plain ints, as samples are
         if self._single:
             chosen = [np.asarray(action) for action in actions]  # arrays without dimensions
-        row = 0
-        try:
-            for row, slot in enumerate(slots.tolist()):
+        for row, slot in enumerate(slots.tolist()):
+            if broken and slot in broken:  # its reset has raised
+                continue
+            try:
                 given = envs[slot].step(chosen[row])
                 if slot not in checked:
                     check_step(given, self._environment.id)
@@ -93,19 +104,38 @@ class GymnasiumVector:
                 observations[row] = observation if plain else flatten(self._space, observation)
                 rewards[row] = reward if isinstance(reward, float) else _one_number(reward)
                 ended[row] = terminated or truncated
-        except InputError:
-            raise
-        except Exception as problem:
-            raise SlotError(row, problem) from problem
+            except (InputError, KeyboardInterrupt):
+                raise
+            except BaseException as problem:  # noqa: BLE001 - raised again there, unless it may happen
+                self._end_episode(row, slot, problem)
         if self._environment.reward_info is not None:
             components = [envs[slot].component for slot in slots.tolist()]
             rewards = np.stack([rewards, components], axis=1)
+        if broken:
+            failed = np.isin(slots, list(broken))
+            observations[failed], rewards[failed], ended[failed] = 0, np.nan, True
         return observations, rewards, ended
 
     def _check(self, slot: int, observation: Any, method: str) -> None:
         """Compare the slot's first observation of its kind with the space; later ones are not looked at."""
         check_observation(self._space, observation, self._environment.id, method)
         self._checked[method].add(slot)
+
+    def _end_episode(self, row: int, slot: int, problem: BaseException) -> None:
+        self._broken.add(slot)
+        if not self._environment.forgiving:
+            raise SlotError(row, problem) from problem
+
+    def _renew(self, slot: int) -> None:
+        """Build the slot's environment anew."""
+        self._close(slot)
+        self._envs[slot] = self._make()
+        self._broken.discard(slot)
+
+    def _close(self, slot: int) -> None:
+        # One that has raised may do so again here, which says nothing new.
+        with suppress(Exception, SystemExit, GeneratorExit) if slot in self._broken else nullcontext():
+            self._envs[slot].close()
 
     def _make(self) -> gymnasium.Env[Any, Any]:
         env, key = self._environment.make(), self._environment.reward_info
@@ -115,12 +145,15 @@ class GymnasiumVector:
 
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         found = [self._envs[slot].get_wrapper_attr("numbers") for slot in slots.tolist()]
-        return np.array(found, np.float64)
+        numbers = np.array(found, np.float64)
+        numbers[np.isin(slots, list(self._broken))] = np.nan
+        return numbers
 
     def close(self) -> None:
-        for env in self._envs:
-            env.close()
-        self._envs.clear()
+        with ExitStack() as closing:  # each of them, also where one raises
+            closing.callback(self._envs.clear)
+            for slot in reversed(range(len(self._envs))):
+                closing.callback(self._close, slot)
 
 
 class InfoReward(gymnasium.Wrapper[Any, Any, Any, Any]):

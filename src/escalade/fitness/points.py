@@ -48,7 +48,7 @@ class PointsSetup:
     vectorized: bool
     """True: the only item is the whole generation, in one call; else each point is an item."""
     tensors: bool
-    catch: tuple[type[Exception], ...]
+    catch: tuple[type[BaseException], ...]
 
     def __call__(self) -> PointsWork:
         return PointsWork(self)
@@ -84,7 +84,7 @@ class PointsWork:
         seed_generators(self._seeds[item])
         try:
             value = self.setup.function(self._given if whole else self._given[item])
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             said = self._describe(item, problem)
             if not isinstance(problem, self.setup.catch):
                 raise EnvironmentFailure(said) from problem
@@ -93,7 +93,7 @@ class PointsWork:
             value = value.detach().to("cpu", torch.float64).numpy()
         return value if whole else _number(value), None
 
-    def _describe(self, item: int, problem: Exception) -> str:
+    def _describe(self, item: int, problem: BaseException) -> str:
         where = traceback.extract_tb(problem.__traceback__)[-1]
         words = str(problem)
         words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."

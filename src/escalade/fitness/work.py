@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -54,7 +55,7 @@ class FitnessJob:
 
     def describe(self, item: int) -> str:
         """Whose fitness an item is, in words."""
-        return str(_Who(self.members(item), self.generation))
+        return str(_Who(self.members(item), self.generation + 1))
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class FitnessSetup:
     """Kept here so that the table of a population that arrives is in this process already."""
     reseed: bool
     """Whether to seed the global random number generators for every call; not where threads share them."""
+    catch: tuple[type[BaseException], ...] = ()
+    """Exceptions that give NaN, instead of ending the run."""
 
     def __call__(self) -> FitnessWork:
         return FitnessWork(self)
@@ -113,7 +116,11 @@ class FitnessWork:
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
-        except Exception as problem:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # sys.exit is one of them
+            if isinstance(problem, self.setup.catch):
+                return [math.nan] * len(parameters)
             where = traceback.extract_tb(problem.__traceback__)[-1]
             raise EnvironmentFailure(
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; "

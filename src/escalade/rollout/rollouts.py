@@ -304,7 +304,7 @@ class Rollouts:
             row = int(np.arange(self.slots)[rows][failed.row])
             raise EnvironmentFailure(self._report(row, failed.problem)) from failed.problem
 
-    def _report(self, row: int, problem: Exception) -> str:
+    def _report(self, row: int, problem: BaseException) -> str:
         member = self.job.member(int(self._item[row]))
         who = "the unperturbed policy" if member is None else f"member {member}"
         return (

@@ -6,11 +6,13 @@ import errno
 import fcntl
 import os
 import socket
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from escalade.errors import InputError
+from escalade.storage import lease
 from escalade.storage.files import storage
 
 LOCK = ".lock"
@@ -34,7 +36,6 @@ class FolderLock:
         self._folder = folder
         self._file = folder / LOCK
         self._descriptor: int | None = None
-        self._process = 0
 
     def acquire(self) -> None:
         """Take the lock; nothing happens where this object holds it already.
@@ -42,10 +43,17 @@ class FolderLock:
         On a file system without locks, nothing is locked.
 
         Raises:
-            InputError: another run holds it, in this process or another; or the folder cannot be written.
+            InputError: another run holds it, in this process or another, or leads it from elsewhere; or the
+                folder cannot be written.
         """
         if self._descriptor is not None:
             return
+        who, alive = lease.holder(self._folder)
+        if alive:
+            raise InputError(
+                f"{self._folder} is a copy of a run that is led elsewhere, by {who}: 'escalade attach' "
+                f"follows it; where its cluster is gone, wait for {lease.FRESH:.0f} seconds"
+            )
         while self._descriptor is None:
             with storage(self._file):
                 descriptor = os.open(self._file, _FLAGS, 0o666)
@@ -55,24 +63,26 @@ class FolderLock:
                 os.close(descriptor)
                 raise
             if self._is_the_file(descriptor):
-                self._descriptor, self._process = descriptor, os.getpid()
+                self._descriptor = descriptor
+                _held.add(self)
             else:  # its holder removed it after we had opened it: the lock is another file now
                 os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            if self._process == os.getpid():  # a forked child closes its copy, and leaves the lock
-                with suppress(OSError):  # the folder may be gone
-                    self._file.unlink()
-            os.close(descriptor)
+            with suppress(OSError):  # the folder may be gone
+                self._file.unlink()
+            self._close()
 
     def look(self) -> tuple[Held, str]:
         """Whether the lock is held, and by whom; of one that was killed, who it was.
 
         Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
         """
+        who, alive = lease.holder(self._folder)
+        if who:
+            return ("held" if alive else "killed"), who
         try:
             descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
@@ -93,6 +103,11 @@ class FolderLock:
 
     def __del__(self) -> None:
         self.release()
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
 
     def _is_the_file(self, descriptor: int) -> bool:
         try:
@@ -115,3 +130,15 @@ class FolderLock:
         with storage(self._file):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+
+_held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+
+
+def _leave_to_the_parent() -> None:
+    """A forked child, such as an environment's helper, may outlive the run: it holds no lock of it."""
+    for lock in list(_held):
+        lock._close()
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)

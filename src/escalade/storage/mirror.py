@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.errors import InputError, StorageFailure
+from escalade.storage.lease import LEASE
 from escalade.storage.lock import LOCK
 from escalade.support.installing import install
 
@@ -34,12 +35,34 @@ class Mirror:
         self._files, self._root = _open(url)
         self._sent: dict[str, tuple[int, int]] = {}
 
+    def holds_run(self) -> bool:
+        """Whether there is a run at the url: a first push that ended."""
+        with _reported(self.url):
+            return bool(self._files.exists(f"{self._root}/{_LAST}"))
+
+    def beat(self, who: str) -> None:
+        """Say at the url that ``who`` leads the run, at this time; see :mod:`escalade.storage.lease`.
+
+        Raises:
+            StorageFailure: the url could not be reached or written.
+        """
+        with _reported(self.url):
+            self._files.makedirs(self._root, exist_ok=True)
+            self._files.pipe_file(f"{self._root}/{LEASE}", who.encode())
+
+    def end_lease(self) -> None:
+        """Say that nobody leads the run any more."""
+        with _reported(self.url):
+            self._files.rm_file(f"{self._root}/{LEASE}")
+
     def pull(self) -> bool:
         """Bring what the copy has to the folder; whether there was a run: a first push that ended."""
         with _reported(self.url):
             if not self._files.exists(self._root):
                 return False
-            found = [name for name in self._files.find(self._root) if not name.endswith(_PARTIAL)]
+            found = [
+                name for name in self._files.find(self._root) if not name.endswith((_PARTIAL, f"/{LEASE}"))
+            ]
             if not any(name.endswith(f"/{_LAST}") for name in found):
                 return False
             for name in found:
@@ -98,7 +121,7 @@ def _writes_objects(files: Any) -> bool:
 
 def _whole_files(folder: Path) -> list[Path]:
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return [path for path in files if ".tmp" not in path.name and path.name != LOCK]
+    return [path for path in files if ".tmp" not in path.name and path.name not in (LOCK, LEASE)]
 
 
 def _turn(name: str) -> tuple[bool, bool, str]:

@@ -100,6 +100,7 @@ class Plan:
     folder: RunFolder | None
     resume: bool
     verbose: bool
+    catch: bool
     recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
     facts: State
@@ -140,6 +141,7 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
         batch=plan.batch,
         folder=folder,
         facts={"run": "evolve", "config": plan.facts, "target": plan.target},
+        catch=plan.catch,
     )
     try:
         loop, summary = run_loop(around, engine, partial(_loop, objective, strategy, plan))

@@ -37,6 +37,7 @@ class FitnessObjective:
         batch: members a call is given.
         folder: where modules are written; None writes none.
         facts: what a checkpoint records of the run, to compare when it is resumed.
+        catch: whether calls that raise count as the worst of their generation.
     """
 
     def __init__(
@@ -49,9 +50,11 @@ class FitnessObjective:
         batch: int,
         folder: RunFolder | None,
         facts: State,
+        catch: bool = False,
     ) -> None:
         self.direction = direction
         self.subject, self.episodes, self.counts_steps = "module", "calls of fitness", False
+        self.forgives = "catch=True" if catch else None
         self._best: Vector | None = None
         self._best_return = math.nan
         self._last_return = math.nan  # of the last evaluation, which may come after the last generation

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from escalade.engines import Engine, start_engine
 from escalade.engines.fork_server import warm_up
 from escalade.errors import EnvironmentFailure, InputError
+from escalade.fitness.catching import Catch, caught
 from escalade.fitness.points import PointsJob, PointsSetup
 from escalade.strategies.base import as_float64
 from escalade.support.numbers import whole_number
 
 Array = NDArray[np.float64]
-Catch = bool | type[Exception] | tuple[type[Exception], ...]
 """Exceptions of the user's function that count as NaN does: these types; True is every Exception."""
 
 _WARM = ["torch", "escalade.fitness.points"]
@@ -92,19 +92,3 @@ class FunctionCalls:
         if said and self.failures == self.evaluations:
             raise EnvironmentFailure(f"{said[0]}, and so it was at all {n} points: there is nothing to learn")
         return values.reshape(n)
-
-
-def caught(catch: Catch) -> tuple[type[Exception], ...]:
-    """Return ``catch`` as types of exceptions.
-
-    Raises:
-        InputError: it holds something else.
-    """
-    if isinstance(catch, bool):
-        return (Exception,) if catch else ()
-    types = catch if isinstance(catch, tuple) else (catch,)
-    if not all(isinstance(one, type) and issubclass(one, Exception) for one in types):
-        raise InputError(
-            f"catch {catch!r} must be True, or types of exceptions such as (ValueError, OSError)"
-        )
-    return types

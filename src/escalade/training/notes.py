@@ -17,6 +17,8 @@ from escalade.storage.run_folder import RunFolder
 from escalade.strategies.shaping import usable
 from escalade.training.progress import Progress
 
+_MOST_FAILED = 0.1  # of a generation's episodes, where those that raise do not end the run
+
 
 class Words(Protocol):
     """The names of what a run improves and of what it runs; an :class:`Objective` has them."""
@@ -25,6 +27,8 @@ class Words(Protocol):
     """``policy`` or ``module``."""
     episodes: str
     """``episodes``, or what else a member's fitness is made of, in the plural."""
+    forgives: str | None
+    """The option by which a tenth of them may fail, as messages name it; None where there is none."""
 
 
 class Notes:
@@ -74,7 +78,7 @@ class Notes:
         """Say which of a generation's ``scores`` was not usable; ``describe`` says whose the n-th is.
 
         Raises:
-            EnvironmentFailure: none was.
+            EnvironmentFailure: none was, or of those that may fail more than a tenth was not.
         """
         bad = np.flatnonzero(~usable(scores))
         if len(bad) == 0:
@@ -85,6 +89,12 @@ class Notes:
             raise EnvironmentFailure(
                 f"return {scores[first]} or the like in all {len(bad)} {self.words.episodes} of "
                 f"generation {generation} ({who} first): there is nothing to learn from"
+            )
+        if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
+            raise EnvironmentFailure(
+                f"{len(bad)} of {len(scores)} {self.words.episodes} of generation {generation} failed "
+                f"({who} first): more than a tenth is too many to count as the worst; without "
+                f"`{self.words.forgives}` the first that raises is shown"
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         text = (

@@ -93,6 +93,8 @@ class Objective(Protocol):
     """What returns come from, for messages: ``episodes``, or ``calls of fitness``."""
     counts_steps: bool
     """Whether there are environment steps to count."""
+    forgives: str | None
+    """The option by which episodes that raise count as worst of their generation; None: they end the run."""
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Evaluate the generation's members, and with ``evaluate`` the centre.

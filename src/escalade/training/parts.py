@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class Parts:
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(
-            self.environment,
+            replace(self.environment, forgiving=config.on_error == "worst"),
             self.policy.batched,
             self.policy.actions,
             self.perturbation,

@@ -70,6 +70,7 @@ class PolicyObjective:
         self.cap = self.cutoff.start
         self.start = parts.start.copy()
         self.stall = Stall()
+        self.forgives = "on_error=worst" if config.on_error == "worst" else None
         self._confirmed: Evaluation | None = None
         self._best: Best | None = None
         self._best_is_new = False
@@ -87,7 +88,8 @@ class PolicyObjective:
             evaluations=self.config.eval_episodes if evaluate else 0,
         )
         episodes = self._run(job)
-        trained, evaluated = episodes[: job.training_items], episodes[job.training_items :]
+        trained = episodes[: job.training_items]
+        evaluated = self._with_failed_as_worst(episodes[job.training_items :])
         while self._too_small(strategy, trained):
             before = strategy.population_size
             strategy.grow()
@@ -130,7 +132,10 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, move the cap, and look for progress."""
         job, trained = outcome.details
         if job.normalization is not None:
-            self.normalizer.merge_episodes(trained.seen[trained.seen > 0], trained.moments)
+            seen = trained.seen
+            if self.forgives:  # an episode that failed may have ended with an observation that is none
+                seen = np.where(np.isfinite(trained.returns), seen, 0)
+            self.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
         evaluation = self._confirmed or outcome.evaluation  # one that was luck is no progress
         return None if evaluation is None else self._look_for_progress(strategy, evaluation)
@@ -255,7 +260,19 @@ class PolicyObjective:
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
         what = {"evaluation_stream": Stream.CONFIRMATION, "evaluated": before}
-        return self._run(self._job(strategy, evaluations=episodes, **what))
+        return self._with_failed_as_worst(self._run(self._job(strategy, evaluations=episodes, **what)))
+
+    def _with_failed_as_worst(self, episodes: Episodes) -> Episodes:
+        """Those of the centre; where episodes may fail, a failed one counts as the worst of the others."""
+        finite = np.isfinite(episodes.returns)
+        if not self.forgives or finite.all() or not finite.any():
+            return episodes
+        returns, scores = episodes.returns, episodes.scores
+        return replace(
+            episodes,
+            returns=np.where(finite, returns, returns[finite].min()),
+            scores=np.where(finite, scores, scores[finite].min()),
+        )
 
     def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:
         return EpisodeJob(

@@ -32,6 +32,7 @@ class _Points:
 
     subject = "point"
     episodes = "points"
+    forgives: str | None = None
 
 
 class Search:

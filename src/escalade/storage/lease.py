@@ -1,0 +1,54 @@
+"""Who leads a run whose folder is a copy: a small file that its driver, elsewhere, writes again and again.
+
+A lock does not reach from one machine to another; the time of a file's last writing does. It is compared with
+this machine's clock, so clocks of machines must agree to less than :data:`FRESH`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from escalade.errors import StorageFailure
+
+LEASE = ".lease"
+PERIOD = 10.0
+"""Seconds between two beats of a driver."""
+FRESH = 60.0
+"""Seconds after its last beat for which a driver counts as alive."""
+
+
+def holder(folder: Path) -> tuple[str, bool]:
+    """Who leads the run of ``folder`` from elsewhere (empty: nobody), and whether that driver is alive."""
+    lease = folder / LEASE
+    try:
+        who = lease.read_text(encoding="utf-8", errors="replace")[:200].strip()
+        age = time.time() - lease.stat().st_mtime
+    except OSError:
+        return "", False
+    return who or "a driver elsewhere", abs(age) < FRESH
+
+
+@contextmanager
+def beating(write: Callable[[], None], period: float = PERIOD) -> Iterator[None]:
+    """Call ``write`` at once, and then every ``period`` seconds on a thread of its own."""
+    write()
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(period):
+            try:
+                write()
+            except StorageFailure:
+                continue  # the storage is away: the driver's next push says so, or the next beat reaches it
+
+    thread = threading.Thread(target=beat, name="escalade-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

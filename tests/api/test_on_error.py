@@ -1,0 +1,100 @@
+"""Simulators that fail now and then: their episodes count as the worst, or end the run."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import escalade
+from escalade import EnvironmentFailure, InputError
+
+TRAIN = {"preset": None, "population": 40, "hidden": [4], "generations": 3, "eval_episodes": 20, "seed": 2}
+TRAIN |= {"normalize_observations": True, "verbose": False}
+
+
+def train(folder, *, every=29, when="step", **options):
+    options = {**TRAIN, "env_kwargs": {"when": when, "every": every}, **options}
+    return escalade.train("tests.environments:Raises-v0", run_dir=folder, **options)
+
+
+@pytest.mark.parametrize("when", ["step", "reset"])
+def test_episodes_that_fail_count_as_the_worst_whoever_runs_them(when, tmp_path):
+    with pytest.raises(EnvironmentFailure, match="the arm fell off"):
+        train(tmp_path / "stops", when=when, workers=0)
+    with pytest.warns(RuntimeWarning, match=r"member \d+ .* returned nan"):
+        runs = [train(tmp_path / str(n), when=when, workers=n, on_error="worst") for n in (0, 2)]
+    counts = [row.nonfinite for row in runs[0].history]
+    assert sum(counts) > 0
+    assert max(counts) <= 4
+    assert counts == [row.nonfinite for row in runs[1].history]
+    assert runs[0].summary["params_sha256"] == runs[1].summary["params_sha256"]
+    assert math.isfinite(runs[0].summary["eval_return_mean"])
+    found = escalade.evaluate(runs[0], episodes=3, seed=1, workers=0)  # an evaluation has no generation
+    assert np.isfinite(found.returns).all()
+
+
+def test_more_than_a_tenth_of_failures_ends_the_run(tmp_path):
+    said = r"^\d+ of 40 episodes of generation 1 failed \(member \d+ \(episode seed \d+\) first\): more "
+    with pytest.raises(EnvironmentFailure, match=said):
+        train(tmp_path / "run", every=3, workers=0, on_error="worst")
+
+
+def test_a_run_that_failed_goes_on_when_failures_are_allowed(tmp_path):
+    later = {"every": 97, "seed": 4, "workers": 0}  # the first that raises is of generation 3
+    with pytest.raises(EnvironmentFailure, match="generation 3"):
+        train(tmp_path / "run", **later)
+    with pytest.warns(RuntimeWarning):
+        resumed = escalade.resume(tmp_path / "run", on_error="worst", verbose=False)
+    with pytest.warns(RuntimeWarning):
+        whole = train(tmp_path / "whole", on_error="worst", **later)
+    assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
+
+
+def test_on_error_is_one_of_two():
+    with pytest.raises(InputError, match=r"unknown `on_error` 'worse'; did you mean worst\?"):
+        escalade.train("CartPole-v1", on_error="worse")
+
+
+def flaky(share, kind=RuntimeError):
+    """Fitness that raises for about a share of its calls: for the same ones, wherever they are made."""
+
+    def fitness(module, seed):
+        if seed % 1000 < 1000 * share:
+            raise kind("the arm fell off")
+        return -float((module.weight - 0.5).abs().sum())
+
+    return fitness
+
+
+def evolve(fitness, **options):
+    torch.manual_seed(0)
+    options = {"population": 40, "generations": 4, "lr": 0.05, **options}
+    return escalade.evolve(torch.nn.Linear(3, 1), fitness, **options)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit])
+def test_evolve_may_count_calls_that_raise_as_the_worst(kind):
+    with pytest.raises(EnvironmentFailure, match=rf"fitness raised {kind.__name__}: the arm fell off"):
+        evolve(flaky(0.04, kind))
+    with pytest.warns(RuntimeWarning, match="returned nan"):
+        one, two = (evolve(flaky(0.04, kind), catch=True, workers=workers) for workers in (0, 2))
+    assert sum(row.nonfinite for row in one.history) > 0
+    assert one.center.tobytes() == two.center.tobytes()
+    with pytest.raises(EnvironmentFailure, match=r"of 40 calls of fitness .*more than a tenth.*`catch=True`"):
+        evolve(flaky(0.3), catch=True)
+
+
+def test_evolve_replaces_a_worker_whose_call_does_not_end():
+    def fitness(module, seed):
+        while True:
+            pass
+
+    said = r"^member \d, generation 1 gave no sign of life for 0.5 s, twice"
+    with pytest.raises(EnvironmentFailure, match=said):
+        evolve(fitness, workers=1, population=4, step_timeout=0.5)
+    with pytest.raises(InputError, match=re.escape("`step_timeout` needs worker processes")):
+        evolve(fitness, step_timeout=1.0)
+    with pytest.raises(InputError, match="step_timeout -1 must be above 0"):
+        evolve(fitness, workers=1, step_timeout=-1)

@@ -1,0 +1,95 @@
+"""A run that is led elsewhere is watched by its lease, and nobody writes into its folder beside its driver."""
+
+import os
+import tempfile
+import threading
+import time
+from dataclasses import asdict
+
+import pytest
+
+import escalade
+from escalade import InputError
+from escalade.api.detached import Driver
+from escalade.api.watch import Watch
+from escalade.config.options import Config
+from escalade.storage import lease
+from escalade.storage.mirror import Mirror
+
+pytest.importorskip("fsspec")
+
+TINY = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
+
+
+@pytest.fixture
+def far(tmp_path):
+    """The copy of a run that somebody leads elsewhere."""
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "far"), **TINY)
+    run.folder.summary.unlink()
+    Mirror(tmp_path, str(run.folder.path)).beat("the detached run far")
+    return run.folder
+
+
+def age(folder, seconds):
+    there = folder.path / lease.LEASE
+    os.utime(there, (time.time() - seconds,) * 2)
+
+
+def test_a_run_that_is_led_elsewhere_is_watched_and_left_alone(far):
+    news = Watch(far).look()
+    assert (news.state, news.process) == ("running", "the detached run far")
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in far.path.rglob("*"))
+    with pytest.raises(InputError, match="led elsewhere, by the detached run far: 'escalade attach'"):
+        escalade.resume(far, generations=2, verbose=False)
+    assert before == sorted((path.name, path.stat().st_mtime_ns) for path in far.path.rglob("*"))
+
+
+def test_a_lease_that_nobody_renews_is_one_of_a_killed_run(far):
+    age(far, lease.FRESH + 1)
+    assert Watch(far).look().state == "killed"
+    assert escalade.resume(far, generations=2, verbose=False).summary["generations"] == 2
+
+
+def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away():
+    beats, enough = [], threading.Event()
+
+    def write():
+        beats.append(len(beats))
+        if len(beats) == 2:
+            raise escalade.StorageFailure("away")
+        if len(beats) >= 4:
+            enough.set()
+
+    with lease.beating(write, period=0.001):
+        assert enough.wait(30)
+    count = len(beats)
+    assert not any(thread.name == "escalade-lease" for thread in threading.enumerate())
+    assert count >= 4
+    assert beats == list(range(count))
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "tests.environments:Raises-v0"])
+def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    seen = []
+    beat = Mirror.beat
+    monkeypatch.setattr(Mirror, "beat", lambda mirror, who: (seen.append(who), beat(mirror, who)))
+    options = {name: value for name, value in TINY.items() if name not in ("preset", "verbose")}
+    values = asdict(Config(env=env, **options, env_kwargs={"every": 1} if ":" in env else {}))
+    driver = Driver.__new__(Driver)
+    driver._lines, driver._stop, driver._ended = [], threading.Event(), None
+    driver._lead(values, tmp_path / "tmp" / "escalade-x" / "first", str(tmp_path / "far"))
+    assert seen[0].startswith("the detached run first (process ")
+    assert not (tmp_path / "far" / lease.LEASE).exists()
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert ("problem" in driver._ended) == (":" in env)
+    if ":" not in env:
+        assert Watch(tmp_path / "far").look().state == "ended"
+
+
+def test_a_lease_does_not_travel_with_the_run(far, tmp_path):
+    assert Mirror(tmp_path / "here", str(far.path)).pull()
+    assert not (tmp_path / "here" / lease.LEASE).exists()
+    assert Mirror(tmp_path / "here", str(far.path)).holds_run()
+    assert not Mirror(tmp_path / "here", str(tmp_path / "other")).holds_run()
