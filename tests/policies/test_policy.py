@@ -60,6 +60,7 @@ NO_OBSERVATIONS = [
     ("box", None, "no array of numbers"),
     ("box", ["a", "b", "c"], "no array of numbers"),
     ("box", [0.0, np.nan, 0.0], "has NaN"),
+    ("float image", np.full((4, 5, 1), np.nan), "has NaN"),
     ("discrete", 3, "the observation 3 is none of Discrete"),
     ("discrete", [0, 7], "the observation 7 is none of"),
     ("discrete", 1.5, "the observation 1.5 is none of"),
@@ -74,7 +75,7 @@ NO_OBSERVATIONS = [
 @pytest.mark.parametrize(("observation", "given", "said"), NO_OBSERVATIONS)
 def test_what_is_no_observation_is_refused_in_one_line(observation, given, said):
     with pytest.raises(InputError, match=said) as problem:
-        policy(observation).act(given)
+        policy(observation, normalized=False).act(given)
     assert "\n" not in str(problem.value)
 
 

@@ -39,7 +39,8 @@ class Evaluation:
     generation: int | None = None
     """Of the policy that was evaluated: how often its centre had been updated."""
     params_sha256: str = ""
-    """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with."""
+    """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with.
+    Of a policy's file that normalises it is another: the file keeps no sums."""
 
     @property
     def mean(self) -> float:

@@ -115,18 +115,16 @@ def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
     batched = given.ndim > len(shape)
     if given.dtype.kind not in "buif":
         raise InputError(f"the observation is no array of numbers: the policy takes {short(space)}")
-    own = given.shape[int(batched) :]
-    if (
-        is_image(space) and own != shape and own == (*shape[1:], shape[0])
-    ):  # as the environment itself gives it
-        return np.moveaxis(given, -1, -3), batched
-    if own != shape:
-        raise InputError(
-            f"the observation has the shape {given.shape}: the policy takes {shape}, or a batch of these"
-        )
     if given.dtype.kind == "f" and np.isnan(given).any():
         raise InputError("the observation has NaN, of which a policy makes no action")
-    return given, batched
+    own = given.shape[int(batched) :]
+    if own == shape:
+        return given, batched
+    if is_image(space) and own == (*shape[1:], shape[0]):  # as the environment itself gives it
+        return np.moveaxis(given, -1, -3), batched
+    raise InputError(
+        f"the observation has the shape {given.shape}: the policy takes {shape}, or a batch of these"
+    )
 
 
 def _part_of(observation: Any, key: Any) -> Any:

@@ -72,7 +72,7 @@ def _result(summary: Mapping[str, Any]) -> str:
         lines.append(f"Its unperturbed policy: return {number(mean)}{spread} over {of} evaluation episodes.")
     target = summary["target_return"]
     if target is not None:
-        lines.append(f"The target of {number(target)} was {'met' if summary['solved'] else 'not met'}.")
+        lines.append(f"The target of {target:g} was {'met' if summary['solved'] else 'not met'}.")
     steps = f", {summary['env_steps']:,} environment steps" if summary["env_steps"] else ""
     lines.append(f"{summary['generations']:,} generations{steps}, {number(summary['seconds'])} seconds.")
     lines.append(f"It ended by: {summary['stop_reason']}. Seed {summary['seed']}.")
