@@ -140,7 +140,7 @@ BUILT = [
     ("train CartPol-v1", ["'CartPol-v1'", "did you mean CartPole-v1"]),
     ("train HalfCheeta-v5", ["'HalfCheeta-v5'", "HalfCheetah-v5"]),
     ("train xyzzy", ["unknown environment 'xyzzy'"]),
-    ("train no_such_module:Env-v0", ["no_such_module", "cannot be imported"]),
+    ("train no_such_module:Env-v0", ["no_such_module", "cannot be imported", "PYTHONPATH"]),
     ("train tests.environments:Wolk-v0", ["Wolk-v0", "did you mean Walk-v0"]),
     ('train ENV --env-kwargs {"size":3}', ["--env-kwargs", "size", "CartPole-v1"]),
     (

@@ -76,7 +76,7 @@ def test_on_a_terminal_a_panel_shows_progress_to_budget_and_target():
     console.close()
     said = stream.getvalue()
     assert "\x1b" in said
-    for part in ("20 of 40 generations", "275.0 of 475", "[a note] in brackets", GOALS.title):
+    for part in ("20 of 40 generations", "275 of 475", "[a note] in brackets", GOALS.title):
         assert part in said
     assert console._goals.reached(console._first_evaluation, console._evaluation) == 0.5
 
@@ -181,7 +181,7 @@ def test_a_resumed_run_keeps_the_baseline_of_its_target():
     stream = Terminal()
     console = make_console(GOALS, stream, earlier)
     console.generation(row(4))
-    assert "100.0 of 475" in stream.getvalue()
+    assert "100 of 475" in stream.getvalue()
     console.generation(row(5, 275.0))
     assert GOALS.reached(console._first_evaluation, console._evaluation) == 0.5
     console.close()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from escalade.support.numbers import number
 from escalade.support.tables import Table
 
 if TYPE_CHECKING:
@@ -44,11 +45,12 @@ def records(found: Comparison) -> list[dict[str, Any]]:
 def _cells(line: Line) -> tuple[str, ...]:
     runs = f"{len(line.runs)}" if line.ended == len(line.runs) else f"{line.ended} of {len(line.runs)}"
     mark = "*" if line.at_target else ""
-    iqm = _number(line.return_iqm, ".1f") + mark
+    iqm = number(line.return_iqm) + mark
     if line.return_low is not None:
-        iqm += f" [{line.return_low:.1f}, {line.return_high:.1f}]"
-    mean = _number(line.return_mean, ".1f") + mark
-    steps, seconds = _number(line.env_steps, ",.0f"), _number(line.seconds, ".1f")
+        iqm += f" [{number(line.return_low)}, {number(line.return_high)}]"
+    mean = number(line.return_mean) + mark
+    steps = "-" if line.env_steps is None else f"{line.env_steps:,.0f}"
+    seconds = number(line.seconds)
     return line.label, runs, mean, iqm, f"{line.eval_episodes:,}", str(line.solved), steps, seconds
 
 
@@ -85,7 +87,3 @@ def _score_tables(scores: Scores) -> list[Table]:
 
 def _within(value: float, low: float | None, high: float | None) -> str:
     return f"{value:.3f}" if low is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)

@@ -16,7 +16,9 @@ from escalade.config.options import OPTIONS
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import read_progress
 from escalade.storage.run_folder import RunFolder
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.mappings import differing
+from escalade.support.numbers import plain
 
 AnyRun = str | PathLike[str]
 
@@ -184,8 +186,12 @@ def axis_of(groups: Iterable[RunGroup], x: str) -> str:
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part."""
-    told = {name: shown(name, options.get(name)) for name in names}
+    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part.
+
+    Those that the strategy does not have are left out, unless there are no others.
+    """
+    names = list(names)
+    told = {name: _rounded(name, options.get(name)) for name in _had(options, names) or names}
     if options.get("start_from") is not None and "start_from" in told:
         told["start_from"] = PurePath(told["start_from"]).name
     return ", ".join(f"{name}={value}" for name, value in told.items())
@@ -199,10 +205,23 @@ def shown(name: str, value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
+def _rounded(name: str, value: Any) -> str:
+    return plain(value) if isinstance(value, float) else shown(name, value)
+
+
+def _had(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that are options of a run's strategy, or no strategy's options."""
+    entry = STRATEGIES.get(str(options.get("strategy")))
+    if entry is None:
+        return list(names)
+    missing = {*STRATEGY_OPTIONS} - entry.options | (set() if entry.grows else {*GROWTH_OPTIONS})
+    return [name for name in names if name not in missing]
+
+
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
     """The strategy, and the options in which this task's groups differ."""
     names = differing([other.compared() for other in others if other.task == facts.task])
-    names = [name for name in names if name not in ("strategy", *_UNREAD)]
+    names = [name for name in _had(facts.options, names) if name not in ("strategy", *_UNREAD)]
     more = ["..."] if len(names) > _NAMED else []
     strategy = str(facts.options.get("strategy", ""))
     return ", ".join([strategy, *([assignments(facts.options, names[:_NAMED])] if names else []), *more])

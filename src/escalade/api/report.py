@@ -24,6 +24,7 @@ from escalade.media.report import FILMS, Reported, write_report
 from escalade.media.scales import Array
 from escalade.recorders import population, read_notes, read_progress, read_table
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
 
 _MOST_NOTES = 20  # of a run, in a report
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
@@ -156,7 +157,7 @@ def _facts(
 def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return "-"
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.4g}"
+    return number(value)
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -340,8 +340,9 @@ def _goals(config: Config, parts: Parts, workers: str) -> Goals:
     size = f"{len(parts.start):,} parameters"
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
+    sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
     return Goals(
-        f"{config.env}: {what}{cut}",
+        f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}",
         config.target_return,
         config.generations,
         config.env_steps,

@@ -177,7 +177,8 @@ class Policy(nn.Module):
         batch first. A stateful network goes on from where its last call left it: see :meth:`reset`.
 
         Raises:
-            InputError: the batch has another size than the one that the state is of.
+            InputError: it is no observation of the policy's space, or has NaN; or the batch has another size
+                than the one that the state is of.
         """
         seen, batched = as_batch(self.observation_space, observation)
         batch = torch.from_numpy(seen)

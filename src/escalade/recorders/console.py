@@ -7,9 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from escalade.recorders.goals import Goals, Outlook, duration, number
+from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.live import LiveConsole
 from escalade.recorders.row import Recorder, Row
+from escalade.support.numbers import number
 from escalade.support.output import printing, visible, wording
 
 _PLAIN_SECONDS = 2.0

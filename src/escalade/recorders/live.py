@@ -15,8 +15,9 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
-from escalade.recorders.goals import Goals, Outlook, duration, number
+from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.row import Row
+from escalade.support.numbers import number
 from escalade.support.output import visible, wording
 from escalade.support.terminal import QuietTerminal
 
