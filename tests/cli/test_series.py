@@ -3,13 +3,19 @@
 import json
 import re
 import signal
+import time
+from pathlib import Path
 
 import pytest
 from tests.commands import Running
 
+import escalade
 from escalade import InputError
-from escalade.api.series import parse_seeds
+from escalade.api.jobs import run_jobs
+from escalade.api.series import parse_seeds, plan_series
 from escalade.cli import main as cli
+from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
 from escalade.training import in_folder
 
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
@@ -153,3 +159,57 @@ def test_wrong_input_is_one_line(call, tmp_path):
         assert (code, len(err.splitlines())) == (2, 1), err
         assert all(fragment in err for fragment in fragments), err
     assert call("compare", "b.toml")[0] == 2
+
+
+def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
+    series = ["train", *SMALL, "--seeds", "0-2"]
+    assert call(*series, "--generations", 2, "--run-dir", "one")[0] == 0
+    code, out, _ = call(*series, "--generations", 2, "--run-dir", "two", "--jobs", 2)
+    assert code == 0
+    assert len(re.findall(r"^run \d of 3 ended \(generations\), return ", out, re.MULTILINE)) == 3
+    assert digests(tmp_path / "one") == digests(tmp_path / "two")
+    assert call(*series, "--generations", 3, "--run-dir", "two", "--jobs", 3)[0] == 0  # they go on
+    assert {RunFolder(tmp_path / "two" / f"seed{n}").read_summary()["generations"] for n in range(3)} == {3}
+
+
+def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    fails = ["train", "tests.environments:Raises-v0", *SMALL[1:], "--env-kwargs", '{"every":1}']
+    code, _, err = call(*fails, "--generations", 1, "--seeds", "0-1", "--jobs", 2, "--run-dir", "x")
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "seed" in err
+    assert "the arm fell off" in err
+    assert call("train", *SMALL, "--seeds", "0-1", "--jobs", 0)[0] == 2
+
+
+def test_whoever_stops_asking_interrupts_the_runs_and_they_are_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = Config(env="CartPole-v1", workers=0, population=4, max_episode_steps=5, generations=1)
+    endless = config.replace(generations=None)
+    planned = plan_series({"a": config}, [0], tmp_path / "a")
+    planned += plan_series({"b": endless}, [0], tmp_path / "b")
+    runs = run_jobs(planned, 2)
+    assert next(runs) is planned[0]
+    other = RunFolder(planned[1].folder)
+    while not (other.progress.exists() and other.checkpoints.generations()):
+        time.sleep(0.01)
+    runs.close()
+    assert other.read_summary()["stop_reason"] == "interrupted"
+
+
+def test_seeds_from_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
+    one = escalade.train("CartPole-v1", seeds=range(2), run_dir="one", **tiny)
+    two = escalade.train("CartPole-v1", seeds=[1, 0], jobs=2, run_dir="two", **tiny)
+    assert [run.summary["seed"] for run in two] == [1, 0]
+    assert [run.summary["params_sha256"] for run in one] == [
+        run.summary["params_sha256"] for run in two[::-1]
+    ]
+    alone = escalade.train("CartPole-v1", seed=1, run_dir="alone", **tiny)
+    assert alone.summary["params_sha256"] == one[1].summary["params_sha256"]
+    with pytest.raises(InputError, match=r"`jobs` above 1 .* cannot .* callbacks"):
+        escalade.train("CartPole-v1", seeds=[3], jobs=2, callbacks=[print], run_dir="two", **tiny)
+    with pytest.raises(InputError, match=r"`seeds` .* each named once"):
+        escalade.train("CartPole-v1", seeds=[3, 3], **tiny)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from escalade.api.train import Run
 
 _MOST_SEEDS = 10_000
-_FREE = {"address", "worker_resources", "workers", "engine", "step_timeout", "snapshot_every"}
+FREE = {"address", "worker_resources", "workers", "engine", "step_timeout", "snapshot_every"}
 """Options that a finished run need not share with the series: they change none of its results."""
 
 
@@ -47,7 +47,7 @@ class Planned:
         return {
             name: getattr(self.config, name)
             for name in self.config.resumable
-            if name not in _FREE and getattr(self.config, name) != before.get(name)
+            if name not in FREE and getattr(self.config, name) != before.get(name)
         }
 
     @property
@@ -124,17 +124,20 @@ def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, fold
     return runs
 
 
-def run_series(planned: Sequence[Planned], *, verbose: bool = True) -> Iterator[Run]:
-    """Train what is missing of a series, each run when it is asked for; an interrupted one is the last."""
+def run_series(planned: Sequence[Planned], *, verbose: bool = True, **given: Any) -> Iterator[Run]:
+    """Train what is missing of a series, each run when it is asked for; an interrupted one is the last.
+
+    ``given`` are arguments of :func:`escalade.train` that are no options, such as ``callbacks``.
+    """
     from escalade.api.train import resume, train_config
 
     for one in planned:
         if one.done:
             continue
         if one.begun is None:
-            run = train_config(one.config, verbose=verbose)
+            run = train_config(one.config, verbose=verbose, **given)
         else:
-            run = resume(one.folder, verbose=verbose, **_where(one.config), **one.changes)
+            run = resume(one.folder, verbose=verbose, **given, **_where(one.config), **one.changes)
         yield run
         if run.summary["stop_reason"] == "interrupted":
             return
@@ -147,7 +150,7 @@ def reread(planned: Sequence[Planned]) -> list[Planned]:
 
 def _where(config: Config) -> dict[str, Any]:
     """Where a resumed run runs: as the series was asked for, whatever it was begun with."""
-    return {name: getattr(config, name) for name in _FREE}
+    return {name: getattr(config, name) for name in FREE}
 
 
 def _begun(config: Config) -> RunFacts | None:

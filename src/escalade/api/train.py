@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from os import PathLike
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from torch import nn
 
@@ -93,21 +93,56 @@ class _Listeners:
     callbacks: Sequence[Callback]
 
 
+@overload
 def train(
     env: str | Callable[..., Any],
     *,
+    seeds: None = None,
+    jobs: int = 1,
     network: nn.Module | None = None,
     preset: str | None = "auto",
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
     **options: Unpack[TrainOptions],
-) -> Run:
+) -> Run: ...
+
+
+@overload
+def train(
+    env: str | Callable[..., Any],
+    *,
+    seeds: Sequence[int],
+    jobs: int = 1,
+    network: nn.Module | None = None,
+    preset: str | None = "auto",
+    verbose: bool = True,
+    recorders: Sequence[Recorder | str] = (),
+    callbacks: Sequence[Callback] = (),
+    **options: Unpack[TrainOptions],
+) -> list[Run]: ...
+
+
+def train(
+    env: str | Callable[..., Any],
+    *,
+    seeds: Sequence[int] | None = None,
+    jobs: int = 1,
+    network: nn.Module | None = None,
+    preset: str | None = "auto",
+    verbose: bool = True,
+    recorders: Sequence[Recorder | str] = (),
+    callbacks: Sequence[Callback] = (),
+    **options: Unpack[TrainOptions],
+) -> Run | list[Run]:
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
 
     Args:
         env: a Gymnasium id, ``package.module:Id-v0``, an environment's class, or a function that makes one.
             Classes and functions are recorded by name, as are those in ``wrappers`` and ``strategy``.
+        seeds: a run for each of them, in one folder: a list of runs is returned. The same call goes on with
+            what is missing.
+        jobs: how many of these runs go on at a time, in processes of their own; the bits are the same.
         network: a module of yours to train, from flattened observations (batch, inputs) to action
             outputs (batch, outputs).
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
@@ -126,6 +161,11 @@ def train(
     values = from_values(named({"env": env} | options))
     chosen = presets.options(values["env"], preset, values, say if verbose else None)
     config = Config(**(chosen | inherited(values) | values))
+    if seeds is not None:
+        from escalade.api.seeds import train_seeds
+
+        given = {"network": network, "recorders": recorders, "callbacks": callbacks}
+        return train_seeds(config, seeds, jobs, verbose, **given)
     if verbose:
         announce(config)
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)

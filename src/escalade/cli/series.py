@@ -6,15 +6,18 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from escalade.api.jobs import run_jobs
 from escalade.api.series import Planned, parse_seeds, plan_series, reread, run_series, series_folder
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import Parser, add_argument
+from escalade.cli.arguments import Parser, add_argument, whole
 from escalade.cli.compare import say_comparison
 from escalade.cli.output import INTERRUPTED, say
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.figure import plotting_available
+from escalade.storage.run_folder import RunFolder
 from escalade.support.installing import install
+from escalade.support.numbers import number as number_of
 
 _GO_ON = "the same command goes on with what is missing"
 
@@ -29,6 +32,7 @@ def add_series(parser: Parser) -> None:
         "(default: no file)",
     )
     add_argument(parser, "--seeds", "SEEDS", "a run for each of these seeds, such as 0-4 or 0,3,7", "one run")
+    add_argument(parser, "--jobs", "N", "how many of several runs go on at a time, sharing the cores", "1")
 
 
 def is_series(parsed: argparse.Namespace) -> bool:
@@ -55,7 +59,8 @@ def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> i
     missing = [one for one in planned if not one.done]
     done = f", {len(planned) - len(missing)} of them done already" if len(missing) < len(planned) else ""
     say(f"{len(planned)} runs in {folder}{done}; Ctrl-C saves, and {_GO_ON}")
-    code = _run(planned, missing) if missing else 0
+    jobs = whole("jobs", parsed.jobs, 1) or 1
+    code = (_run_beside(missing, jobs) if jobs > 1 else _run(planned, missing)) if missing else 0
     _conclude(planned, folder)
     return code
 
@@ -70,6 +75,20 @@ def _run(planned: list[Planned], missing: list[Planned]) -> int:
         if run.summary["stop_reason"] == "interrupted":
             say(f"interrupted; {_GO_ON}")
             return INTERRUPTED
+    return 0
+
+
+def _run_beside(missing: list[Planned], jobs: int) -> int:
+    try:
+        for number, one in enumerate(run_jobs(missing, jobs)):
+            summary = RunFolder(one.folder).read_summary()
+            how, result = summary.get("stop_reason"), number_of(summary.get("eval_return_mean"))
+            say(f"run {number + 1} of {len(missing)} ended ({how}), return {result}: {one.folder}")
+            if how == "interrupted":
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        say(f"interrupted; {_GO_ON}")
+        return INTERRUPTED
     return 0
 
 

@@ -23,11 +23,11 @@ def changed(config: Config) -> list[str]:
 
 def train_command(config: Config) -> str:
     """The ``escalade train`` that trains with this config, in a new folder; quoted for a shell."""
-    words = ["escalade", "train", config.env, flag("preset"), "none"]
+    typed = ["escalade", "train", config.env, flag("preset"), "none"]
     for name in changed(config):
         if name != "env":
-            words += _words(name, getattr(config, name))
-    return shlex.join(words)
+            typed += words(name, getattr(config, name))
+    return shlex.join(typed)
 
 
 def text_of(value: Any) -> str:
@@ -41,13 +41,14 @@ def text_of(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def _words(name: str, value: Any) -> list[str]:
+def words(name: str, value: Any) -> list[str]:
+    """An option as flags, such as ``["--sigma", "0.1"]``."""
     if isinstance(value, bool):
         return [flag(name if value else f"no_{name}")]
-    words: list[str] = []
+    typed: list[str] = []
     repeated = OPTIONS[name].metadata["flag"] is not None
     for one in value if repeated else (value,):
         text = text_of(one)
         # What begins with a dash would be taken for a flag of its own.
-        words += [f"{flag(name)}={text}"] if text.startswith("-") else [flag(name), text]
-    return words
+        typed += [f"{flag(name)}={text}"] if text.startswith("-") else [flag(name), text]
+    return typed

@@ -1,0 +1,93 @@
+"""Runs of a series beside each other: each is a command of its own, so many at a time."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import IO
+
+from escalade.api.series import FREE, Planned
+from escalade.config.commands import train_command, words
+from escalade.errors import EngineFailure, InputError
+from escalade.support.cores import cores
+from escalade.support.numbers import whole_number
+
+_POLL_SECONDS = 0.05
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class _Job:
+    planned: Planned
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+
+
+def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
+    """Run what is planned in processes of its own, ``jobs`` at a time; each, as it ends.
+
+    Runs that name no number of workers share this machine's cores. Which run is beside which changes no bit.
+    Whoever closes the iterator, or interrupts it, interrupts the runs, and they end saved.
+
+    Raises:
+        InputError: a run's input is wrong; the others have been interrupted.
+        EngineFailure: a run failed otherwise.
+    """
+    whole_number(jobs, "`jobs`", 1)
+    waiting, running = deque(planned), list[_Job]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(_start(waiting.popleft(), max(1, cores() // jobs)))
+            ended = [job for job in running if job.process.poll() is not None]
+            for job in ended:
+                running.remove(job)
+                _check(job)
+                if job.process.returncode == _INTERRUPTED:
+                    waiting.clear()
+                yield job.planned
+            if not ended:
+                time.sleep(_POLL_SECONDS)
+    finally:
+        for job in running:
+            job.process.send_signal(signal.SIGINT)
+        for job in running:
+            job.process.wait()
+            job.errors.close()
+
+
+def _start(one: Planned, share: int) -> _Job:
+    config = one.config if one.config.workers is not None else one.config.replace(workers=share)
+    if one.begun is None:
+        command = [*shlex.split(train_command(config))[1:], *words("run_dir", str(one.folder))]
+    else:
+        changes = {name: getattr(config, name) for name in FREE} | replace(one, config=config).changes
+        command = ["resume", str(one.folder)]
+        command += [word for name, value in changes.items() for word in words(name, value)]
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
+    process = subprocess.Popen(  # noqa: S603 - this program, without a shell
+        [sys.executable, "-m", "escalade", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,  # Ctrl-C reaches this process, which hands it on once: twice would not save
+    )
+    return _Job(one, process, errors)
+
+
+def _check(job: _Job) -> None:
+    with job.errors as errors:
+        errors.seek(0)
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+    if job.process.returncode in (0, _INTERRUPTED):
+        return
+    said = lines[-1].removeprefix("escalade: ") if lines else f"exit code {job.process.returncode}"
+    kind = InputError if job.process.returncode == InputError.exit_code else EngineFailure
+    raise kind(f"{job.planned.folder}: {said}")

@@ -1,0 +1,51 @@
+"""Train one configuration with several seeds, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from escalade.api.jobs import run_jobs
+from escalade.api.series import plan_series, run_series, series_folder
+from escalade.config.options import Config
+from escalade.errors import InputError
+from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import whole_number
+
+if TYPE_CHECKING:
+    from escalade.api.train import Run
+
+
+def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, **given: Any) -> list[Run]:
+    """Train what is missing of the runs with these seeds; all of them, in the order of ``seeds``.
+
+    Args:
+        config: whose seed and folder are replaced; ``run_dir`` is the folder of the series.
+        seeds: one a run.
+        jobs: how many runs go on at a time, in processes of their own where there are several.
+        verbose: whether runs in this process print how they go.
+        **given: ``network``, ``recorders`` and ``callbacks`` of :func:`escalade.train`.
+
+    Raises:
+        InputError: a seed is none or named twice, the folder holds other runs, or several jobs are given what
+            only this process has.
+    """
+    from escalade.api.train import Run
+    from escalade.policies.policy import load
+
+    numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise InputError(f"`seeds` {seeds!r} must be one seed or more, each named once")
+    if whole_number(jobs, "`jobs`", 1) > 1 and any(given.values()):
+        names = ", ".join(name for name, value in given.items() if value)
+        raise InputError(
+            f"`jobs` above 1 runs in other processes, which cannot be given {names}: leave it out"
+        )
+    planned = plan_series({"config": config}, numbers, series_folder({"config": config}, config.run_dir))
+    missing = [one for one in planned if not one.done]
+    running = run_jobs(missing, jobs) if jobs > 1 else run_series(missing, verbose=verbose, **given)
+    for _ in running:
+        pass
+    folders = [RunFolder(one.folder) for one in planned]
+    done = [folder for folder in folders if folder.policy.exists()]
+    return [Run(folder, folder.read_summary(), load(folder.policy, given.get("network"))) for folder in done]
