@@ -1,10 +1,12 @@
 """The console: plain lines where there is no terminal, a live panel where there is one."""
 
 import io
+import sys
 from dataclasses import replace
 
 import pytest
 
+import escalade
 from escalade.recorders import Goals, Row, make_console
 from escalade.recorders.console import LiveConsole, PlainConsole
 from escalade.recorders.goals import Outlook, duration
@@ -185,3 +187,12 @@ def test_a_resumed_run_keeps_the_baseline_of_its_target():
     console.generation(row(5, 275.0))
     assert GOALS.reached(console._first_evaluation, console._evaluation) == 0.5
     console.close()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_program_without_a_console_trains_in_silence(workers, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    options = {"preset": None, "population": 4, "generations": 1, "workers": workers}
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "run"), **options)
+    assert run.summary["generations"] == 1
+    assert len(escalade.evaluate(run, episodes=2, workers=0).returns) == 2

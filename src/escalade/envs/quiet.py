@@ -13,10 +13,15 @@ from typing import Any
 from escalade.support.shared import SharedContext, without_warnings
 
 
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as it is in a program without a console
+            stream.flush()
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()
     saved = [os.dup(fd) for fd in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -24,8 +29,7 @@ def _quiet() -> Iterator[None]:
             os.dup2(nowhere, fd)
         yield
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         for fd, copy in zip((1, 2), saved, strict=True):
             os.dup2(copy, fd)
             os.close(copy)

@@ -28,8 +28,23 @@ def make_console(
         paced: whether they tell how fast the run is; not where it was resumed since.
     """
     stream = stream or sys.stdout
+    if stream is None:
+        return _Silent()
     kind = LiveConsole if stream.isatty() else PlainConsole
     return kind(goals, stream, earlier, paced=paced)
+
+
+class _Silent:
+    """The console of a program that has none, such as a service: its ``sys.stdout`` is None."""
+
+    def generation(self, row: Row) -> None:
+        """Say nothing."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
 
 class PlainConsole:
