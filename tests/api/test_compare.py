@@ -16,6 +16,7 @@ import escalade
 from escalade import InputError
 from escalade.api.scores import parse_bounds, score
 from escalade.cli import main as cli
+from escalade.support.numbers import number
 
 OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
 OPTIONS |= {"generations": 2, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
@@ -148,7 +149,7 @@ def test_every_format_has_the_same_numbers(runs, found, capsys):
         assert float(row["return_iqm"]) == line["return_iqm"]
         assert int(row["runs"]) == len(line["runs"])
     assert [row["option_sigma"] for row in rows] == ["0.1", "0.5", "0.1"]
-    mean = f"{lines[1]['return_mean']:.1f}"
+    mean = number(lines[1]["return_mean"])
     assert f"| ars, sigma=0.5 | 2 | {mean} |" in printed("--format", "markdown")
     latex = printed("--format", "latex")
     assert rf"ars, sigma=0.5 & 2 & {mean} &" in latex

@@ -26,7 +26,7 @@ def run(folder):
 def test_an_episode_is_shown_in_a_window(run, folder):
     shown = command("render", run.folder.path, "--live", cwd=folder, variables={"DISPLAY": ":0"})
     assert (shown.returncode, shown.stderr) == (0, "")
-    steps = int(re.fullmatch(r"shown: (\d+) steps, return -?[\d.]+\n", shown.stdout)[1])
+    steps = int(re.fullmatch(r"shown: latest policy, (\d+) steps, return -?[\d.,]+\n", shown.stdout)[1])
     assert (folder / "diary").read_text() == steps * "human\n"
 
 

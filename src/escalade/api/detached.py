@@ -16,6 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -90,9 +91,13 @@ class Driver:
                 finally:
                     if folder.exists():
                         mirror.push()
-                    shutil.rmtree(folder.parent)  # all of it is at the storage path
+                    shutil.rmtree(folder, ignore_errors=True)  # all of it is at the storage path
         finally:
             mirror.end_lease()
+            with suppress(
+                OSError
+            ):  # where it holds more, it is not the temporary one that was made for the run
+                folder.parent.rmdir()
         return {"summary": run.summary, "storage": storage}
 
 

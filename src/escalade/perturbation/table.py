@@ -92,7 +92,7 @@ class NoiseTable:
 
     def __reduce__(self) -> Any:
         if get_spawning_popen() is None:
-            return NoiseTable.of_host, (self.seed, self.size)
+            return _of_host, (self.seed, self.size)  # not the method, which cloudpickle would send by value
         # The child inherits the descriptor; the numbers stay where they are.
         return _attach, (reduction.DupFd(self.fd), self.size, self.seed)
 
@@ -105,6 +105,10 @@ class NoiseTable:
 
 _here: WeakValueDictionary[tuple[int, int], NoiseTable] = WeakValueDictionary()
 """Tables of this process by seed and size."""
+
+
+def _of_host(seed: int, size: int) -> NoiseTable:
+    return NoiseTable.of_host(seed, size)
 
 
 def _attach(fd: Any, size: int, seed: int) -> NoiseTable:
