@@ -7,7 +7,6 @@ from escalade.support.lazy import lazy_names, names_of
 
 if TYPE_CHECKING:
     from escalade import strategies
-    from escalade.api.aggregate import aggregate
     from escalade.api.check import check
     from escalade.api.compare import compare
     from escalade.api.evaluate import evaluate, render
@@ -30,7 +29,6 @@ __getattr__ = lazy_names(
         "Optimum": "escalade.strategies.result",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.train",
-        "aggregate": "escalade.api.aggregate",
         "check": "escalade.api.check",
         "compare": "escalade.api.compare",
         "evaluate": "escalade.api.evaluate",
@@ -63,7 +61,6 @@ __all__ = [
     "Policy",
     "Run",
     "StorageFailure",
-    "aggregate",
     "check",
     "compare",
     "evaluate",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 4000  # characters of a message: what others raise may hold megabytes
+
 
 class EscaladeError(Exception):
     """Base of everything Escalade raises on purpose; its message is one line.
@@ -17,7 +19,7 @@ class EscaladeError(Exception):
     exit_code = 1
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(shortened(" ".join(message.split())))
 
 
 class InputError(EscaladeError, ValueError):
@@ -36,6 +38,14 @@ class EngineFailure(EscaladeError, RuntimeError):
 
 class StorageFailure(EscaladeError, RuntimeError):
     """The run folder cannot be written: the disk is full or went away."""
+
+
+def shortened(message: str) -> str:
+    """The message, cut in its middle where it is very long: its end tells the mend."""
+    if len(message) <= _LONGEST:
+        return message
+    ends = _LONGEST // 2
+    return f"{message[:ends]} [... {len(message) - 2 * ends:,} characters ...] {message[-ends:]}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

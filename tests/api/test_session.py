@@ -325,7 +325,7 @@ def test_two_runs_that_start_together_have_a_folder_each():
 
 def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
-    (run.folder.path / ".best.4242.tmp.safetensors").write_bytes(b"half")
+    (run.folder.path / ".best.escalade-4242.tmp.safetensors").write_bytes(b"half")
     escalade.resume(tmp_path / "r", generations=3, verbose=False)
     assert temporary_files(tmp_path / "r") == []
 

@@ -1,11 +1,14 @@
 """A standard output that is full, closed or no longer read."""
 
 import os
+import re
 import subprocess
 import sys
 
+import gymnasium
 import pytest
 from tests.commands import DEADLINE, ROOT
+from tests.environments import Walk
 
 import escalade
 from escalade.cli import main as cli
@@ -55,3 +58,49 @@ def test_notes_name_flags_in_a_command_and_arguments_in_the_library(tmp_path, ca
     assert "no limit of steps: --max-episode-steps ends" in capsys.readouterr().out
     escalade.train(env, workers=0, generations=1, population=4, run_dir=tmp_path / "l")
     assert "no limit of steps: `max_episode_steps` ends" in capsys.readouterr().out
+
+
+NASTY = "a\x1b[2J\x1b]0;title\x07b\rc\x9b1m\u202ed"
+SHOWN = r"a\x1b[2J\x1b]0;title\x07b\rc\x9b1m\u202ed"
+RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+class Shouts(Walk):
+    """Fails with a message of ten million characters, control sequences among them."""
+
+    def step(self, action):
+        raise RuntimeError(NASTY + "x" * 10**7 + "the end")
+
+
+def test_what_others_named_is_printed_without_control_sequences(tmp_path, capsys):
+    run = tmp_path / NASTY
+    options = ["--workers", "0", "--generations", "1", "--population", "4", "--max-episode-steps", "5"]
+    assert cli.main(["train", "tests.environments:Walk-v0", *options, "--run-dir", str(run)]) == 0
+    for line in (["watch", str(run), "--once"], ["resume", str(run)], ["compare", str(run)]):
+        cli.main(line)
+    cli.main(["eval", str(tmp_path / f"no-{NASTY}")])
+    cli.main(["train", NASTY])
+    out, err = capsys.readouterr()
+    assert not RAW.search(out)
+    assert not RAW.search(err)
+    assert f"run folder: {tmp_path / SHOWN}" in out
+    assert r"no-a\x1b[2J\x1b]0;title\x07b c" in err
+    assert not RAW.search((run / "README.md").read_text())
+
+
+def test_a_long_message_of_an_environment_is_cut(tmp_path, capsys):
+    gymnasium.register("Shouts-v0", entry_point=Shouts)
+    try:
+        options = ["--workers", "0", "--generations", "1", "--population", "4"]
+        assert cli.main(["train", "Shouts-v0", *options, "--run-dir", str(tmp_path / "run")]) == 1
+        _, err = capsys.readouterr()
+        cli.main(["check", "Shouts-v0"])
+        out, _ = capsys.readouterr()
+    finally:
+        gymnasium.registry.pop("Shouts-v0")
+    assert not RAW.search(out + err)
+    assert len(err) < 5000
+    assert len(out) < 20_000
+    for said in (err, out):
+        assert r"a\x1b[2J" in said
+        assert "the end" in said

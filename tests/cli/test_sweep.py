@@ -20,6 +20,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.media.sweeps import draw_parallel
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
 from escalade.training.loop import View
 
 PLAN = """
@@ -92,7 +93,7 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
     parsed = cli.parse(["train", "--config", str(folder / "best.toml"), "--preset", "none"])
     best = read_config(RunFolder(found.runs(found.best)[0]))
     assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None)
-    assert f"the best is trial {found.best.number}, return {found.best.value:.1f}" in out
+    assert f"the best is trial {found.best.number}, return {number(found.best.value)}" in out
     assert len((folder / "trials.csv").read_text().splitlines()) == 5
     for picture in ("history.png", "parallel.png"):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")

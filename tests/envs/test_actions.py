@@ -10,6 +10,7 @@ from tests.environments import ACTIONS
 
 from escalade import InputError
 from escalade.envs import ActionMap
+from escalade.envs.spaces import UnsupportedSpace
 
 MAPS = [(name, bounding, "plain") for name in ACTIONS for bounding in ("clip", "rescale", "tanh", "sigmoid")]
 MAPS += [("box", "tanh,clip", "plain"), ("box32", "sigmoid,clip,rescale,tanh", "plain")]
@@ -111,7 +112,7 @@ def test_bins():
         (spaces.Box(-1, 1), ("squash",), "'squash' must be one of clip"),
         (spaces.Box(-1, 1, (3,)), ("tanh,clip",), "names 2 dimensions, and there are 3"),
         (spaces.Discrete(2), ("clip", "uniform:3"), "Box action space"),
-        (spaces.Box(-1, 1), ("clip", "uniform:1"), "N at least 2"),
+        (spaces.Box(-1, 1), ("clip", "uniform:1"), "N from 2"),
         (spaces.Box(-1, 1), ("clip", "uniform:x"), "uniform:N"),
         (spaces.Box(-1, 1), ("clip", "custom:1"), "custom:A,B"),
         (spaces.Box(-1, 1), ("clip", "custom:1,nan"), "custom:A,B"),
@@ -121,3 +122,21 @@ def test_bins():
 def test_what_cannot_be_is_refused(space, how, said):
     with pytest.raises(InputError, match=said):
         ActionMap(space, *how)
+
+
+@pytest.mark.parametrize(
+    ("space", "says"),
+    [
+        (spaces.Box(-1, 1, (0,)), "is empty"),
+        (spaces.Discrete(2**40), "asks for 1,099,511,627,776 outputs"),
+        (spaces.MultiDiscrete([2**62, 2**62]), "asks for 9,223,372,036,854,775,808 outputs"),
+    ],
+)
+def test_a_space_of_no_size_that_a_policy_could_give_is_refused(space, says):
+    with pytest.raises(UnsupportedSpace, match=says):
+        ActionMap(space)
+
+
+def test_as_many_bins_as_no_machine_holds_are_refused():
+    with pytest.raises(InputError, match="N from 2 to"):
+        ActionMap(spaces.Box(-1, 1, (2,)), head="uniform:1000000000000")

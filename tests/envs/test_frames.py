@@ -198,6 +198,42 @@ def test_atari_skips_and_sticks_in_the_emulator():
     assert Frames().kwargs(ATARI) == Frames(frame_skip=4, sticky_actions=0.5).kwargs(PLAIN) == {}
 
 
+@pytest.mark.parametrize(
+    ("frames", "registered", "kwargs", "said"),
+    [
+        (Frames(), {"repeat_action_probability": 0.25}, {}, "sticky actions 0.25"),
+        (Frames(), {}, {}, "sticky actions 0.25"),
+        (
+            Frames(sticky_actions=0.0),
+            {"repeat_action_probability": 0.25},
+            {},
+            "sticky actions 0 instead of its 0.25",
+        ),
+        (Frames(), {"repeat_action_probability": 0.0}, {}, ""),
+        (Frames(), {}, {"repeat_action_probability": 0.5}, "sticky actions 0.5 instead of its 0.25"),
+    ],
+)
+def test_a_games_sticky_actions_are_named(frames, registered, kwargs, said):
+    game = EnvSpec("Recorded-v0", entry_point=ATARI.entry_point, kwargs=registered)
+    assert frames.stickiness(game, kwargs) == said
+
+
+def test_sticky_actions_of_others_are_named_where_they_were_asked_for():
+    assert Frames(sticky_actions=0.5).stickiness(PLAIN, {}) == "sticky actions 0.5 instead of its 0"
+    assert Frames().stickiness(PLAIN, {}) == ""
+
+
+def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
+    pytest.importorskip("ale_py")
+    import escalade
+
+    ram = {"obs_type": "ram"}
+    options = {"policy": "linear", "population": 2, "workers": 0, "generations": 1, "eval_episodes": 1}
+    options |= {"env_kwargs": ram, "sticky_actions": 0.0, "max_episode_steps": 2}
+    escalade.train("ALE/Pong-v5", preset=None, run_dir=tmp_path / "run", **options)
+    assert ", sticky actions 0 instead of its 0.25\n" in capsys.readouterr().out
+
+
 REFUSED = [
     (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for Atari games, and Recorded-v0 is none"),
     (Frames(fire_on_reset=True), "rgb", PLAIN, "`fire_on_reset` is for Atari"),

@@ -9,6 +9,7 @@ from tests.environments import ACTIONS, OBSERVATIONS
 
 from escalade import InputError
 from escalade.envs.spaces import (
+    UnsupportedSpace,
     check_observation_space,
     describe,
     flatten,
@@ -109,3 +110,22 @@ def test_a_damaged_description_is_one_line():
     for saved in ({"kind": "Discrete", "n": 10**30, "start": 0}, deep, {"kind": "Sphere"}):
         with pytest.raises(InputError, match="description of a space is damaged"):
             restore(saved)
+
+
+@pytest.mark.parametrize(
+    ("space", "says"),
+    [
+        (spaces.Box(-1, 1, (0,)), "is empty"),
+        (spaces.Box(0, 255, (3, 0, 4), np.uint8), "is empty"),
+        (spaces.Tuple([]), "is empty"),
+        (spaces.Discrete(2**40), "flattens to 1,099,511,627,776 numbers"),
+        (spaces.Dict({"a": spaces.Discrete(2**40), "b": spaces.Discrete(2)}), "1,099,511,627,778"),
+    ],
+)
+def test_a_space_of_no_size_that_a_policy_could_read_is_refused(space, says):
+    with pytest.raises(UnsupportedSpace, match=says):
+        check_observation_space(space)
+
+
+def test_an_empty_part_of_a_space_is_none_to_refuse():
+    check_observation_space(spaces.Dict({"a": spaces.Box(-1, 1, (0,)), "b": spaces.Discrete(2)}))

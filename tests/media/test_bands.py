@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from escalade import InputError
-from escalade.media.bands import Curve, band, interquartile_mean
+from escalade.media.bands import Curve, band
 from escalade.media.comparison import draw_bands
+from escalade.support.statistics import interquartile_mean
 
 
 def curve(at, returns, solved=False):

@@ -184,6 +184,11 @@ def test_a_run_of_evolve_and_a_film_are_reported(tmp_path):
     assert "evaluations of members" in output.read_text()
 
 
+def test_a_report_has_every_axis_that_plot_has(runs, tmp_path):
+    output = escalade.report(runs / "seed0", tmp_path / "page.html", over="episodes")
+    assert "evaluations of members" in output.read_text()
+
+
 # imageio leaves it to the collector to close the pipes of the film that it counts the frames of.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_best_policy_is_filmed_on_request(runs, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from tests.environments import ACTIONS, OBSERVATIONS
 from tests.members import load
 from torch import nn
@@ -47,6 +48,50 @@ def test_a_loaded_policy_acts_as_the_saved_one(action, normalized, tmp_path):
         chosen = loaded.act(seen)
         np.testing.assert_array_equal(chosen, made.act(seen))
         assert ACTIONS[action]().contains(chosen)
+
+
+INSIDE = {"position": np.zeros(2), "gear": 2, "inner": {"flags": np.ones(2, np.int8)}}
+NO_OBSERVATIONS = [
+    ("box", np.zeros(4), r"has the shape \(4,\): the policy takes \(3,\), or a batch of these"),
+    ("box", 1.0, r"has the shape \(\)"),
+    ("box", np.zeros((2, 2, 3)), r"has the shape \(2, 2, 3\)"),
+    ("matrix", np.zeros(6), r"has the shape \(6,\): the policy takes \(2, 3\)"),
+    ("box", [[0, 0, 0], [0, 0]], "no array of numbers"),
+    ("box", None, "no array of numbers"),
+    ("box", ["a", "b", "c"], "no array of numbers"),
+    ("box", [0.0, np.nan, 0.0], "has NaN"),
+    ("float image", np.full((4, 5, 1), np.nan), "has NaN"),
+    ("discrete", 3, "the observation 3 is none of Discrete"),
+    ("discrete", [0, 7], "the observation 7 is none of"),
+    ("discrete", 1.5, "the observation 1.5 is none of"),
+    ("multibinary", [0, 1, 2, 0], r"the observation \[0, 1, 2, 0\] is none of"),
+    ("dict", np.zeros(3), "has no part 'position'"),
+    ("dict", {"gear": 2, "position": np.zeros(2)}, "has no part 'inner'"),
+    ("dict", INSIDE | {"position": np.full(2, np.nan)}, "has NaN"),
+    ("dict", INSIDE | {"gear": [1, 2]}, "batches of different sizes"),
+]
+
+
+@pytest.mark.parametrize(("observation", "given", "said"), NO_OBSERVATIONS)
+def test_what_is_no_observation_is_refused_in_one_line(observation, given, said):
+    with pytest.raises(InputError, match=said) as problem:
+        policy(observation, normalized=False).act(given)
+    assert "\n" not in str(problem.value)
+
+
+def test_an_image_is_seen_right_with_its_channels_last_too():
+    space = spaces.Box(0, 255, (3, 36, 40), np.uint8)
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(3, 2, 8, 4), nn.Flatten(), nn.Linear(144, 1))
+    actions = ActionMap(spaces.Box(-np.inf, np.inf, (1,), np.float32))
+    made = Policy(network, space, actions)
+    images = np.random.default_rng(0).integers(0, 256, (4, *space.shape), np.uint8)
+    expected = made.act(images)
+    assert len(np.unique(expected)) == 4
+    np.testing.assert_array_equal(made.act(np.moveaxis(images, 1, -1)), expected)
+    np.testing.assert_allclose(made.act(np.moveaxis(images[1], 0, -1)), expected[1], rtol=1e-5)
+    with pytest.raises(InputError, match=r"has the shape \(40, 3, 36\)"):
+        made.act(np.moveaxis(images[1], -1, 0))
 
 
 def test_an_action_is_what_the_population_would_take():

@@ -6,7 +6,9 @@ import torch
 from tests.members import load
 from torch import nn
 
+import escalade
 from escalade import InputError
+from escalade.policies.modules import map_state
 from escalade.policies.networks import batched_network, from_vector, to_vector
 from escalade.policies.torch_network import TorchNetwork
 
@@ -164,3 +166,99 @@ def test_the_callers_threads_are_left_as_they_are():
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
+
+
+class Recurrent(nn.Module):
+    """Memory from torch's own layers, for which vmap has no rule."""
+
+    def __init__(self, kind=nn.LSTM):
+        super().__init__()
+        self.layer, self.last = kind(4, 8), nn.Linear(8, 2)
+
+    def initial_state(self, seed):
+        start = torch.full((8,), 0.01 * (seed % 7))
+        return (start, -start) if not isinstance(self.layer, nn.GRU) else start
+
+    def forward(self, x, state):
+        if isinstance(self.layer, nn.LSTMCell):
+            after = self.layer(x, state)
+            return self.last(after[0]), after
+        wide = map_state(lambda part: part[None], state)
+        out, after = self.layer(x[None], wide)
+        return self.last(out[0]), map_state(lambda part: part[0], after)
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.layer(x) if x.sum() > 0 else -self.layer(x)
+
+
+class Keeps(Recurrent):
+    """Remembers in itself: what one member saw would reach the next."""
+
+    initial_state = None
+
+    def forward(self, x):
+        out, self.kept = self.layer(x[None], getattr(self, "kept", None))
+        return self.last(out[0])
+
+
+class Draws(Branches):
+    def forward(self, x):
+        return super().forward(x) + torch.rand(1)
+
+
+UNBATCHED = [Recurrent, lambda: Recurrent(nn.LSTMCell), lambda: Recurrent(nn.GRU), Branches]
+
+
+@pytest.mark.parametrize("make", UNBATCHED)
+def test_what_vmap_cannot_batch_is_called_a_member_at_a_time(make):
+    torch.manual_seed(3)
+    module, rng = make(), np.random.default_rng(1)
+    network = batched_network(module)
+    assert network.check((4,), 2)
+    centre = to_vector(module)
+    members = (centre + 0.1 * rng.normal(size=(ROWS, len(centre)))).astype(np.float32)
+    seen = rng.normal(size=(3, ROWS, 4)).astype(np.float32)
+    many = network.forward(ROWS)
+    for row, member in enumerate(members):
+        load(many, row, member, row)
+    outputs = [many(step) for step in seen]
+    assert len(np.unique(outputs[2][:, 0])) == ROWS
+    for row in (0, 1, 31, 32, 39):  # alone, in the first row: the same bits
+        one = network.forward(1)
+        load(one, 0, members[row], row)
+        for step, output in zip(seen, outputs, strict=True):
+            np.testing.assert_array_equal(one(step[row : row + 1])[0], output[row])
+    many.keep(np.array([5, 38]))
+    after = many(seen[0][[5, 38]])
+    one = network.forward(1)
+    load(one, 0, members[38], 38)
+    for step in (*seen, seen[0]):
+        last = one(step[38:39])
+    np.testing.assert_array_equal(last[0], after[1])
+
+
+@pytest.mark.parametrize("make", [Keeps, Draws])
+def test_what_keeps_or_draws_is_refused_where_it_cannot_be_batched(make):
+    with pytest.raises(InputError, match="gives other numbers when it is called again"):
+        TorchNetwork(make()).check((4,), 2)
+
+
+def test_a_run_of_it_has_the_same_bits_whatever_the_workers(tmp_path, capsys):
+    digests = set()
+    for workers in (0, 1, 2):
+        torch.manual_seed(3)
+        options = {"population": 10, "generations": 2, "seed": 1, "preset": None, "workers": workers}
+        run = escalade.train("CartPole-v1", network=Recurrent(), run_dir=tmp_path / f"{workers}", **options)
+        digests.add(run.summary["params_sha256"])
+        assert "vmap cannot batch it (Batching rule not implemented for aten::lstm" in capsys.readouterr().out
+    assert len(digests) == 1
+
+
+def test_what_can_be_batched_is():
+    assert TorchNetwork(nn.Sequential(nn.Linear(4, 2), nn.GELU())).check((4,), 2) is None

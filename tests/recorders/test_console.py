@@ -76,9 +76,20 @@ def test_on_a_terminal_a_panel_shows_progress_to_budget_and_target():
     console.close()
     said = stream.getvalue()
     assert "\x1b" in said
-    for part in ("20 of 40 generations", "275.0 of 475", "[a note] in brackets", GOALS.title):
+    for part in ("20 of 40 generations", "275 of 475", "[a note] in brackets", GOALS.title):
         assert part in said
     assert console._goals.reached(console._first_evaluation, console._evaluation) == 0.5
+
+
+def test_control_sequences_and_markup_of_others_are_shown_as_they_are():
+    for stream in (io.StringIO(), Terminal()):
+        console = make_console(Goals("name\x1b]0;x\x07 [red]", generations=2), stream)
+        console.generation(row(1))
+        console.note("stopped\x9b2J\rby it")
+        console.close()
+        said = stream.getvalue()
+        assert r"name\x1b]0;x\x07 [red]" in said
+        assert r"stopped\x9b2J\rby it" in said
 
 
 def test_a_terminal_without_a_generation_closes_quietly():
@@ -170,7 +181,7 @@ def test_a_resumed_run_keeps_the_baseline_of_its_target():
     stream = Terminal()
     console = make_console(GOALS, stream, earlier)
     console.generation(row(4))
-    assert "100.0 of 475" in stream.getvalue()
+    assert "100 of 475" in stream.getvalue()
     console.generation(row(5, 275.0))
     assert GOALS.reached(console._first_evaluation, console._evaluation) == 0.5
     console.close()

@@ -12,6 +12,7 @@ from escalade import InputError, StorageFailure
 from escalade.storage import files
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.files import remove_strays, write_bytes
+from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, read, write
 
 TENSORS = {
@@ -198,12 +199,33 @@ def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for generation in (1, 2, 3):
         checkpoints.save(generation, TENSORS, STATE, snapshot_every=1)
-    (tmp_path / ".generation-000004.safetensors.99.tmp").write_bytes(b"half")
-    (tmp_path / "notes.txt").write_text("the user's")
-    checkpoints.drop_after(2)
-    remove_strays(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [
-        "generation-000001.safetensors",
-        "generation-000002.safetensors",
-        "notes.txt",
-    ]
+    with files.temporary_beside(tmp_path / "generation-000004.safetensors") as half:
+        half.write_bytes(b"half")
+        checkpoints.drop_after(2)
+        theirs = [".notes.tmp", ".draft.tmp.txt", ".a.17.tmp.csv", "notes.txt"]
+        for name in theirs:
+            (tmp_path / name).write_text("the user's")
+        remove_strays(tmp_path)
+        assert sorted(os.listdir(tmp_path)) == sorted(
+            ["generation-000001.safetensors", "generation-000002.safetensors", *theirs]
+        )
+
+
+def test_what_linked_checkpoints_lead_to_is_left_alone(tmp_path):
+    theirs = Checkpoints(tmp_path / "theirs")
+    for generation in (1, 2, 3):
+        theirs.save(generation, TENSORS, STATE, snapshot_every=1)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "checkpoints").symlink_to(theirs.folder)
+    linked = Checkpoints(run / "checkpoints")
+    assert linked.generations() == [1, 2, 3]  # they may be read
+    for write_there in (
+        lambda: linked.save(4, TENSORS, STATE),
+        lambda: linked.drop_after(0),
+        lambda: RunFolder(run).forget_after(0),
+        lambda: RunFolder.create(run, "task", "label"),
+    ):
+        with pytest.raises(InputError, match="checkpoints is a link"):
+            write_there()
+    assert theirs.generations() == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""A run that is led elsewhere is watched by its lease, and nobody writes into its folder beside its driver."""
+"""A run that is led elsewhere is watched by its lease, and nobody writes into its folder meanwhile."""
 
 import os
 import tempfile

@@ -25,7 +25,7 @@ def test_what_is_sent_comes_back(kind, tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     assert not Mirror(there, url).pull()
     write(here, **{"config.toml": "a"}, checkpoints__one="1", checkpoints__two="2")
-    write(here, **{".progress.17.tmp.csv": "half"})
+    write(here, **{".progress.escalade-17.tmp.csv": "half"})
     mirror = Mirror(here, url)
     assert mirror.push() == 3
     assert mirror.push() == 0  # nothing changed
@@ -35,6 +35,27 @@ def test_what_is_sent_comes_back(kind, tmp_path):
     assert Mirror(there, url).pull()
     assert names(there) == ["checkpoints/three", "checkpoints/two", "config.toml"]
     assert (there / "config.toml").read_text() == "longer"
+
+
+@pytest.mark.parametrize("name", ["../taken", "checkpoints/../../taken", "linked/taken"])
+def test_a_name_that_leads_out_of_the_run_folder_is_refused(name, tmp_path):
+    import fsspec
+
+    far = f"memory://{tmp_path}/far"
+    fsspec.filesystem("memory").store[f"{tmp_path}/far/{name}"] = _stored(b"theirs")
+    fsspec.filesystem("memory").store[f"{tmp_path}/far/config.toml"] = _stored(b"a")
+    there = tmp_path / "deep" / "there"
+    there.mkdir(parents=True)
+    (there / "linked").symlink_to(tmp_path / "deep")
+    with pytest.raises(InputError, match="leads out of the run folder"):
+        Mirror(there, far).pull()
+    assert names(tmp_path) == []
+
+
+def _stored(data):
+    from fsspec.implementations.memory import MemoryFile
+
+    return MemoryFile(data=data)
 
 
 def test_a_first_push_that_was_killed_is_no_run(tmp_path):

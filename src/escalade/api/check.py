@@ -15,10 +15,11 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
+from escalade.envs.closing import close
 from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.errors import EnvironmentFailure, InputError, nearest
+from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -133,7 +134,7 @@ def _rules(environment: Environment) -> Finding:
             warnings.simplefilter("always")
             check_gymnasium_rules(env.unwrapped, skip_render_check=True, skip_close_check=True)
     finally:
-        env.close()
+        close(env)
     said = dict.fromkeys(_said(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message)))
     if said:
         return Finding("gymnasium's rules", "warning", "; ".join(said))
@@ -145,7 +146,7 @@ def _seeds(environment: Environment) -> Finding:
     try:
         first, other, again = (np.array(flatten(space, env.reset(seed=seed)[0])) for seed in (1, 2, 1))
     finally:
-        env.close()
+        close(env)
     if not np.array_equal(first, again, equal_nan=True):
         detail = "reset(seed=1) gave two different observations: pass the seed to super().reset(seed=seed)"
         return Finding("seeds", "failed", detail)
@@ -178,7 +179,7 @@ def _steps(environment: Environment) -> Finding:
             elif limit is not None and length >= limit:
                 raise ValueError(f"an episode went on after its limit of {limit} steps")
     finally:
-        env.close()
+        close(env)
     if lengths:
         detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
         return Finding("steps", "ok", detail)
@@ -207,7 +208,7 @@ def _purity(environment: Environment) -> Finding:
     found = probe_purity(environment)
     said = found.note(environment.id)
     if said is not None:
-        return Finding("purity", "warning", said)
+        return Finding("purity", "warning", shortened(said))
     if BACKENDS[environment.backend].fresh:
         return Finding("purity", "ok", "every episode begins in a new environment, or in the state of one")
     how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
@@ -241,7 +242,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
 
 
 def _said(problem: Exception | str) -> str:
-    text = " ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: ")
+    text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
     return (
         text
         if not isinstance(problem, Exception) or isinstance(problem, Warning)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
+from typing import Any
 
 import numpy as np
 
+from escalade.api.compare_tables import records, tables
 from escalade.api.groups import AnyRun, RunFacts, RunGroup, group_runs, shown
-from escalade.media.bands import interquartile_mean, interval
+from escalade.api.scores import Bounds, Scores, score
+from escalade.errors import InputError
+from escalade.media.comparison import draw_profiles
+from escalade.support.frames import data_frame
+from escalade.support.statistics import interquartile_mean, interval
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,10 @@ class Line:
     ended: int
     """How many of the runs have come to their end: the others go on, or were interrupted."""
     solved: int
+    at_target: int
+    """How many stopped because they met their target: the rule that stopped them chose their last return."""
+    eval_episodes: int
+    """Episodes that the returns rest on, those of all runs together."""
     return_mean: float | None
     """Of the runs' latest evaluations."""
     return_iqm: float | None
@@ -38,14 +51,56 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare` returns."""
+    """What :func:`compare` returns; a notebook shows its tables."""
 
     lines: tuple[Line, ...]
     options: dict[str, tuple[str, ...]]
     """The options in which the lines differ, and their values, one a line."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Folders that hold another one's run once more, and did not count; and those that did."""
+    scores: Scores | None = None
+    """Of methods across tasks, where bounds were given."""
+
+    def to_pandas(self) -> Any:
+        """The lines as a ``pandas.DataFrame``, with a column ``option_NAME`` for each option that differs.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        rows = records(self)
+        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def to_markdown(self) -> str:
+        """The tables, in the markdown of GitHub."""
+        return "\n\n".join(table.markdown() for table in tables(self))
+
+    def to_latex(self) -> str:
+        """The tables, as LaTeX's ``tabular``; they need no package."""
+        return "\n\n".join(table.latex() for table in tables(self))
+
+    def to_csv(self) -> str:
+        """The lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
+        rows, text = records(self), io.StringIO(newline="")
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue().rstrip("\n")
+
+    def to_json(self) -> str:
+        """All of it, as one JSON object."""
+        return json.dumps(asdict(self), default=lambda array: array.tolist())
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in tables(self))
 
 
-def compare(runs: Sequence[AnyRun]) -> Comparison:
+def compare(
+    runs: Sequence[AnyRun],
+    *,
+    group_by: Sequence[str] | None = None,
+    normalize: Bounds | None = None,
+    output: AnyRun | None = None,
+) -> Comparison:
     """Compare how runs ended, a line for each environment and configuration.
 
     See :func:`escalade.api.groups.group_runs` for what makes a configuration. A run that has not ended counts
@@ -53,20 +108,34 @@ def compare(runs: Sequence[AnyRun]) -> Comparison:
 
     Args:
         runs: run folders, or folders of runs.
+        group_by: the options by which runs are told apart, instead of their whole configuration.
+        normalize: by environment, the returns that score 0 and 1. Lines of the same label are then one
+            method, which is scored across all environments; see :func:`escalade.api.scores.score`.
+        output: a picture of the methods' performance profiles, png, pdf or svg; None draws none.
 
     Raises:
-        InputError: a folder is no run, or its files cannot be read.
+        InputError: a folder is no run, its files cannot be read, or an argument is wrong.
+        StorageFailure: the picture could not be written.
     """
-    groups = group_runs(runs)
-    return Comparison(tuple(map(_line, groups)), _differences(groups))
+    if output is not None and normalize is None:
+        raise InputError(
+            "`output` is a picture of normalised scores: give `normalize` too, or draw learning "
+            "curves with plot"
+        )
+    groups = group_runs(runs, group_by)
+    copies = {copy: original for group in groups for copy, original in group.copies.items()}
+    scores = None if normalize is None else score(_returns_by_method(groups), normalize)
+    if scores is not None and output is not None:
+        draw_profiles({method.label: method.profile for method in scores.methods}, output)
+    return Comparison(tuple(map(_line, groups)), _differences(groups), copies, scores)
 
 
 def _line(group: RunGroup) -> Line:
-    returns = [value for run in group.runs if (value := _latest(run, "eval_return_mean")) is not None]
+    returns = _returns(group)
     low = high = None
     if len(returns) > 1:
-        ends = interval(np.array(returns)[:, None])
-        low, high = (float(end[0]) for end in ends)
+        ends = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [np.array(returns)])
+        low, high = map(float, ends)
     return Line(
         env=group.task,
         label=group.label,
@@ -74,6 +143,8 @@ def _line(group: RunGroup) -> Line:
         seeds=tuple(int(run.options.get("seed", 0)) for run in group.runs),
         ended=sum(run.summary.get("stop_reason") not in (None, "interrupted") for run in group.runs),
         solved=group.solved,
+        at_target=sum(run.summary.get("stop_reason") == "solved" for run in group.runs),
+        eval_episodes=sum(map(_episodes, group.runs)),
         return_mean=fmean(returns) if returns else None,
         return_iqm=float(interquartile_mean(np.array(returns))) if returns else None,
         return_low=low,
@@ -81,6 +152,25 @@ def _line(group: RunGroup) -> Line:
         env_steps=_median(group, "env_steps"),
         seconds=_median(group, "seconds"),
     )
+
+
+def _returns(group: RunGroup) -> list[float]:
+    """What the runs' latest evaluations gave; a run without one is left out."""
+    return [value for run in group.runs if (value := _latest(run, "eval_return_mean")) is not None]
+
+
+def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, list[float]]]:
+    found: dict[str, dict[str, list[float]]] = {}
+    for group in groups:
+        found.setdefault(group.label, {})[group.task] = _returns(group)
+    return found
+
+
+def _episodes(run: RunFacts) -> int:
+    """How many the run's latest evaluation had."""
+    if _latest(run, "eval_return_mean") is None:
+        return 0
+    return int(run.summary.get("eval_episodes") or run.options.get("eval_episodes") or 1)
 
 
 def _latest(run: RunFacts, name: str) -> float | None:

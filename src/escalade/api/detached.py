@@ -149,8 +149,8 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
     ray = _connect(config.address or "auto")
     if name not in _names(ray) and there.holds_run():
         raise InputError(
-            f"{place} holds a run already: name another `run_dir`, or go on with that one by 'escalade resume', "
-            "on a copy of it"
+            f"{place} holds a run already: name another `run_dir`, or go on with that one by 'escalade "
+            "resume', on a copy of it"
         )
     options: dict[str, Any] = {"name": _PREFIX + name, "namespace": NAMESPACE, "lifetime": "detached"}
     options |= {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}

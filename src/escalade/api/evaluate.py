@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from escalade.perturbation import Stream
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
 from escalade.support.numbers import whole_number
 from escalade.training.parts import find_environment, make_parts
@@ -37,7 +39,8 @@ class Evaluation:
     generation: int | None = None
     """Of the policy that was evaluated: how often its centre had been updated."""
     params_sha256: str = ""
-    """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with."""
+    """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with.
+    Of a policy's file that normalises it is another: the file keeps no sums."""
 
     @property
     def mean(self) -> float:
@@ -60,21 +63,25 @@ def evaluate(
     workers: int | None = None,
     network: nn.Module | None = None,
     info_keys: Sequence[str] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Run fresh episodes of a run's unperturbed policy, without action noise.
 
     Args:
-        run: the run's folder, or what :func:`escalade.train` returned.
+        run: the run's folder, what :func:`escalade.train` returned, or a policy's file. A file names its
+            environment, but none of the run's ``env_kwargs``, wrappers and limits: it is played without.
         episodes: how many.
         seed: chooses the episodes; the run's own seed by default, in a stream that training never uses.
         checkpoint: ``latest``, ``best`` or a generation.
         backend: may differ from training's.
-        workers: worker processes; the run's own number when None.
+        workers: worker processes of this machine; the run's own number when None, or one a core where those
+            were a cluster's.
         network: a module like the one that was trained, where that was the user's own.
         info_keys: entries of the episodes' last infos to report; the run's own when None.
+        env_kwargs: arguments of the environment, over the run's own.
 
     Raises:
-        InputError: there is no such run or checkpoint, or an argument is wrong.
+        InputError: there is no such run or checkpoint, an argument is wrong, or a file does not say enough.
         EnvironmentFailure: the environment raised.
     """
     whole_number(episodes, "`episodes`", 1)
@@ -82,11 +89,22 @@ def evaluate(
     changes = from_values({name: value for name, value in given.items() if value is not None})
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
-    saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
-    config = saved.config.replace(**changes, reward_info=None, on_error="stop")  # which only training reads
+    other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
+    if os.path.isfile(run):
+        saved = SavedPolicy.of_file(Path(run), network, other)
+    else:
+        saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
+    changes["env_kwargs"] = saved.config.env_kwargs | other
+    changes |= {"reward_info": None, "on_error": "stop"}  # which only training reads
+    config = saved.config.here().replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)
-    saved.fit(parts)
+    try:
+        saved.fit(parts)
+    except Damaged as problem:
+        if not other:
+            raise
+        raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
     engine = parts.start_engine(config)
     try:
         job = EpisodeJob(

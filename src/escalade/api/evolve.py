@@ -73,8 +73,9 @@ def evolve(
 
     ``fitness(module)`` returns one number for the parameters that the module it is given holds. With
     ``batched``, ``fitness(parameters)`` is given a dict of names to tensors with a leading axis of n
-    members, as ``torch.func.vmap`` and ``functional_call`` take them, and returns n numbers. It may
-    have parameters named ``seed`` and ``generation``: ``seed`` is another one for every call,
+    members, as ``torch.func.vmap`` and ``functional_call`` take them, and returns n numbers; what vmap has
+    no rule for, such as ``nn.LSTM``, evolves without ``batched``. ``fitness`` may have parameters named
+    ``seed`` and ``generation``: ``seed`` is another one for every call,
     ``generation`` the same for all members of a generation (0 for the first), to choose a minibatch by.
     It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and
     ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run

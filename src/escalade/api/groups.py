@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path, PurePath
@@ -16,7 +16,9 @@ from escalade.config.options import OPTIONS
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import read_progress
 from escalade.storage.run_folder import RunFolder
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.mappings import differing
+from escalade.support.numbers import plain
 
 AnyRun = str | PathLike[str]
 
@@ -66,6 +68,12 @@ class RunFacts:
         hidden = {*_WHERE, *_UNREAD, "seed", "run", "parameters"}
         return {name: value for name, value in self.options.items() if name not in hidden}
 
+    def content(self) -> str | None:
+        """What copies of the run share: all but where it ran and is; None where no digest is known."""
+        options = {name: value for name, value in self.options.items() if name not in _WHERE}
+        digest = self.summary.get("params_sha256")
+        return None if digest is None else repr((digest, self.task, options))
+
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""
         return {name: value for name, value in self.options.items() if name not in _NOT_COMPARED}
@@ -79,6 +87,8 @@ class RunGroup:
     label: str
     """What tells the group from the task's others."""
     runs: tuple[RunFacts, ...]
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Folders that hold one of the runs once more, by path, and the path of the run that counts."""
 
     @property
     def solved(self) -> int:
@@ -126,7 +136,8 @@ def read_facts(folder: RunFolder) -> RunFacts:
 def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
     """Group runs by task and configuration.
 
-    Runs of a group may differ in seed, budget, target, backend, and where they ran.
+    Runs of a group may differ in seed, budget, target, backend, and where they ran. Copies of one run, which
+    have the same options and ended with the same parameters, count once: the first that is given.
 
     Args:
         paths: run folders, or folders of runs.
@@ -137,7 +148,11 @@ def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -
     """
     names = None if group_by is None else [_known(name) for name in group_by]
     grouped: dict[str, list[RunFacts]] = {}
-    for facts in map(read_facts, find_runs(paths)):
+    every = list(map(read_facts, find_runs(paths)))
+    copies = _copies(every)
+    for facts in every:
+        if str(facts.folder.path) in copies:
+            continue
         chosen = facts.compared() if names is None else {name: facts.options.get(name) for name in names}
         grouped.setdefault(repr((facts.task, chosen)), []).append(facts)
     firsts = [runs[0] for runs in grouped.values()]
@@ -147,8 +162,21 @@ def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -
         taken = labels.setdefault(runs[0].task, [])
         label = _label(runs[0], firsts) if names is None else assignments(runs[0].options, names)
         taken.append(label if label not in taken else f"{label} ({len(taken) + 1})")
-        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs)))
+        mine = {str(run.folder.path) for run in runs}
+        of = {copy: original for copy, original in copies.items() if original in mine}
+        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs), of))
     return groups
+
+
+def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:
+    """The folders of copies of earlier ones among ``runs``, and of what they are copies."""
+    firsts: dict[str, str] = {}
+    found = {}
+    for run in runs:
+        path, content = str(run.folder.path), run.content()
+        if content is not None and firsts.setdefault(content, path) != path:
+            found[path] = firsts[content]
+    return found
 
 
 def axis_of(groups: Iterable[RunGroup], x: str) -> str:
@@ -158,8 +186,12 @@ def axis_of(groups: Iterable[RunGroup], x: str) -> str:
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part."""
-    told = {name: shown(name, options.get(name)) for name in names}
+    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part.
+
+    Those that the strategy does not have are left out, unless there are no others.
+    """
+    names = list(names)
+    told = {name: _rounded(name, options.get(name)) for name in _had(options, names) or names}
     if options.get("start_from") is not None and "start_from" in told:
         told["start_from"] = PurePath(told["start_from"]).name
     return ", ".join(f"{name}={value}" for name, value in told.items())
@@ -173,10 +205,23 @@ def shown(name: str, value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
+def _rounded(name: str, value: Any) -> str:
+    return plain(value) if isinstance(value, float) else shown(name, value)
+
+
+def _had(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that are options of a run's strategy, or no strategy's options."""
+    entry = STRATEGIES.get(str(options.get("strategy")))
+    if entry is None:
+        return list(names)
+    missing = {*STRATEGY_OPTIONS} - entry.options | (set() if entry.grows else {*GROWTH_OPTIONS})
+    return [name for name in names if name not in missing]
+
+
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
     """The strategy, and the options in which this task's groups differ."""
     names = differing([other.compared() for other in others if other.task == facts.task])
-    names = [name for name in names if name not in ("strategy", *_UNREAD)]
+    names = [name for name in _had(facts.options, names) if name not in ("strategy", *_UNREAD)]
     more = ["..."] if len(names) > _NAMED else []
     strategy = str(facts.options.get("strategy", ""))
     return ", ".join([strategy, *([assignments(facts.options, names[:_NAMED])] if names else []), *more])

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
-from escalade.api.aggregate import Over, check_axis
 from escalade.api.groups import AnyRun, RunGroup, axis_of, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, Curve, band, read_curve
 from escalade.media.comparison import draw_bands
-from escalade.media.curves import plot_run
+from escalade.media.curves import X_AXES, plot_run
+from escalade.storage.files import read_bytes
 from escalade.support.numbers import whole_number
 
 _EVALUATION, _MEAN = "eval_return_mean", "return_mean"
 _MOST_SINGLE = 20  # curves of single runs below the one that they make
+
+Over = Literal["steps", "seconds", "generations", "episodes"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that was drawn, which a notebook shows if it is a png or svg."""
+
+    path: Path
+    left_out: tuple[str, ...] = ()
+    """What is not in it, in words: runs without an evaluation yet, and copies of other runs."""
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def _repr_png_(self) -> bytes | None:
+        return self._content(".png")
+
+    def _repr_svg_(self) -> str | None:
+        content = self._content(".svg")
+        return None if content is None else content.decode()
+
+    def _content(self, ending: str) -> bytes | None:
+        return read_bytes(self.path) if self.path.suffix.lower() == ending else None
 
 
 def plot(
@@ -24,7 +51,7 @@ def plot(
     smooth: int = 1,
     group_by: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
-) -> list[str]:
+) -> Picture:
     """Draw runs: one in full, the seeds of a configuration as one curve, configurations beside each other.
 
     One run is drawn with its population (:func:`escalade.media.curves.plot_run`). Of several, only the
@@ -40,13 +67,14 @@ def plot(
         labels: names for the curves, in their order.
 
     Returns:
-        What the picture leaves out, in words: runs without an evaluation yet.
+        The picture, and what it leaves out.
 
     Raises:
         InputError: a folder is no run, nothing can be drawn, or an argument is wrong.
         StorageFailure: the picture could not be written.
     """
-    check_axis("x", x)
+    if x not in X_AXES:
+        raise InputError(f"`x` {x!r} must be one of {', '.join(X_AXES)}")
     whole_number(smooth, "`smooth`", 1)
     listed = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     groups = _labelled(group_runs(listed, group_by), labels)
@@ -55,8 +83,12 @@ def plot(
         title = groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}"
         cut = every[0].options.get("cutoff") is not None
         plot_run(every[0].folder, output, every[0].target, title, x=x, smooth=smooth, cut=cut)
-        return []
-    return _plot_groups(groups, output, x, smooth)
+        young = []
+    else:
+        young = _plot_groups(groups, output, x, smooth)
+    copies = [copy for group in groups for copy in group.copies.items()]
+    left_out = [*young, *(f"{copy} is a copy of {original}" for copy, original in copies)]
+    return Picture(Path(output), tuple(f"left out: {what}" for what in left_out))
 
 
 def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:
@@ -76,7 +108,7 @@ def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int
     alone = curves if len(groups) == 1 and len(curves) <= _MOST_SINGLE else []
     what = "evaluations" if of == _EVALUATION else "population means"
     draw_bands(panels, output, x, targets=_targets(groups), single=alone, what=what)
-    return [f"left out: {run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
+    return [f"{run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
 
 
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
@@ -87,7 +119,7 @@ def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunG
         raise InputError(f"`labels`: {len(labels)} given for {len(groups)} curves: {curves}")
     if len({(group.task, label) for group, label in zip(groups, labels, strict=True)}) < len(groups):
         raise InputError("`labels`: two curves of a task have the same: give each its own")
-    return [RunGroup(group.task, label, group.runs) for group, label in zip(groups, labels, strict=True)]
+    return [replace(group, label=label) for group, label in zip(groups, labels, strict=True)]
 
 
 def _targets(groups: Iterable[RunGroup]) -> dict[str, float]:

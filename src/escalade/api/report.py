@@ -18,11 +18,13 @@ from escalade.config.conversion import parse_toml
 from escalade.config.files import curve_of, is_evolved, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
-from escalade.media.panels import AXES, Curves
+from escalade.media.curves import X_AXES
+from escalade.media.panels import Curves
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.media.scales import Array
 from escalade.recorders import population, read_notes, read_progress, read_table
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
 
 _MOST_NOTES = 20  # of a run, in a report
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
@@ -42,7 +44,8 @@ def report(
             such as that of ``--seeds``, stands for the runs in it; the folder of a sweep for the runs of its
             best trial, and adds what the sweep found.
         output: the file, ``x.html``; one of that name is replaced.
-        over: what curves are drawn over: ``steps`` of training, ``seconds`` or ``generations``.
+        over: what curves are drawn over: ``steps`` of training, ``seconds``, ``generations`` or
+            ``episodes``.
         video: whether to film the latest policy of each run first, into its folder's video.mp4. A film
             that is there already, video.mp4 or video.gif, is shown in any case.
 
@@ -56,8 +59,8 @@ def report(
         StorageFailure: the disk is full.
     """
     places = [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
-    if over not in AXES:
-        raise InputError(f"`over` {over!r} must be one of {', '.join(AXES)}")
+    if over not in X_AXES:
+        raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
     output = Path(output)
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"`output` {output} must end in .html")
@@ -154,7 +157,7 @@ def _facts(
 def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return "-"
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.4g}"
+    return number(value)
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:

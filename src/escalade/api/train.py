@@ -317,6 +317,11 @@ def _loop(
     )
     if config.start_from is not None and not resumed:
         loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
+    if parts.policy.one_at_a_time is not None and not resumed:
+        loop.notes.say(
+            "the policy is called once for each member, several times slower than one call for many: "
+            f"torch.func.vmap cannot batch it ({parts.policy.one_at_a_time.splitlines()[0]})"
+        )
     if parts.environment.max_episode_steps is None and not resumed:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
@@ -335,8 +340,9 @@ def _goals(config: Config, parts: Parts, workers: str) -> Goals:
     size = f"{len(parts.start):,} parameters"
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
+    sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
     return Goals(
-        f"{config.env}: {what}{cut}",
+        f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}",
         config.target_return,
         config.generations,
         config.env_steps,

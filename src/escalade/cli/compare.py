@@ -1,22 +1,20 @@
-"""The command that compares runs: ``compare``; and its table, which others print too."""
+"""The command that compares runs: ``compare``; and its tables, which others print too."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from escalade.cli.arguments import add_command
-from escalade.cli.curves import add_runs
+from escalade.cli.arguments import add_argument, add_command
+from escalade.cli.curves import PICTURE, add_group_by, add_runs, listed
 from escalade.cli.output import say
-from escalade.support.output import printing
+from escalade.errors import InputError
+from escalade.support.output import printing, visible
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from escalade.api.compare import Comparison
 
-    from escalade.api.compare import Comparison, Line
+_FORMATS = ("table", "markdown", "csv", "latex", "json")
 
 
 def add_compare(commands: Any) -> None:
@@ -25,75 +23,87 @@ def add_compare(commands: Any) -> None:
         commands,
         "compare",
         "RUN [RUN ...]",
-        "print a table of how runs ended, and the options in which they differ",
+        "print tables of how runs ended, and the options in which they differ",
         _compare,
         more="Runs of one configuration make one line: the mean and the interquartile mean (IQM) of their\n"
         "last evaluations with its 95 % bootstrap interval, and medians of training steps and seconds.\n"
-        "Of runs that have not ended, it says how many have, and counts the latest evaluations.",
-        examples=["runs/*/*", "runs/CartPole-v1 --json"],
+        "Of runs that have not ended, it says how many have, and counts the latest evaluations.\n"
+        "With --normalize, lines of the same label are one method, scored across all environments.",
+        examples=[
+            "runs/*/*",
+            "runs/CartPole-v1 --json",
+            "runs/*/* --format csv",
+            "runs/Pendulum-v1 --normalize Pendulum-v1=-1200,-150 --output profiles.svg",
+        ],
     )
     add_runs(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object (default: tables of text)")
+    add_argument(
+        parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="the same as --format json (default: tables of text)"
+    )
+    add_group_by(parser)
+    parser.add_argument(
+        "--normalize",
+        metavar="ENV=LOW,HIGH",
+        action="append",
+        help="the returns that score 0 and 1, once for each environment (default: no scores)",
+    )
+    add_argument(parser, "--output", "FILE", f"performance profiles of scores, {PICTURE}", "no picture")
 
 
 def say_comparison(found: Comparison) -> None:
-    """Print a table for each environment, and the options in which the lines differ."""
+    """Print a table for each environment, the options in which the lines differ, and the scores."""
     from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Column
+    from rich.table import Table as Printed
 
+    from escalade.api.compare_tables import tables
+
+    console = Console(highlight=False)
     with printing():
-        for task in dict.fromkeys(line.env for line in found.lines):
-            Console().print(f"{task}:", markup=False, highlight=False)
-            Console().print(_table([line for line in found.lines if line.env == task]))
-        if found.options:
-            Console().print("\nwhat differs:")
-            Console().print(_differences(found))
-
-
-def _table(lines: Sequence[Line]) -> Table:
-    from rich.markup import escape
-    from rich.table import Column, Table
-
-    names = ("runs", "mean", "IQM [95 %]", "solved", "steps", "seconds")
-    right = [Column(name, justify="right", no_wrap=True) for name in names]
-    table = Table(Column("config", overflow="fold"), *right, box=None)
-    for line in lines:
-        table.add_row(escape(line.label), *_cells(line))
-    return table
-
-
-def _differences(found: Comparison) -> Table:
-    from rich.markup import escape
-    from rich.table import Column, Table
-
-    several = len({line.env for line in found.lines}) > 1
-    names = [f"{line.env}: {line.label}" if several else line.label for line in found.lines]
-    columns = [Column(escape(name), overflow="fold") for name in names]
-    table = Table(Column("option", no_wrap=True), *columns, box=None)
-    for option, values in found.options.items():
-        if option != "env":
-            table.add_row(option, *map(escape, values))
-    return table
-
-
-def _cells(line: Line) -> list[str]:
-    runs = f"{len(line.runs)}" if line.ended == len(line.runs) else f"{line.ended} of {len(line.runs)}"
-    iqm = _number(line.return_iqm, ".1f")
-    if line.return_low is not None:
-        iqm += f" [{line.return_low:.1f}, {line.return_high:.1f}]"
-    numbers = [_number(line.env_steps, ",.0f"), _number(line.seconds, ".1f")]
-    return [runs, _number(line.return_mean, ".1f"), iqm, str(line.solved), *numbers]
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
+        for number, table in enumerate(tables(found)):
+            between = "\n" if number else ""
+            console.print(f"{between}{visible(table.title)}:", markup=False)
+            first = Column(escape(table.columns[0]), overflow="fold", no_wrap=not table.numbers)
+            names = map(escape, table.columns[1:])
+            others = [
+                Column(name, justify="right", no_wrap=True)
+                if table.numbers
+                else Column(name, overflow="fold")
+                for name in names
+            ]
+            printed = Printed(first, *others, box=None)
+            for row in table.rows:
+                printed.add_row(*(escape(visible(cell)) for cell in row))
+            console.print(printed)
+            for note in table.notes:
+                console.print(f" {visible(note)}", markup=False)
 
 
 def _compare(parsed: argparse.Namespace) -> int:
     from escalade.api.compare import compare
+    from escalade.api.scores import parse_bounds
 
-    found = compare(parsed.runs)
-    if parsed.json:
-        say(json.dumps(asdict(found)))
-    else:
+    form = parsed.format or ("json" if parsed.json else "table")
+    if form not in _FORMATS:
+        raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
+    if parsed.json and form != "json":
+        raise InputError(f"`json` and `format` {form} were both given: choose one")
+    bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
+    found = compare(parsed.runs, group_by=listed(parsed.group_by), normalize=bounds, output=parsed.output)
+    if form == "table":
         say_comparison(found)
+        if parsed.output is not None:
+            say(parsed.output)
+        return 0
+    written = {
+        "markdown": found.to_markdown,
+        "csv": found.to_csv,
+        "latex": found.to_latex,
+        "json": found.to_json,
+    }
+    say(written[form]())
     return 0

@@ -9,6 +9,7 @@ from escalade.cli.arguments import Parser, add_argument, add_command
 from escalade.cli.output import say
 from escalade.config.options import Config
 from escalade.errors import InputError
+from escalade.support.numbers import number
 
 _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://..."
 
@@ -65,7 +66,7 @@ def _stop(parsed: argparse.Namespace) -> int:
 
 def _report(summary: dict[str, Any]) -> int:
     mean = summary["eval_return_mean"]
-    evaluated = "" if mean is None else f", return {mean:.1f} ± {summary['eval_return_std']:.1f}"
+    evaluated = "" if mean is None else f", return {number(mean)} ± {number(summary['eval_return_std'])}"
     say(f"{summary['stop_reason']}: {summary['generations']} generations{evaluated}")
     say(f"run folder: {summary['storage']}")
     return 0

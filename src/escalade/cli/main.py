@@ -14,7 +14,7 @@ from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
 from escalade.cli.check import add_check
 from escalade.cli.compare import add_compare
-from escalade.cli.curves import add_aggregate, add_plot
+from escalade.cli.curves import add_plot
 from escalade.cli.detached import add_attach, add_stop
 from escalade.cli.export import add_export
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
@@ -27,7 +27,7 @@ from escalade.cli.watch import add_watch
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
-from escalade.support.output import OutputFailure, printing, wording
+from escalade.support.output import OutputFailure, printing, visible, wording
 from escalade.support.own_process import claim, end_process
 from escalade.support.terminal import abandon_terminals
 
@@ -41,7 +41,6 @@ _COMMANDS = (
     add_plot,
     add_compare,
     add_sweep,
-    add_aggregate,
     add_report,
     add_presets,
     add_bench,
@@ -72,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             give_up_stdout()
         return problem.exit_code
     except EscaladeError as problem:
-        print(f"escalade: {with_flags(str(problem), flags)}", file=sys.stderr)
+        print(f"escalade: {visible(with_flags(str(problem), flags))}", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED

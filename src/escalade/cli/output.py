@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.config.commands import flag
+from escalade.support.numbers import number
 from escalade.support.output import say
 
 __all__ = ["INTERRUPTED", "give_up_stdout", "say", "say_summary"]
@@ -22,9 +23,8 @@ def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
     mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
     if mean is not None:
         spent = "" if steps is None else f"{steps:,} steps, "
-        spread = float("nan") if std is None else std
         say(
-            f"return {mean:.1f} ± {spread:.1f} over {summary['eval_episodes']} episodes, {spent}"
+            f"return {number(mean)} ± {number(std)} over {summary['eval_episodes']} episodes, {spent}"
             f"{summary['seconds']:.1f} s"
         )
     reason = summary["stop_reason"]

@@ -14,6 +14,7 @@ from escalade.cli.training import PRESET, config_typed
 from escalade.config.commands import flag
 from escalade.config.conversion import convert, toml_text
 from escalade.config.options import NOT_MEASURED, OPTIONS
+from escalade.support.numbers import number
 from escalade.support.output import printing
 
 _NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
@@ -91,8 +92,7 @@ def _list() -> int:
     for name in presets.names():
         preset = presets.read(name)
         target = preset.options.get("target_return")
-        shown = "-" if target is None else f"{target:g}"
-        table.add_row(name, str(preset.options["strategy"]), shown, *_result(preset.result))
+        table.add_row(name, str(preset.options["strategy"]), number(target), *_result(preset.result))
     with printing():
         Console().print(table)
     say("Steps of training and seconds: medians over the seeds that solved it; benchmarks/presets.md has")
@@ -105,8 +105,7 @@ def _result(result: dict[str, Any] | None) -> list[str]:
     if result is None:
         return ["-"] * 3
     solved = f"{result['solved']} of {result['seeds']}"
-    seconds = f"{result['seconds']:.1f}" if "seconds" in result else "-"
-    return [solved, f"{result['env_steps']:,}", seconds]
+    return [solved, f"{result['env_steps']:,}", number(result.get("seconds"))]
 
 
 def _bench(parsed: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from escalade.cli.arguments import add_argument, add_command
+from escalade.cli.curves import X_FORMS
 from escalade.cli.output import say
 
 
@@ -29,7 +30,7 @@ def add_report(commands: Any) -> None:
         help="run folders, folders of runs, or that of a sweep for its best trial",
     )
     add_argument(parser, "--output", "FILE", "x.html", "report.html")
-    add_argument(parser, "--over", "steps|seconds|generations", "what curves are drawn over", "steps")
+    add_argument(parser, "--over", X_FORMS, "what curves are drawn over", "steps")
     parser.add_argument(
         "--video",
         action="store_true",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from escalade.cli.output import say
 from escalade.cli.training import warm_up_of
 from escalade.config.files import read_config
 from escalade.config.options import Config
+from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
 
 LATEST = "latest"
 """The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""
@@ -28,14 +31,17 @@ def add_eval(commands: Any) -> None:
         "RUN",
         "evaluate a run's unperturbed policy: its mean return over fresh episodes",
         _evaluate,
-        examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --episodes 1000 --json"],
+        examples=[
+            "runs/CartPole-v1/openai-es-seed0-20250101-120000 --episodes 1000 --json",
+            "runs/Pendulum-v1/first --env-kwargs '{\"g\": 12.0}'",
+        ],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run")
+    parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
     add_argument(parser, "--episodes", "N", "how many", "100")
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_argument(parser, "--seed", "N", _SEED, "the run's")
-    add_options(parser, ["backend", "workers", "info_keys"], default="the run's")
+    add_options(parser, ["env_kwargs", "backend", "workers", "info_keys"], default="the run's")
 
 
 def add_render(commands: Any) -> None:
@@ -59,21 +65,20 @@ def add_render(commands: Any) -> None:
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
-    folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    checkpoint = parsed.checkpoint or LATEST
+    given = options_typed(parsed)
     episodes = whole("episodes", parsed.episodes, 100) or 100
     Config(env="any", **given)  # checks the values, before torch is imported
-    warm_up_of(folder)
+    env, checkpoint = _policy_typed(parsed)
     from escalade.api.evaluate import evaluate
     from escalade.rollout.infos import mean_known
 
     result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, **given)
-    env = read_config(folder).env
     facts = {
         "env": env,
         "checkpoint": checkpoint,
         "generation": result.generation,
         "params_sha256": result.params_sha256,
+        "env_kwargs": given.get("env_kwargs", {}),
         "episodes": len(result.returns),
         "return_mean": result.mean,
         "return_std": result.std,
@@ -86,15 +91,32 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         say(json.dumps(facts))
     else:
         means = {key: mean_known(values) for key, values in result.infos.items()}
-        infos = "".join(f", {key} {'-' if mean is None else f'{mean:.4g}'}" for key, mean in means.items())
-        found = f"{result.mean:.2f} ± {result.std:.2f} over {len(result.returns)} episodes"
-        say(f"{env}, {policy_called(checkpoint)}: return {found}{infos}")
+        infos = "".join(f", {key} {number(mean)}" for key, mean in means.items())
+        others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
+        found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
+        say(f"{env}{others}, {policy_called(checkpoint)}: return {found}{infos}")
+        if os.path.isfile(parsed.run):
+            say(f"played without wrappers, limits and arguments of the environment: {checkpoint} keeps none")
     return 0
 
 
+def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
+    """The environment of the run or file that was named, and which policy of it is meant."""
+    if not os.path.isfile(parsed.run):
+        folder = RunFolder.open(parsed.run)
+        warm_up_of(folder)
+        return read_config(folder).env, parsed.checkpoint or LATEST
+    if parsed.checkpoint:
+        raise InputError(f"`checkpoint` {parsed.checkpoint}: a policy's file has none, so leave it out")
+    from escalade.policies.policy_file import PolicyFile
+
+    file = Path(parsed.run)
+    return PolicyFile.read(file).env, file.name
+
+
 def policy_called(checkpoint: str) -> str:
-    """The policy of a checkpoint in words."""
-    return f"{checkpoint} policy" if checkpoint in (LATEST, "best") else f"policy of generation {checkpoint}"
+    """The policy of a checkpoint, or of a file, in words."""
+    return f"policy of generation {checkpoint}" if checkpoint.isdecimal() else f"{checkpoint} policy"
 
 
 def _render(parsed: argparse.Namespace) -> int:
@@ -109,5 +131,5 @@ def _render(parsed: argparse.Namespace) -> int:
 
     given |= {"checkpoint": checkpoint, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
-    say(f"{output or 'shown'}: {policy_called(checkpoint)}, {steps} steps, return {total:.1f}")
+    say(f"{output or 'shown'}: {policy_called(checkpoint)}, {steps} steps, return {number(total)}")
     return 0

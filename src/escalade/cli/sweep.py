@@ -8,6 +8,7 @@ from typing import Any
 from escalade.cli.arguments import add_argument, add_command, whole
 from escalade.cli.output import INTERRUPTED, say
 from escalade.errors import InputError
+from escalade.support.numbers import number
 
 
 def add_sweep(commands: Any) -> None:
@@ -43,7 +44,7 @@ def _sweep(parsed: argparse.Namespace) -> int:
     counted = [f"{sum(one.state == state for one in result.trials)} {state}" for state in ("ended", "pruned")]
     say(
         f"{len(result.trials)} trials, {', '.join(counted)}: the best is trial {result.best.number}, "
-        f"return {result.best.value:.1f}"
+        f"return {number(result.best.value)}"
     )
     say(f"in {result.folder}: {', '.join(path.name for path in swept.files)}")
     preset = "" if result.plan.preset == "auto" else f" --preset {result.plan.preset}"

@@ -325,8 +325,16 @@ class Config:
         return tuple(name for name in RESUMABLE if name not in moved)
 
     def replace(self, **changes: Any) -> Config:
-        """A copy with some values changed, checked again."""
+        """A copy with some values changed, checked again; one that leaves Ray forgets its cluster."""
+        if changes.get("engine", "ray") != "ray":
+            changes = {"address": None, "worker_resources": {}} | changes
         return dataclasses.replace(self, **changes)
+
+    def here(self) -> Config:
+        """A copy whose workers are this machine's; a cluster's number of them means nothing to it."""
+        if self.engine != "ray":
+            return self
+        return self.replace(engine="local", workers=None if self.workers else self.workers)
 
 
 OPTIONS: dict[str, dataclasses.Field[Any]] = {option.name: option for option in fields(Config)}

@@ -48,7 +48,7 @@ def inherited(given: Values) -> Values:
         return {}
     place, _ = split(given["start_from"])
     try:
-        found = _of_file(place) if os.path.isfile(place) else _of_run(place)
+        found = of_file(place) if os.path.isfile(place) else _of_run(place)
     except InputError as problem:
         raise InputError(f"`start_from` {os.fspath(given['start_from'])}: {problem}") from None
     if given.get("policy") not in (None, found.get("policy")):
@@ -61,7 +61,12 @@ def _of_run(place: Path) -> Values:
     return {name: getattr(config, name) for name in _INHERITED}
 
 
-def _of_file(place: Path) -> Values:
+def of_file(place: Path) -> Values:
+    """Options of policy and frames that a policy's file, or a checkpoint, records.
+
+    Raises:
+        InputError: it is neither.
+    """
     state = read(place).state
     if isinstance(state.get("config"), dict):  # a checkpoint by its path
         known = {name: value for name, value in state["config"].items() if name in _INHERITED}

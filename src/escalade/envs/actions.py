@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from escalade.envs.spaces import UnsupportedSpace
 from escalade.errors import InputError
 
 Array = NDArray[Any]
+
+_MOST_OUTPUTS = 2**20
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,14 @@ class ActionMap:
             if not isinstance(self.space, spaces.Box):
                 raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain`")
             self._bin_values(self.space)
+        if not 0 < self.outputs <= _MOST_OUTPUTS:
+            asks = (
+                f"asks for {self.outputs:,} outputs, and policies here give {_MOST_OUTPUTS:,} at most: wrap "
+                "the environment so that there are fewer to choose from"
+                if self.outputs
+                else "is empty: there is nothing to learn"
+            )
+            raise UnsupportedSpace(f"action space {str(self.space)[:200]} {asks}")
 
     @property
     def outputs(self) -> int:
@@ -60,10 +71,10 @@ class ActionMap:
             case spaces.Discrete():
                 return int(self.space.n)
             case spaces.MultiDiscrete():
-                return int(self.space.nvec.sum())
+                return sum(map(int, self.space.nvec.reshape(-1)))
             case spaces.Box() if self.head != "plain":
                 return int(self._bin_values(self.space).size)
-        return int(np.prod(self.space.shape or (1,)))
+        return math.prod(self.space.shape or ())
 
     @property
     def continuous(self) -> bool:
@@ -91,7 +102,7 @@ class ActionMap:
         try:
             if kind == "uniform":
                 count = int(rest)
-                if count < 2:
+                if not 2 <= count <= _MOST_OUTPUTS:
                     raise ValueError
                 if not (np.isfinite(low).all() and np.isfinite(high).all()):
                     raise InputError(f"head {self.head!r} needs action bounds; use custom:VALUE,VALUE,...")
@@ -105,7 +116,9 @@ class ActionMap:
             raise
         except ValueError:
             pass
-        raise InputError(f"head {self.head!r} must be plain, uniform:N (N at least 2) or custom:A,B,...")
+        raise InputError(
+            f"head {self.head!r} must be plain, uniform:N (N from 2 to {_MOST_OUTPUTS:,}) or custom:A,B,..."
+        )
 
 
 class _Mapping:

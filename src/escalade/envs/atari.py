@@ -9,6 +9,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 _ENTRY_POINT = "ale_py.env:AtariEnv"
+STICKINESS = 0.25
+"""The chance with which the emulator repeats the last action, where nothing else is said."""
 NOOP, FIRE = 0, 1
 """Their numbers in every action set; not all have FIRE."""
 

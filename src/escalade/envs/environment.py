@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from escalade.envs.atari import frame_limit
 from escalade.envs.backends import check_installed
 from escalade.envs.bullet import Bullet, is_bullet
+from escalade.envs.closing import close
 from escalade.envs.course import Course
 from escalade.envs.factories import FactorySpec, build, factory_spec
 from escalade.envs.frames import Frames
@@ -238,7 +239,7 @@ def resolve(
         if reward_info is not None:
             _try_info(env, env_id, reward_info)
     finally:
-        _close(env, env_id)
+        close(env)
     return replace(
         bare,
         max_episode_steps=limit,
@@ -247,14 +248,6 @@ def resolve(
         threshold=spec.reward_threshold,
         fresh=fresh_environments or needs_fresh(spec),
     )
-
-
-def _close(env: gymnasium.Env[Any, Any], env_id: str) -> None:
-    try:
-        env.close()
-    except (Exception, SystemExit) as problem:
-        said = f"environment {env_id} failed to close: {type(problem).__name__}: {problem}"
-        raise EnvironmentFailure(said) from problem
 
 
 def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
@@ -285,7 +278,7 @@ def first_info(environment: Environment) -> list[str]:
     try:
         return list(map(str, _first_info(env, environment.id)))
     finally:
-        env.close()
+        close(env)
 
 
 def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:

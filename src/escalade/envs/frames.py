@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.envs.atari import FireOnReset, LifeLossEnds, NoopStart, is_atari
+from escalade.envs.atari import STICKINESS, FireOnReset, LifeLossEnds, NoopStart, is_atari
 from escalade.envs.channels import channels_first
 from escalade.envs.unseen import Unseen
 from escalade.errors import InputError
@@ -18,6 +18,7 @@ from escalade.errors import InputError
 Env = gymnasium.Env[Any, Any]
 
 
+_STICKY = "repeat_action_probability"
 _OF_IMAGES = ("max_pool", "grayscale", "crop", "resize")
 
 
@@ -77,8 +78,23 @@ class Frames:
         if self.frame_skip is not None:
             given["frameskip"] = 1 if self.max_pool else self.frame_skip
         if self.sticky_actions is not None:
-            given["repeat_action_probability"] = self.sticky_actions
+            given[_STICKY] = self.sticky_actions
         return given
+
+    def stickiness(self, spec: EnvSpec, kwargs: dict[str, Any]) -> str:
+        """The chance that the last action is repeated, for a run's header; empty where there is none.
+
+        Args:
+            spec: the environment's.
+            kwargs: its arguments in the run.
+        """
+        own, chance = 0.0, self.sticky_actions or 0.0
+        if is_atari(spec):
+            own = spec.kwargs.get(_STICKY, STICKINESS)
+            chance = (self.kwargs(spec) | kwargs).get(_STICKY, own)
+        if own == chance == 0:
+            return ""
+        return f"sticky actions {chance:g}" + (f" instead of its {own:g}" if own != chance else "")
 
     def wrap(self, env: Env, spec: EnvSpec) -> Env:
         """The environment with everything that is asked for; images have their channels first.

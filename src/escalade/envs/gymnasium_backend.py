@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 import gymnasium
@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.closing import close
 from escalade.envs.environment import Environment, SlotError
 from escalade.envs.observed import check_observation, check_reset, check_step
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
@@ -133,8 +134,10 @@ class GymnasiumVector:
         self._broken.discard(slot)
 
     def _close(self, slot: int) -> None:
-        # One that has raised may do so again here, which says nothing new.
-        with suppress(Exception, SystemExit, GeneratorExit) if slot in self._broken else nullcontext():
+        if slot not in self._broken:
+            close(self._envs[slot])
+            return
+        with suppress(Exception, SystemExit, GeneratorExit):  # again, which says nothing new
             self._envs[slot].close()
 
     def _make(self) -> gymnasium.Env[Any, Any]:
@@ -150,10 +153,9 @@ class GymnasiumVector:
         return numbers
 
     def close(self) -> None:
-        with ExitStack() as closing:  # each of them, also where one raises
-            closing.callback(self._envs.clear)
-            for slot in reversed(range(len(self._envs))):
-                closing.callback(self._close, slot)
+        for slot in range(len(self._envs)):
+            self._close(slot)
+        self._envs.clear()
 
 
 class InfoReward(gymnasium.Wrapper[Any, Any, Any, Any]):

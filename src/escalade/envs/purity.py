@@ -15,6 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
+from escalade.envs.closing import close
 from escalade.envs.environment import Environment
 from escalade.envs.spaces import flatten
 
@@ -97,7 +98,7 @@ def _probe(environment: Environment, player: _Player, seed: int) -> Purity:
                 if step is not None or time.monotonic() - began > _SECONDS:
                     break
         finally:
-            env.close()
+            close(env)
         if step is None:
             return _probe_side_by_side(environment, player, seed, first)
     again = _first_difference(first, player.fresh(seed))
@@ -122,8 +123,8 @@ def _probe_side_by_side(
         )
         step = _first_difference(alone, [seen for seen, _ in both if seen is not None])
     finally:
-        env.close()
-        other.close()
+        close(env)
+        close(other)
     return Purity("pure" if step is None else "shared", step, player.steps)
 
 
@@ -144,7 +145,7 @@ class _Player:
         try:
             return self.play(env, seed, _REPLAY_STEPS)
         finally:
-            env.close()
+            close(env)
 
     def play(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> list[NDArray[Any]]:
         """What the environment returned: of the reset, then of each step."""

@@ -13,6 +13,8 @@ from escalade.errors import InputError
 
 Description = dict[str, Any]
 
+_MOST_NUMBERS = 2**24  # of an observation's vector
+
 _IMAGE = 3  # dimensions of a Box that is an image: channels, height, width
 
 
@@ -26,25 +28,40 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
     Raises:
         UnsupportedSpace: names the space and what to do about it.
     """
+    _check_kind(space)
+    numbers = observation_size(space)
+    if numbers == 0:
+        raise UnsupportedSpace(
+            f"observation space {short(space)} is empty: a policy needs one number at least; let the "
+            "environment return a constant"
+        )
+    if not (is_image(space) or 0 < numbers <= _MOST_NUMBERS):
+        raise UnsupportedSpace(
+            f"observation space {short(space)} flattens to {numbers:,} numbers, and policies here read "
+            f"{_MOST_NUMBERS:,} at most: wrap the environment so that it returns fewer"
+        )
+
+
+def _check_kind(space: spaces.Space[Any]) -> None:
     if is_image(space):
         return
     if isinstance(space, spaces.Box):
         if len(space.shape) >= _IMAGE:
             raise UnsupportedSpace(
-                f"observation space {_short(space)} has {len(space.shape)} dimensions, and policies here "
+                f"observation space {short(space)} has {len(space.shape)} dimensions, and policies here "
                 "take vectors and images of 3: wrap the environment so that it returns one of these"
             )
     elif isinstance(space, spaces.Dict | spaces.Tuple):
         for part in space.values() if isinstance(space, spaces.Dict) else space:
             if is_image(part):
                 raise UnsupportedSpace(
-                    f"observation space {_short(space)} has an image among its parts: wrap the environment "
+                    f"observation space {short(space)} has an image among its parts: wrap the environment "
                     "so that it returns the image alone, or a vector"
                 )
-            check_observation_space(part)
+            _check_kind(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UnsupportedSpace(
-            f"observation space {_short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
+            f"observation space {short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
             "MultiBinary, Dict or Tuple"
         )
 
@@ -81,22 +98,57 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
     """An observation, or a batch of them as a vector environment gives it, as an array with the batch first.
 
     Returns:
-        The array, shape (n, *observation_shape), of float64, but images keep their type; and whether
-        ``observation`` was a batch.
+        The array, shape (n, *observation_shape), of float64, but images keep their type, and may come with
+        their channels last; and whether ``observation`` was a batch.
+
+    Raises:
+        InputError: it is no observation of the space, nor a batch of them, or has NaN.
     """
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        items = [(part, observation[key]) for key, part in _parts(space)]
-        found = [as_batch(part, value) for part, value in items]
+        found = [as_batch(part, _part_of(observation, key)) for key, part in _parts(space)]
+        if len({len(array) for array, _ in found}) > 1:
+            raise InputError("the parts of the observation are batches of different sizes")
         rows = np.concatenate([array for array, _ in found], axis=1)
         return rows.astype(np.float32).astype(np.float64), any(batched for _, batched in found)
-    given = np.array(observation)
-    batched = given.ndim > len(space.shape or ())
+    given, batched = _numbers(space, observation)
     if is_image(space):
         return given.reshape(-1, *observation_shape(space)), batched
     rows = given if batched else given[None]
     if isinstance(space, spaces.Box):
         return rows.reshape(len(rows), -1).astype(np.float64), batched
+    for row in rows:
+        if not space.contains(row[()]):
+            raise InputError(f"the observation {row.tolist()} is none of {short(space)}")
     return np.stack([flatten(space, row) for row in rows]).astype(np.float64), batched
+
+
+def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:
+    """An observation of one part, or a batch of them, as an array; and which of the two it is."""
+    try:
+        given = np.array(observation)
+    except ValueError:  # rows of different lengths
+        given = np.array(None)
+    shape = space.shape or ()
+    batched = given.ndim > len(shape)
+    if given.dtype.kind not in "buif":
+        raise InputError(f"the observation is no array of numbers: the policy takes {short(space)}")
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        raise InputError("the observation has NaN, of which a policy makes no action")
+    own = given.shape[int(batched) :]
+    if own == shape:
+        return given, batched
+    if is_image(space) and own == (*shape[1:], shape[0]):  # as the environment itself gives it
+        return np.moveaxis(given, -1, -3), batched
+    raise InputError(
+        f"the observation has the shape {given.shape}: the policy takes {shape}, or a batch of these"
+    )
+
+
+def _part_of(observation: Any, key: Any) -> Any:
+    try:
+        return observation[key]
+    except (TypeError, LookupError):
+        raise InputError(f"the observation has no part {key!r}, which the policy takes") from None
 
 
 def _parts(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
@@ -130,7 +182,7 @@ def describe(space: spaces.Space[Any]) -> Description:
             return {"kind": "Dict", "spaces": [[key, describe(part)] for key, part in space.items()]}
         case spaces.Tuple():
             return {"kind": "Tuple", "spaces": [describe(part) for part in space]}
-    raise InputError(f"space {_short(space)} cannot be saved")
+    raise InputError(f"space {short(space)} cannot be saved")
 
 
 def restore(saved: Description) -> spaces.Space[Any]:
@@ -181,6 +233,7 @@ def _bounds(values: NDArray[Any]) -> list[str]:
     return [repr(float(value)) for value in values.reshape(-1)]
 
 
-def _short(space: gymnasium.Space[Any]) -> str:
+def short(space: gymnasium.Space[Any]) -> str:
+    """The space as a message shows it, of at most 60 letters."""
     text = repr(space)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from escalade.envs.closing import close
 from escalade.errors import InputError, nearest
 from escalade.support.imports import import_named
 
@@ -109,11 +110,11 @@ def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium
         try:
             made = wrapper(env)
         except Exception as problem:  # whatever the wrapper's own code raises
-            env.close()
+            close(env)
             said = " ".join(f"{type(problem).__name__}: {problem}".split())
             raise InputError(f"`wrappers` {wrapper.text} cannot wrap the environment: {said}") from problem
         if not isinstance(made, Env):
-            env.close()
+            close(env)
             kind = type(made).__name__
             raise InputError(f"`wrappers` {wrapper.text} made a {kind}, not a gymnasium.Env: name a Wrapper")
         env = made

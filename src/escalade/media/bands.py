@@ -19,13 +19,11 @@ from escalade.media.curves import X_AXES, drawable, evaluations
 from escalade.media.smoothing import smoothed
 from escalade.recorders.progress import read_progress
 from escalade.storage.files import AnyPath
+from escalade.support.statistics import interquartile_mean, interval
 
 Array = NDArray[np.float64]
 
 _POINTS = 200
-_RESAMPLES = 2000
-_AT_ONCE = 50  # resamples whose numbers are in memory together
-_LEVEL = 95.0
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,6 @@ def read_curve(
     return Curve(at[usable], smoothed(returns[usable], smooth), solved)
 
 
-def interquartile_mean(values: Array, axis: int = 0) -> Array:
-    """Mean of the middle half: a quarter of the values, rounded down, is left out at either end."""
-    ordered = np.sort(values, axis=axis)
-    count = ordered.shape[axis]
-    kept = np.arange(count // 4, count - count // 4)
-    return np.asarray(ordered.take(kept, axis=axis).mean(axis=axis))
-
-
 def band(curves: Sequence[Curve], seed: int = 0) -> Band:
     """One curve of several runs of the same task and settings.
 
@@ -98,24 +88,10 @@ def band(curves: Sequence[Curve], seed: int = 0) -> Band:
     unsolved = [end for curve, end in zip(curves, ends, strict=True) if not curve.solved]
     at = np.linspace(first, max(first, min(unsolved, default=max(ends))), _POINTS)
     values = np.stack([_as_of(curve, at) for curve in curves])
-    low, high = interval(values, seed)
+    low, high = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [values], seed)
     return Band(at, interquartile_mean(values), low, high, len(curves))
 
 
 def _as_of(curve: Curve, at: Array) -> Array:
     """The run's last evaluation at or before each point."""
     return curve.returns[np.searchsorted(curve.at, at, side="right") - 1]
-
-
-def interval(values: Array, seed: int = 0) -> tuple[Array, Array]:
-    """Ends of the 95 % interval of the interquartile mean of runs' values, shape (runs, points).
-
-    The percentile bootstrap's: runs are drawn whole, with replacement.
-    """
-    runs, chance, found = len(values), np.random.default_rng(seed), []
-    for _ in range(_RESAMPLES // _AT_ONCE):
-        drawn = values[chance.integers(runs, size=(_AT_ONCE, runs))]
-        found.append(interquartile_mean(drawn, axis=1))
-    beyond = (100 - _LEVEL) / 2
-    low, high = np.percentile(np.concatenate(found), [beyond, 100 - beyond], axis=0)
-    return low, high

@@ -110,3 +110,34 @@ def _draw_panel(
         axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {target:g}")
         shown = [target]
     fit_returns(axes, drawn, shown)
+
+
+def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:
+    """Draw performance profiles, by method, into a png, pdf or svg file.
+
+    Args:
+        bands: for each method, the share of its runs that score above each of ``at``, with its interval.
+        output: the picture.
+
+    Raises:
+        InputError: matplotlib is missing, or the output's ending is another.
+        StorageFailure: the disk is full.
+    """
+    output = Path(output)
+    check_output(output)
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    for number, (label, of) in enumerate(bands.items()):
+        looks = style(number)
+        axes.fill_between(of.at, of.low, of.high, color=looks["color"], alpha=0.18, linewidth=0)
+        axes.plot(of.at, of.middle, linewidth=2, label=f"{_wrapped(label)} ({of.runs} runs)", **looks)
+    finish(axes, "normalised score", "performance profiles", what="share of runs with a higher score")
+    axes.set_xlim(
+        min(float(of.at[0]) for of in bands.values()), max(float(of.at[-1]) for of in bands.values())
+    )
+    axes.set_ylim(-0.02, 1.02)
+    figure.supxlabel("bands: 95 % stratified bootstrap interval", fontsize=8, color=GREY)
+    figure.set_size_inches(7.0 + widened(axes.get_legend_handles_labels()[1]), 4.8)
+    save_figure(figure, output)

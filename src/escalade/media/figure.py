@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from escalade.errors import InputError
 from escalade.storage.files import write_bytes
 from escalade.support.installing import install
+from escalade.support.numbers import number
+from escalade.support.output import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,13 +66,13 @@ def style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
-def finish(axes: Axes, unit: str, title: str, *, below: bool = False) -> None:
-    """Name the axes of a picture of returns, and put its legend beside them, or ``below`` them."""
+def finish(axes: Axes, unit: str, title: str, *, what: str = "return", below: bool = False) -> None:
+    """Name the axes of a picture of ``what``, and put its legend beside them, or ``below`` them."""
     from matplotlib.ticker import EngFormatter
 
     axes.set_xlabel(unit)
-    axes.set_ylabel("return")
-    axes.set_title(title)
+    axes.set_ylabel(what)
+    axes.set_title(visible(title))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(left=0)
@@ -116,11 +118,7 @@ def fit_returns(
         low, high = lowest, highest
     room = 0.05 * (high - low) or max(abs(high), 1.0) * 0.05
     axes.set_ylim(low - room, high + room)
-    cut = [
-        f"{end:,.4g}" if abs(end) < 1e4 else f"{end:,.0f}"
-        for end in (lowest, highest)
-        if not low - room <= end <= high + room
-    ]
+    cut = [number(end) for end in (lowest, highest) if not low - room <= end <= high + room]
     if cut:
         text = f"the axis is cut: values go on to {' and '.join(cut)}"
         axes.text(0.99, 0.01, text, fontsize=8, color=GREY, ha="right", va="bottom", transform=axes.transAxes)

@@ -8,17 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from escalade.media.charts import Area, Chart, Line
+from escalade.media.curves import X_AXES
 from escalade.media.scales import Array, short
 from escalade.recorders import COLUMNS
 
-AXES = {
-    "steps": ("env_steps", "training steps"),
-    "seconds": ("seconds", "seconds of training"),
-    "generations": ("generation", "generations"),
-}
-"""What curves can be drawn over: the column, and the axis's name."""
-
-_CALLS = "episodes", "evaluations of members"  # instead of steps, where there is no environment
 _NOTES = {
     "unperturbed_rank": "1: it beats every member",
     "update_ratio": "length of the update over that of the centre",
@@ -52,7 +45,7 @@ class Curves:
 def axis_of(runs: Sequence[Curves], over: str) -> tuple[str, str]:
     """The column of progress.csv that ``over`` means for these runs, and its name."""
     counted = all(np.isfinite(run.progress["env_steps"]).all() for run in runs)
-    return _CALLS if over == "steps" and not counted else AXES[over]
+    return X_AXES["episodes" if over == "steps" and not counted else over]
 
 
 def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:

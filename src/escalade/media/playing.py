@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gymnasium import error
 
 from escalade.envs import Environment
+from escalade.envs.closing import close
 from escalade.envs.environment import pip_line
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
@@ -65,7 +66,7 @@ def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
     except Exception as problem:
         raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
     if mode not in env.metadata.get("render_modes", ()):
-        env.close()
+        close(env)
         raise InputError(f"environment {environment.id} has no {lacks}")
     return env
 

@@ -64,7 +64,7 @@ def write_report(
     Args:
         runs: at least one.
         output: the file; it is replaced.
-        over: what curves are drawn over: a key of :data:`escalade.media.panels.AXES`.
+        over: what curves are drawn over: a key of :data:`escalade.media.curves.X_AXES`.
         sweeps: those that runs come from.
 
     Raises:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
+from escalade.envs.closing import close
 from escalade.envs.environment import headless
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
@@ -57,7 +58,7 @@ def record_episode(
             else:
                 _write_mp4(output, frames, fps)
     finally:
-        env.close()
+        close(env)
     return played.total, played.steps
 
 

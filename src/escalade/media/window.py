@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from escalade.envs import Environment
+from escalade.envs.closing import close
 from escalade.errors import InputError
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
 from escalade.support.shared import without_warnings
@@ -42,7 +43,7 @@ def show_episode(
                 if played.steps == 0 and _unseen():
                     raise _no_display()
     finally:
-        env.close()
+        close(env)
     return played.total, played.steps
 
 

@@ -37,6 +37,11 @@ class MemberState:
         for tensor in self._tensors:
             tensor[: len(rows)] = tensor[places]
 
+    def of(self, row: int) -> State:
+        """The state of the member in ``row``, in memory of its own."""
+        found = iter(self._tensors)
+        return map_state(lambda part: next(found)[row].clone(), self._like)
+
     def block(self, number: int) -> State:
         """The states of a block's members, in memory of their own."""
         found = iter(self._tensors)

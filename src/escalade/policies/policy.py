@@ -96,13 +96,14 @@ class Policy(nn.Module):
         self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
         self._map = actions.compile()
         self._state: State | None = None
+        self.one_at_a_time: str | None = None  # why a population of it is not stepped together
         self._check()
 
     def _check(self) -> None:
         batched, outputs = self.batched, self.actions.outputs
         self.takes_vectors = isinstance(batched, Stack) and len(batched.layers[0].inputs) == 1
         if isinstance(batched, TorchNetwork):
-            batched.check(observation_shape(self.observation_space), outputs)
+            self.one_at_a_time = batched.check(observation_shape(self.observation_space), outputs)
             return
         size = observation_size(self.observation_space)
         if (batched.inputs, batched.outputs) != (size, outputs):
@@ -176,7 +177,8 @@ class Policy(nn.Module):
         batch first. A stateful network goes on from where its last call left it: see :meth:`reset`.
 
         Raises:
-            InputError: the batch has another size than the one that the state is of.
+            InputError: it is no observation of the policy's space, or has NaN; or the batch has another size
+                than the one that the state is of.
         """
         seen, batched = as_batch(self.observation_space, observation)
         batch = torch.from_numpy(seen)

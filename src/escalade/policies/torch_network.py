@@ -1,4 +1,4 @@
-"""Any nn.Module as a population: one vmapped call a step through torch.func."""
+"""Any nn.Module as a population: one vmapped call a step through torch.func, or a call a member."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_state import MemberState, initial_state
 from escalade.policies.modules import State, is_stateful, map_state
 from escalade.support.exact import one_thread
+
+# What vmap says of a module that it cannot batch: it says so whatever the numbers are.
+_CANNOT_BATCH = ("Batching rule not implemented", "vmap: It looks like you're ")
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
@@ -43,22 +46,38 @@ class TorchNetwork:
         """Room for ``rows`` members."""
         return TorchForward(self.module, self.layout, rows)
 
-    def check(self, shape: tuple[int, ...], outputs: int) -> None:
-        """Try one forward pass of one observation of ``shape``, and two of a module with state.
+    def check(self, shape: tuple[int, ...], outputs: int) -> str | None:
+        """Try a forward pass of one observation of ``shape``, and two more of what cannot be batched.
+
+        Returns:
+            Why members are called one at a time; None where one call takes many.
 
         Raises:
-            InputError: the module fails, or gives another number of outputs, or another kind of state.
+            InputError: the module fails, or gives another number of outputs, or another kind of state; or it
+                cannot be batched, and gives other numbers when it is called again.
         """
         forward, seen = self.forward(1), np.zeros((1, *shape), dtype=np.float32)
         try:
             with one_thread():
-                if is_stateful(self.module):
-                    forward.load(0, DensePopulation(self.layout.to_vector(self.module)[None]), 0)
-                given = forward(seen).shape
+                first = again = self._begun(forward)(seen)
+                if forward.one_at_a_time is not None:
+                    forward(seen + 1)
+                    again = self._begun(forward)(seen)
         except Exception as problem:
             raise InputError(f"policy fails on a batch of {_sizes(shape)} numbers: {problem}") from problem
-        if given != (1, outputs):
-            raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given[1:]}")
+        if first.shape != (1, outputs):
+            given = first.shape[1:]
+            raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given}")
+        if not np.array_equal(first, again, equal_nan=True):
+            raise InputError(
+                "policy gives other numbers when it is called again: what it draws, or keeps in itself, "
+                "would reach other members; what it remembers must be a state (`initial_state`)"
+            )
+        return forward.one_at_a_time
+
+    def _begun(self, forward: TorchForward) -> TorchForward:
+        forward.load(0, DensePopulation(self.layout.to_vector(self.module)[None]), 0)
+        return forward
 
 
 class TorchForward:
@@ -66,6 +85,9 @@ class TorchForward:
 
     Kernels may choose their way by the size of a batch. Every call here has the same size, filled
     up with idle members where there are too few, so the batch around a member changes nothing.
+
+    What vmap cannot batch is called a member at a time, from memory that lies the same way for all of
+    them: kernels may choose their way by that too.
     """
 
     def __init__(self, module: nn.Module, layout: Layout, rows: int) -> None:
@@ -77,6 +99,9 @@ class TorchForward:
         self._buffers = dict(self._skeleton.named_buffers())
         flat = torch.from_numpy(self._parameters)
         self._members = [layout.views(part) for part in torch.split(flat, block)]
+        self.one_at_a_time: str | None = None
+        """What vmap said, once it has refused the module."""
+        self._layout = layout
         self._stateful = is_stateful(module)
         self._state: MemberState | None = None
         buffers_axis = dict.fromkeys(self._buffers, None)
@@ -93,7 +118,7 @@ class TorchForward:
         blocks = torch.split(torch.from_numpy(padded), size)
         with torch.no_grad(), _one_torch_thread():
             outputs = [
-                self._outputs(number, members, block)
+                self._outputs(number, members, block, count - number * size)
                 for number, (members, block) in enumerate(zip(self._members, blocks, strict=False))
             ]
             return np.asarray(torch.cat(outputs)[:count].numpy())
@@ -116,7 +141,34 @@ class TorchForward:
         if self._state is not None:
             self._state.keep(rows)
 
-    def _outputs(self, number: int, members: dict[str, Tensor], observations: Tensor) -> Tensor:
+    def _outputs(self, number: int, members: dict[str, Tensor], observations: Tensor, used: int) -> Tensor:
+        """Outputs of a block, of which the first ``used`` members are not idle."""
+        if self.one_at_a_time is None:
+            try:
+                return self._batched(number, members, observations)
+            except RuntimeError as problem:
+                if not any(words in str(problem) for words in _CANNOT_BATCH):
+                    raise
+                self.one_at_a_time = str(problem)
+        rows = range(number * self._block, number * self._block + min(used, self._block))
+        return torch.stack([self._alone(row, observations[row % self._block].clone()) for row in rows])
+
+    @cached_property
+    def _single(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """Memory for one member's parameters: flat, and by name."""
+        flat = torch.zeros(1, self._layout.dimension)
+        return flat[0], {name: part[0] for name, part in self._layout.views(flat).items()}
+
+    def _alone(self, row: int, observation: Tensor) -> Tensor:
+        flat, member = self._single
+        flat.copy_(torch.from_numpy(self._parameters[row]))
+        if self._state is None:
+            return self._one(member, self._buffers, observation)
+        output, state = self._one_with_state(member, self._buffers, observation, self._state.of(row))
+        self._state.begin(row, state)
+        return output
+
+    def _batched(self, number: int, members: dict[str, Tensor], observations: Tensor) -> Tensor:
         if self._state is None:
             outputs: Tensor = self._call(members, self._buffers, observations)
             return outputs

@@ -7,10 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from escalade.recorders.goals import Goals, Outlook, duration, number
+from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.live import LiveConsole
 from escalade.recorders.row import Recorder, Row
-from escalade.support.output import printing, wording
+from escalade.support.numbers import number
+from escalade.support.output import printing, visible, wording
 
 _PLAIN_SECONDS = 2.0
 
@@ -79,4 +80,4 @@ class PlainConsole:
 
     def _print(self, text: str) -> None:
         with printing():
-            print(text, file=self._stream, flush=True)
+            print(visible(text), file=self._stream, flush=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import correlation, linear_regression
 
 from escalade.recorders.row import Row
+from escalade.support.numbers import number
 
 _LEAST = 6  # evaluations before anything is said of the target
 _EXPLAINED = 0.5  # the share of the evaluations' variance that a straight line must explain
@@ -130,11 +131,6 @@ class Outlook:
             return None
         left = (target - values[-1]) / linear_regression(at, values).slope
         return left if 0 < left <= _TIMES * row.seconds else None
-
-
-def number(value: float) -> str:
-    """Large returns to a tenth, small ones to four digits."""
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex, overload
 
-from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
+from escalade.support.frames import data_frame
 
 
 class History(tuple[Row, ...]):
@@ -46,8 +46,4 @@ class History(tuple[Row, ...]):
         Raises:
             InputError: pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise InputError("to_pandas needs pandas: pip install pandas") from None
-        return pandas.DataFrame(dict(self))
+        return data_frame(dict(self))

@@ -15,9 +15,10 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
-from escalade.recorders.goals import Goals, Outlook, duration, number
+from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.row import Row
-from escalade.support.output import wording
+from escalade.support.numbers import number
+from escalade.support.output import visible, wording
 from escalade.support.terminal import QuietTerminal
 
 _SECONDS = 0.2  # between two drawings
@@ -66,7 +67,7 @@ class LiveConsole:
 
     def note(self, text: str) -> None:
         self._follow_resize()
-        self._console.print(Text(wording.get()(text)))
+        self._console.print(Text(visible(wording.get()(text))))
         if self._row is not None:
             self._height = len(self._console.render_lines(self._live.renderable))
 
@@ -116,9 +117,8 @@ class LiveConsole:
         if self._goals.target_return is not None:
             reached = self._goals.reached(self._first_evaluation, self._evaluation)
             bars.add_row("target", _bar(reached), self._to_target(self._goals.target_return))
-        return Panel(
-            Group(facts, bars), title=self._goals.title, title_align="left", width=self._panel_width()
-        )
+        title = Text(visible(self._goals.title))
+        return Panel(Group(facts, bars), title=title, title_align="left", width=self._panel_width())
 
     def _evaluated(self) -> str:
         return "-" if self._evaluation is None else number(self._evaluation)

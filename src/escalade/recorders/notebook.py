@@ -9,10 +9,10 @@ import time
 from typing import Any
 
 from escalade.errors import InputError
-from escalade.recorders.goals import Goals, duration, number
+from escalade.recorders.goals import Goals, duration
 from escalade.recorders.history import History
 from escalade.recorders.row import Row
-from escalade.support.numbers import LARGEST
+from escalade.support.numbers import LARGEST, number
 
 _SECONDS = 1.0  # between two pictures, at least
 _TIMES = 20.0  # what a picture took, likewise

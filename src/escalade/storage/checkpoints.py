@@ -34,10 +34,23 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def make(self) -> None:
+        """Make the folder, where it is missing.
+
+        Raises:
+            InputError: it is a link.
+        """
+        self._refuse_link()
+        self.folder.mkdir(parents=True, exist_ok=True)
+
     def save(self, generation: int, tensors: Tensors, state: State, snapshot_every: int = 0) -> None:
-        """Write the checkpoint after ``generation`` generations; drop those no longer needed."""
+        """Write the checkpoint after ``generation`` generations; drop those no longer needed.
+
+        Raises:
+            InputError: the folder is a link, or cannot be written.
+        """
         with storage(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.make()
         write(self.path(generation), tensors, state)
         for older in self.generations()[:-_KEPT]:
             if not (snapshot_every and older % snapshot_every == 0):
@@ -82,7 +95,12 @@ class Checkpoints:
             raise Damaged(f"{path} cannot be used: {problem}") from None
 
     def drop_after(self, generation: int) -> None:
-        """Forget checkpoints later than ``generation``."""
+        """Forget checkpoints later than ``generation``.
+
+        Raises:
+            InputError: the folder is a link.
+        """
+        self._refuse_link()
         for later in self.generations():
             if later > generation:
                 self._remove(later)
@@ -97,6 +115,14 @@ class Checkpoints:
     def path(self, generation: int) -> Path:
         """Where a generation's checkpoint is."""
         return self.folder / f"generation-{generation:06d}.safetensors"
+
+    def _refuse_link(self) -> None:
+        """A link may lead to another run's checkpoints: nothing there is ours to remove."""
+        if self.folder.is_symlink():
+            raise InputError(
+                f"{self.folder} is a link, and what it leads to is left alone: put the files in its place "
+                "(a run folder as a whole may be a link)"
+            )
 
     def _remove(self, generation: int) -> None:
         path = self.path(generation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,12 +79,13 @@ def read_text(path: AnyPath, what: str) -> str:
 
 
 _in_flight: set[Path] = set()
+_TEMPORARY = re.compile(r"\..*\.escalade-[0-9]+\.tmp(\.[^.]+)?")
 
 
 @contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
     """A name for a file that is to replace ``path``; a file of that name is removed in the end."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    temporary = path.with_name(f".{path.stem}.escalade-{os.getpid()}.tmp{path.suffix}")
     _in_flight.add(temporary)
     try:
         yield temporary
@@ -92,9 +94,14 @@ def temporary_beside(path: Path) -> Iterator[Path]:
         _in_flight.discard(temporary)
 
 
+def is_temporary(path: Path) -> bool:
+    """Whether the name is one that :func:`temporary_beside` gives."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
 def remove_strays(folder: Path) -> None:
-    """Remove what a killed process left half written in ``folder``."""
-    for stray in folder.glob(".*.tmp*"):
+    """Remove what a killed process left half written in ``folder``, and nothing else of that kind."""
+    for stray in filter(is_temporary, folder.iterdir() if folder.is_dir() else ()):
         if stray.is_file():
             stray.unlink(missing_ok=True)
 

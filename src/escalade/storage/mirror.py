@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.errors import InputError, StorageFailure
+from escalade.storage.files import is_temporary
 from escalade.storage.lease import LEASE
 from escalade.storage.lock import LOCK
 from escalade.support.installing import install
@@ -56,7 +57,11 @@ class Mirror:
             self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
-        """Bring what the copy has to the folder; whether there was a run: a first push that ended."""
+        """Bring what the copy has to the folder; whether there was a run: a first push that ended.
+
+        Raises:
+            InputError: a name in it leads out of the folder. Nothing was brought then.
+        """
         with _reported(self.url):
             if not self._files.exists(self._root):
                 return False
@@ -65,11 +70,17 @@ class Mirror:
             ]
             if not any(name.endswith(f"/{_LAST}") for name in found):
                 return False
-            for name in found:
-                here = self.folder / name[len(self._root) :].lstrip("/")
+            for name, here in [(name, self._place(name)) for name in found]:
                 here.parent.mkdir(parents=True, exist_ok=True)
                 self._files.get_file(name, str(here))
         return True
+
+    def _place(self, name: str) -> Path:
+        """Where a file of the copy goes: in the folder, whatever the storage calls it."""
+        place = self.folder / name[len(self._root) :].lstrip("/")
+        if not place.resolve().is_relative_to(self.folder.resolve()):
+            raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it there")
+        return place
 
     def push(self) -> int:
         """Send the files that changed, and drop those that are gone; how many were sent.
@@ -121,7 +132,7 @@ def _writes_objects(files: Any) -> bool:
 
 def _whole_files(folder: Path) -> list[Path]:
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return [path for path in files if ".tmp" not in path.name and path.name not in (LOCK, LEASE)]
+    return [path for path in files if not is_temporary(path) and path.name not in (LOCK, LEASE)]
 
 
 def _turn(name: str) -> tuple[bool, bool, str]:

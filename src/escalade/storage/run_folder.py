@@ -57,7 +57,7 @@ class RunFolder:
             folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)
             folder._ours = not any(path.iterdir())
-            folder.checkpoints.folder.mkdir(exist_ok=True)
+            folder.checkpoints.make()
         folder.lock.acquire()
         if folder.config.exists():
             folder.lock.release()

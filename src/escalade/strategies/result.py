@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+
+from escalade.support.html import shown, table
+from escalade.support.lines import lines_png
+
+_FACTS = ("best_fitness", "stop_reason", "evaluations", "failures", "restarts")
+_NUMBERS = 8  # of the best point in a notebook
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,21 @@ class Optimum:
     failures: int
     restarts: int
     stop_reason: str
+
+    def _repr_html_(self) -> str:
+        best = np.asarray(self.best)
+        more = ", ..." if len(best) > _NUMBERS else ""
+        facts = {name: shown(getattr(self, name)) for name in _FACTS}
+        facts |= {"generations": str(len(self.history))}
+        facts |= {"best": ", ".join(shown(float(number)) for number in best[:_NUMBERS]) + more}
+        page, picture = table(f"optimum of {len(best):,} parameters", facts), self._repr_png_()
+        if picture is None:
+            return page
+        return f"{page}<img src='data:image/png;base64,{base64.b64encode(picture).decode()}'>"
+
+    def _repr_png_(self) -> bytes | None:
+        best, mean = self.history.T
+        return lines_png({"best of a generation": best, "mean": mean}, "fitness")
 
 
 class History:

@@ -6,10 +6,12 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from escalade.support.numbers import plain
+
 
 def shown(value: Any) -> str:
-    """A value in a short form: numbers to five digits."""
-    return f"{value:.5g}" if isinstance(value, float) else "-" if value is None else f"{value}"
+    """A value in a short form, a dash for None."""
+    return plain(value) if isinstance(value, float | None) else f"{value}"
 
 
 def table(title: str, facts: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Numbers that a caller gives, checked by name."""
+"""Numbers: those that a caller gives, checked by name, and those that a person reads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from escalade.errors import InputError
 
 LARGEST = 1e30
 """Returns and fitness beyond this, either way, are taken for those of a simulation that diverged."""
+_WRITTEN_OUT = 1e12  # below it whole numbers are written out
+_TO_A_TENTH = 1e7
 
 
 def whole_number(value: Any, name: str, least: int | None = None) -> int:
@@ -45,3 +47,22 @@ def real_number(value: Any, name: str) -> float:
 def counted(number: int, what: str) -> str:
     """A number of things in words: ``1 worker``, ``2 workers``."""
     return f"{number} {what}{'s' * (number != 1)}"
+
+
+def number(value: float | None) -> str:
+    """A measured number as a person reads it: four digits that count at least, and no more than help.
+
+    From 100 on to a tenth, whole numbers as they are, and the largest and smallest with an exponent:
+    ``4,812.3``, ``0.00042``, ``500``, ``1.235e+10``. What is not there is a dash.
+    """
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size < _WRITTEN_OUT and value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if 100 <= size < _TO_A_TENTH else f"{value:.4g}"
+
+
+def plain(value: float | None) -> str:
+    """The same without commas, where these stand between values: ``sigma=4812.3, lr=0.00042``."""
+    return number(value).replace(",", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +11,10 @@ from escalade.errors import EscaladeError
 
 wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
 """How notes name an argument: as they are, or as the command line's flags while one of its commands runs."""
+
+
+# All but the tab and the end of a line; and what turns the direction of writing.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class OutputFailure(EscaladeError, RuntimeError):
@@ -23,7 +28,16 @@ def say(text: str) -> None:
         OutputFailure: standard output is closed or full.
     """
     with printing():
-        print(text, flush=True)  # noqa: T201 - what a command prints
+        print(visible(text), flush=True)  # noqa: T201 - what a command prints
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelled out, as Python writes them in a string.
+
+    Names, options and what an environment raises may hold some: raw, they move a terminal's cursor, hide
+    lines or write its title.
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import Any
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
+from escalade.support.output import visible
 
 _MARK = "<!-- Written by Escalade when a run ends. A README.md that begins otherwise is left alone. -->"
 _FILES = {
@@ -59,21 +61,21 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
         "## Versions",
         versions + ".",
     ]
-    return "\n\n".join(parts) + "\n"
+    return visible("\n\n".join(parts) + "\n")
 
 
 def _result(summary: Mapping[str, Any]) -> str:
     mean, deviation = summary["eval_return_mean"], summary["eval_return_std"]
     lines = []
     if mean is not None:
-        spread = "" if deviation is None else f" ± {deviation:.4g}"
+        spread = "" if deviation is None else f" ± {number(deviation)}"
         of = summary["eval_episodes"]
-        lines.append(f"Its unperturbed policy: return {mean:.6g}{spread} over {of} evaluation episodes.")
+        lines.append(f"Its unperturbed policy: return {number(mean)}{spread} over {of} evaluation episodes.")
     target = summary["target_return"]
     if target is not None:
         lines.append(f"The target of {target:g} was {'met' if summary['solved'] else 'not met'}.")
     steps = f", {summary['env_steps']:,} environment steps" if summary["env_steps"] else ""
-    lines.append(f"{summary['generations']:,} generations{steps}, {summary['seconds']:.4g} seconds.")
+    lines.append(f"{summary['generations']:,} generations{steps}, {number(summary['seconds'])} seconds.")
     lines.append(f"It ended by: {summary['stop_reason']}. Seed {summary['seed']}.")
     return " ".join(lines) + f"\n\nSHA-256 of centre and normaliser: `{summary['params_sha256']}`"
 

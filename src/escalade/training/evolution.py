@@ -26,7 +26,7 @@ from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
 from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
-from escalade.support.numbers import counted
+from escalade.support.numbers import counted, plain
 from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.in_folder import Checkpoint, Surroundings, run_loop
 from escalade.training.limits import Limits
@@ -71,7 +71,8 @@ class Evolution(Generic[M]):
 
     def __repr__(self) -> str:
         return (
-            f"Evolution(eval_return_mean={self.eval_return_mean:.6g}, best_return={self.best_return:.6g}, "
+            f"Evolution(eval_return_mean={plain(self.eval_return_mean)}, "
+            f"best_return={plain(self.best_return)}, "
             f"generations={self.generations}, stop_reason={self.stop_reason!r})"
         )
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.errors import EnvironmentFailure
+from escalade.errors import EnvironmentFailure, shortened
 from escalade.recorders import Recorder, add_note
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.shaping import usable
@@ -61,6 +61,7 @@ class Notes:
             if count not in (1, 10, 100, 1000, 10_000):
                 return
             text += f" ({count} times so far)" if count > 1 else ""
+        text = shortened(text)
         self.progress.said += 1
         if self.folder is not None:
             add_note(self.folder.notes, self.progress.rows, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from torch import nn
 
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
+from escalade.config.sources import of_file
 from escalade.envs import Environment
+from escalade.envs.spaces import same, short
 from escalade.errors import InputError
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
@@ -127,14 +130,45 @@ class SavedPolicy:
         config = latest.config
         if network is None and ":" in config.policy:  # a factory's network is not in the file
             network = make_policy(config, find_environment(config)).network
-        policy = load(folder.best, network)
+        generation = folder.read_summary().get("best_generation")
+        return cls._with(config, load(folder.best, network), latest.own_network, generation)
+
+    @classmethod
+    def of_file(
+        cls, file: Path, network: nn.Module | None, env_kwargs: dict[str, Any] | None = None
+    ) -> SavedPolicy:
+        """That of a policy's file, in the environment that the file names, with these arguments.
+
+        Raises:
+            InputError: the file is no policy's, or does not say enough of its environment.
+        """
+        policy = load(file, network)
+        if not policy.env_id or ":" in policy.env_id:  # whose module would be code of the file's choice
+            named = f"{policy.env_id}, which is code to import" if policy.env_id else "none"
+            raise InputError(f"{file} names as its environment {named}: give the run's folder instead")
+        config = Config(env=policy.env_id, env_kwargs=env_kwargs or {}, **of_file(file))
+        environment = find_environment(config)
+        for space, own in (
+            (environment.observation_space, policy.observation_space),
+            (environment.action_space, policy.actions.space),
+        ):
+            if not same(space, own):
+                raise InputError(
+                    f"{file} was trained with {short(own)}, and {policy.env_id} has {short(space)}. A "
+                    "file keeps no `env_kwargs`, wrappers or frames: give `env_kwargs` or the run's folder"
+                )
+        return cls._with(config, policy, network is not None)
+
+    @classmethod
+    def _with(
+        cls, config: Config, policy: Policy, own_network: bool, generation: int | None = None
+    ) -> SavedPolicy:
         normalization = policy.normalization
         size = len(policy.observation_mean)
         normalizer = Normalizer(size) if normalization is None else Normalizer.of(normalization)
         frozen = frozen_state(policy.network)
         center = to_vector(policy.network)
-        own, generation = latest.own_network, folder.read_summary().get("best_generation")
-        return cls(config, center, normalization, frozen, normalizer, own, generation)
+        return cls(config, center, normalization, frozen, normalizer, own_network, generation)
 
     def policy(self, environment: Environment, network: nn.Module | None) -> Policy:
         """A policy with these numbers; ``network`` is the user's own, where the run trained one.

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from escalade.recorders.goals import number
+from escalade.support.numbers import number
 from escalade.training.objective import Array, Evaluation
 
 

@@ -10,6 +10,7 @@ from escalade.api.sweep.results import HISTORY, IMPORTANCE, PARALLEL, PLAN, load
 from escalade.config.commands import text_of
 from escalade.errors import InputError
 from escalade.media.report import Swept
+from escalade.support.numbers import number
 
 _PICTURES = (
     ("Return of the trials", HISTORY),
@@ -42,7 +43,7 @@ def _read(place: Path) -> tuple[list[Path], Swept]:
         raise InputError(f"{place}: no trial of this sweep has ended; go on with `escalade sweep`")
     states = Counter(trial.state for trial in found.trials)
     facts = {"trials": str(len(found.trials))} | {state: str(count) for state, count in states.items()}
-    facts |= {"best trial": str(found.best.number), "its return": f"{found.best.value:,.4g}"}
+    facts |= {"best trial": str(found.best.number), "its return": number(found.best.value)}
     pictures = [(title, place / name) for title, name in _PICTURES if (place / name).is_file()]
     chosen = {name: text_of(value) for name, value in found.best.params.items()}
     return found.runs(found.best), Swept(place.resolve().name, facts, chosen, pictures)

@@ -18,7 +18,7 @@ from escalade.errors import InputError
 from escalade.storage.files import read_bytes, storage, write_bytes
 from escalade.storage.lock import FolderLock
 from escalade.support.interrupts import Interrupts
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import number, whole_number
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -187,9 +187,9 @@ class _Lead:
         if "value" in answer:
             self.study.tell(trial, answer["value"])
             best = self.study.best_trial
-            record = "the best so far" if best.number == trial.number else f"best {best.value:.1f}"
+            record = "the best so far" if best.number == trial.number else f"best {number(best.value)}"
             self._say(
-                f"trial {trial.number}: return {answer['value']:.1f}, {record}  {self._described(trial)}"
+                f"trial {trial.number}: return {number(answer['value'])}, {record}  {self._described(trial)}"
             )
         elif "pruned" in answer:
             self._tell_pruned(trial)
@@ -203,13 +203,8 @@ class _Lead:
         self.study.tell(trial, state=TrialState.PRUNED)
         values = self.study.get_trials(deepcopy=False)[trial.number].intermediate_values
         part = max(values) / (PARTS * len(self._plan.seeds))
-        reached = f"{part:.0%} of the budget, return {values[max(values)]:.1f}"
+        reached = f"{part:.0%} of the budget, return {number(values[max(values)])}"
         self._say(f"trial {trial.number}: pruned after {reached}  {self._described(trial)}")
 
     def _described(self, trial: Trial) -> str:
-        params = {name: _short(value) for name, value in trial.params.items()}
-        return assignments(params, params)
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.3g}") if isinstance(value, float) else value
+        return assignments(trial.params, trial.params)

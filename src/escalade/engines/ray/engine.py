@@ -18,6 +18,7 @@ from escalade.engines.ray.work import Chunk, Items
 from escalade.engines.report import NodeReport, Report
 from escalade.engines.shares import most_in_hand
 from escalade.errors import EngineFailure, InputError
+from escalade.support.output import visible
 
 if TYPE_CHECKING:
     from escalade.engines.results import Ordered
@@ -30,7 +31,7 @@ _MOST_DEATHS = 20  # of workers on nodes that live on, in a row, with not one re
 
 
 def _to_stderr(text: str) -> None:
-    sys.stderr.write(f"escalade: {text}\n")
+    sys.stderr.write(f"escalade: {visible(text)}\n")
 
 
 @dataclass

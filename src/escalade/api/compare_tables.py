@@ -1,0 +1,89 @@
+"""A comparison of runs in tables: of text, for terminals and pages, and of plain values, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from escalade.support.numbers import number
+from escalade.support.tables import Table
+
+if TYPE_CHECKING:
+    from escalade.api.compare import Comparison, Line
+    from escalade.api.scores import Scores
+
+_LINE = ("config", "runs", "mean", "IQM [95 %]", "episodes", "solved", "steps", "seconds")
+
+
+def tables(found: Comparison) -> list[Table]:
+    """A table for each environment, the options in which the lines differ, and the scores across tasks."""
+    made = []
+    for task in dict.fromkeys(line.env for line in found.lines):
+        lines = [line for line in found.lines if line.env == task]
+        made.append(Table(task, _LINE, tuple(map(_cells, lines)), notes=_notes(lines, found.copies)))
+    options = tuple((name, *values) for name, values in found.options.items() if name != "env")
+    if options:
+        several = len(made) > 1
+        names = [f"{line.env}: {line.label}" if several else line.label for line in found.lines]
+        made.append(Table("what differs", ("option", *names), options, numbers=False))
+    if found.scores is not None:
+        made += _score_tables(found.scores)
+    return made
+
+
+def records(found: Comparison) -> list[dict[str, Any]]:
+    """The lines as rows of plain values: how many runs, their numbers, and each option that differs."""
+    return [
+        asdict(line)
+        | {"runs": len(line.runs), "seeds": ",".join(map(str, line.seeds))}
+        | {f"option_{name}": values[at] for name, values in found.options.items() if name != "env"}
+        for at, line in enumerate(found.lines)
+    ]
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    runs = f"{len(line.runs)}" if line.ended == len(line.runs) else f"{line.ended} of {len(line.runs)}"
+    mark = "*" if line.at_target else ""
+    iqm = number(line.return_iqm) + mark
+    if line.return_low is not None:
+        iqm += f" [{number(line.return_low)}, {number(line.return_high)}]"
+    mean = number(line.return_mean) + mark
+    steps = "-" if line.env_steps is None else f"{line.env_steps:,.0f}"
+    seconds = number(line.seconds)
+    return line.label, runs, mean, iqm, f"{line.eval_episodes:,}", str(line.solved), steps, seconds
+
+
+def _notes(lines: Sequence[Line], copies: Mapping[str, str]) -> tuple[str, ...]:
+    """Which returns were selected by the rule that stopped their runs, and which folders did not count."""
+    runs = [run for line in lines for run in line.runs]
+    left_out = [f"left out: {copy} is a copy of {of}" for copy, of in copies.items() if of in runs]
+    stopped = sum(line.at_target for line in lines)
+    if not stopped:
+        return tuple(left_out)
+    chosen = (
+        f"* {stopped} of {len(runs)} runs stopped at their target: that rule chose their last return, which "
+        "says less than one of a fixed budget"
+    )
+    return chosen, *left_out
+
+
+def _score_tables(scores: Scores) -> list[Table]:
+    bounds = ", ".join(f"{task}={low:g},{high:g}" for task, (low, high) in scores.bounds.items())
+    rows = [
+        (of.label, str(of.runs), _within(of.score_iqm, of.score_low, of.score_high)) for of in scores.methods
+    ]
+    notes = [f"a score is 0 and 1 at: {bounds}"]
+    notes += [f"left out: {label} has no run on {', '.join(of)}" for label, of in scores.left_out.items()]
+    made = [Table("normalised scores", ("config", "runs", "IQM [95 %]"), tuple(rows), notes=tuple(notes))]
+    pairs = tuple(
+        (f"{of.first} over {of.second}", _within(of.probability, of.low, of.high))
+        for of in scores.improvements
+    )
+    if pairs:
+        made.append(Table("probability of improvement", ("config", "P [95 %]"), pairs))
+    return made
+
+
+def _within(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.3f}" if low is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"

@@ -1,0 +1,160 @@
+"""Methods across several tasks: scores between two bounds, and their statistics after Agarwal et al. 2021."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.errors import InputError, nearest
+from escalade.media.bands import Band
+from escalade.support.statistics import (
+    interquartile_score,
+    interval,
+    performance_profile,
+    probability_of_improvement,
+)
+
+Array = NDArray[np.float64]
+Bounds = Mapping[str, tuple[float, float]]
+"""By task: the return that counts as a score of 0, and the one that counts as 1."""
+
+_THRESHOLDS = 101
+
+
+@dataclass(frozen=True)
+class MethodScore:
+    """What one method scored on all tasks."""
+
+    label: str
+    runs: int
+    """On all tasks together."""
+    score_iqm: float
+    """Interquartile mean of all runs' scores."""
+    score_low: float | None
+    score_high: float | None
+    """The ends of its 95 % interval, of a stratified bootstrap; None where no task has two runs."""
+    profile: Band
+    """Share of runs, every task counting the same, that score above each of ``profile.at``."""
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """How probable it is that a run of ``first`` beats one of ``second`` on a task drawn at random."""
+
+    first: str
+    second: str
+    probability: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What :func:`score` returns."""
+
+    bounds: dict[str, tuple[float, float]]
+    methods: tuple[MethodScore, ...]
+    improvements: tuple[Improvement, ...]
+    left_out: dict[str, tuple[str, ...]]
+    """Methods that have no run on some of the tasks, and those tasks."""
+
+
+def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) -> Scores:
+    """Score methods on several tasks: ``(return - low) / (high - low)``, with the task's own bounds.
+
+    Args:
+        returns: of runs, by task, by method. A method that lacks a task is left out.
+        bounds: of every task, ``(low, high)``; where smaller returns are better, ``low`` is larger.
+
+    Raises:
+        InputError: bounds are missing, equal or not finite, or no method has runs on all tasks.
+    """
+    tasks = list(dict.fromkeys(task for of in returns.values() for task in of))
+    _check_bounds(bounds, tasks)
+    missing = {label: tuple(task for task in tasks if not of.get(task)) for label, of in returns.items()}
+    scores = {
+        label: [_normalised(of[task], bounds[task]) for task in tasks]
+        for label, of in returns.items()
+        if not missing[label]
+    }
+    if not scores:
+        raise InputError(
+            f"no configuration has runs with a return on all {len(tasks)} tasks: say with `group_by` which "
+            "options make a method, such as strategy"
+        )
+    lowest = min(0.0, *(float(runs.min()) for of in scores.values() for runs in of))
+    highest = max(1.0, *(float(runs.max()) for of in scores.values() for runs in of))
+    thresholds = np.linspace(lowest, highest, _THRESHOLDS)
+    return Scores(
+        {task: bounds[task] for task in tasks},
+        tuple(_method(label, of, thresholds) for label, of in scores.items()),
+        tuple(_improvement(first, second, scores) for first, second in combinations(scores, 2)),
+        {label: tasks for label, tasks in missing.items() if tasks},
+    )
+
+
+def parse_bounds(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """Bounds as they are typed: ``CartPole-v1=20,500``, one a task.
+
+    Raises:
+        InputError: a text is written in another way.
+    """
+    found = {}
+    for text in texts:
+        task, _, numbers = text.rpartition("=")
+        try:
+            low, high = map(float, numbers.split(","))
+        except ValueError:
+            task = ""
+        if not task:
+            raise InputError(f"`normalize` {text!r} must be ENV=LOW,HIGH, such as CartPole-v1=20,500")
+        found[task] = low, high
+    return found
+
+
+def _check_bounds(bounds: Bounds, tasks: Sequence[str]) -> None:
+    for task in bounds:
+        if task not in tasks:
+            raise InputError(f"`normalize`: no run is of {task!r}{nearest(task, tasks)}")
+    for task in tasks:
+        if task not in bounds:
+            raise InputError(
+                f"`normalize` has no bounds for {task}: give {task}=LOW,HIGH, the returns that score 0 and "
+                "1, such as a random policy's and the target"
+            )
+        low, high = bounds[task]
+        if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+            raise InputError(f"`normalize` {task}={low:g},{high:g} must be two different finite numbers")
+
+
+def _normalised(returns: Sequence[float], bounds: tuple[float, float]) -> Array:
+    low, high = bounds
+    return (np.array(returns, dtype=np.float64) - low) / (high - low)
+
+
+def _method(label: str, scores: list[Array], thresholds: Array) -> MethodScore:
+    low, high = interval(interquartile_score, scores)
+    several = any(len(runs) > 1 for runs in scores)
+    ends = interval(lambda drawn: performance_profile(drawn, thresholds), scores)
+    runs = sum(map(len, scores))
+    return MethodScore(
+        label,
+        runs,
+        float(interquartile_score(scores)),
+        float(low) if several else None,
+        float(high) if several else None,
+        Band(thresholds, performance_profile(scores, thresholds), *ends, runs),
+    )
+
+
+def _improvement(first: str, second: str, scores: Mapping[str, list[Array]]) -> Improvement:
+    x, y = scores[first], scores[second]
+    low, high = interval(lambda drawn: probability_of_improvement(drawn[: len(x)], drawn[len(x) :]), [*x, *y])
+    several = any(len(runs) > 1 for runs in (*x, *y))
+    ends = (float(low), float(high)) if several else (None, None)
+    return Improvement(first, second, float(probability_of_improvement(x, y)), *ends)

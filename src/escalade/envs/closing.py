@@ -1,0 +1,33 @@
+"""Closing an environment, whose own code may fail there too."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from escalade.errors import shortened
+from escalade.support.output import visible
+
+if TYPE_CHECKING:
+    import gymnasium
+
+# Python remembers too what it has warned of, until somebody changes its filters: Gymnasium does.
+_said: set[str] = set()
+
+
+def close(env: gymnasium.Env[Any, Any]) -> None:
+    """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
+
+    Whoever closes an environment has its results in hand, or an error that tells more.
+    """
+    try:
+        env.close()
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
+        text = visible(shortened(" ".join(f"{type(problem).__name__}: {problem}".split())))
+        name = type(getattr(env, "unwrapped", env)).__name__
+        text = f"{name}.close() raised {text} (its episodes count all the same)"
+        if text not in _said:
+            _said.add(text)
+            at = traceback.extract_tb(problem.__traceback__)[-1]
+            warnings.warn_explicit(text, RuntimeWarning, at.filename, at.lineno or 0)

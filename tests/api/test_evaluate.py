@@ -1,0 +1,112 @@
+"""Judging a trained policy elsewhere: on another machine, in a changed environment, from its file alone."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import escalade
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.config.options import Config
+
+TINY = {"preset": None, "population": 4, "hidden": [4], "workers": 0, "generations": 1, "eval_episodes": 2}
+TINY |= {"verbose": False, "backend": "gymnasium"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return escalade.train("Pendulum-v1", run_dir=tmp_path_factory.mktemp("evaluate") / "run", **TINY)
+
+
+def test_a_clusters_run_is_judged_here_and_goes_on_here(tmp_path):
+    cluster = {"engine": "ray", "address": "127.0.0.1:1", "worker_resources": {"CPU": 2}}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **TINY, **cluster)
+    with_worker, without = (escalade.evaluate(run, episodes=2, workers=count) for count in (1, 0))
+    np.testing.assert_array_equal(with_worker.returns, without.returns)
+    again = escalade.resume(run, engine="local", workers=0, generations=2, verbose=False)
+    assert again.summary["engine"] == "local"
+    assert "127.0.0.1:1" not in run.folder.config.read_text()
+
+
+def test_a_clusters_number_of_workers_means_nothing_here():
+    cluster = Config(env="any", engine="ray", workers=640, address="auto", worker_resources={"CPU": 2})
+    here = cluster.here()
+    assert (here.engine, here.workers, here.address, here.worker_resources) == ("local", None, None, {})
+    assert cluster.replace(workers=0).here().workers == 0
+    threads = Config(env="any", engine="threads", workers=3)
+    assert threads.here() == threads
+    with pytest.raises(InputError, match="`address` does nothing with engine local"):
+        cluster.replace(engine="local", address="auto")
+
+
+def test_other_arguments_of_the_environment(run, capsys):
+    usual, heavy = (escalade.evaluate(run, episodes=2, env_kwargs=kwargs) for kwargs in (None, {"g": 1.0}))
+    assert usual.returns.tolist() != heavy.returns.tolist()
+    arguments = ["eval", str(run.folder.path), "--episodes", "2", "--env-kwargs", '{"g": 1.0}']
+    assert cli.main([*arguments, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["return_mean"], facts["env_kwargs"]) == (heavy.mean, {"g": 1.0})
+    assert cli.main(arguments) == 0
+    assert capsys.readouterr().out.startswith('Pendulum-v1 with {"g": 1.0}, latest policy: return ')
+    with pytest.raises(InputError, match="weight"):
+        escalade.evaluate(run, env_kwargs={"weight": 1.0})
+
+
+def test_arguments_come_over_the_runs_own(tmp_path):
+    options = TINY | {"env_kwargs": {"observation": "box32"}}
+    run = escalade.train("tests.environments:Tiny-v0", run_dir=tmp_path / "run", **options)
+    same = escalade.evaluate(run, episodes=2, env_kwargs={"action": "discrete"})
+    assert same.returns.tolist() == escalade.evaluate(run, episodes=2).returns.tolist()
+    with pytest.raises(InputError, match=r"`env_kwargs` .*'box'.* make another environment of it: "):
+        escalade.evaluate(run, env_kwargs={"observation": "box"})
+
+
+def test_a_file_without_its_run(run, tmp_path, capsys):
+    file = shutil.copy(run.folder.policy, tmp_path / "carried.safetensors")
+    found = escalade.evaluate(file, episodes=2, seed=0, workers=0, backend="gymnasium")
+    np.testing.assert_array_equal(found.returns, escalade.evaluate(run, episodes=2, seed=0).returns)
+    arguments = ["eval", str(file), "--episodes", "2", "--workers", "0", "--backend", "gymnasium"]
+    assert cli.main([*arguments, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["env"], facts["checkpoint"]) == ("Pendulum-v1", "carried.safetensors")
+    assert facts["return_mean"] == found.mean
+    assert cli.main(arguments) == 0
+    assert "environment: carried.safetensors keeps none" in capsys.readouterr().out
+    assert cli.main(["eval", str(file), "--checkpoint", "best"]) == 2
+    assert "--checkpoint best: a policy's file has none" in capsys.readouterr().err
+
+
+def test_a_file_of_a_module_of_ones_own(tmp_path):
+    def module():
+        return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3), torch.nn.Linear(3, 2))
+
+    options = {name: value for name, value in TINY.items() if name != "hidden"}
+    run = escalade.train("CartPole-v1", network=module(), run_dir=tmp_path / "run", **options)
+    found = escalade.evaluate(run.folder.policy, network=module(), episodes=2, backend="gymnasium")
+    assert found.returns.tolist() == escalade.evaluate(run, network=module(), episodes=2).returns.tolist()
+    with pytest.raises(InputError, match="a module of your own"):
+        escalade.evaluate(run.folder.policy)
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "said"),
+    [
+        (
+            "tests.environments:Tiny-v0",
+            {},
+            "names as its environment tests.environments:Tiny-v0, which is code",
+        ),
+        (
+            "CartPole-v1",
+            {"wrappers": ["gymnasium.wrappers:TimeAwareObservation"]},
+            "trained with Box.*and CartPole-v1 has Box.*give `env_kwargs` or the run's folder",
+        ),
+    ],
+)
+def test_a_file_that_does_not_say_enough(env, options, said, tmp_path):
+    run = escalade.train(env, run_dir=tmp_path / "run", **TINY, **options)
+    with pytest.raises(InputError, match=said):
+        escalade.evaluate(run.folder.policy)

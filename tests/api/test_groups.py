@@ -1,0 +1,50 @@
+"""What runs are called among others."""
+
+import escalade
+from escalade.api.groups import assignments, group_runs
+
+SMALL = {"preset": None, "policy": "linear", "population": 12, "workers": 0, "generations": 1}
+SMALL |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
+
+
+def labels(tmp_path, *configurations, **grouping):
+    folders = []
+    for number, options in enumerate(configurations):
+        folders.append(tmp_path / str(number))
+        escalade.train("CartPole-v1", run_dir=folders[-1], **SMALL | options)
+    return [group.label for group in group_runs(folders, **grouping)]
+
+
+def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
+    runs = (
+        {"strategy": "cma-es", "sigma": 0.5},
+        {"strategy": "openai-es", "sigma": 0.1, "optimizer": "sgd", "lr": 0.01},
+        {"strategy": "ars", "sigma": 0.1, "lr": 0.02},
+    )
+    ours = labels(tmp_path / "a", *runs)
+    assert ours == [
+        "cma-es, sigma=0.5",
+        "openai-es, sigma=0.1, lr=0.01, optimizer=sgd",
+        "ars, sigma=0.1, lr=0.02",
+    ]
+    assert labels(tmp_path / "b", *runs, group_by=["strategy", "lr"]) == [
+        "strategy=cma-es",
+        "strategy=openai-es, lr=0.01",
+        "strategy=ars, lr=0.02",
+    ]
+    assert labels(tmp_path / "c", runs[0], group_by=["lr"]) == ["lr=default"]
+
+
+def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
+    sigmas = (0.1 + 0.2, 0.012345678, 0.012345679)
+    assert labels(tmp_path, *({"sigma": sigma} for sigma in sigmas)) == [
+        "ars, sigma=0.3",
+        "ars, sigma=0.01235",
+        "ars, sigma=0.01235 (3)",
+    ]
+
+
+def test_options_without_a_strategy_stand_as_they_are():
+    assert assignments({"lr": 1e-5, "sigma": 1234.5678}, ["lr", "sigma"]) == "lr=1e-05, sigma=1234.6"
+    own = {"strategy": "mine:Own", "optimizer": "adam"}
+    assert assignments(own, own) == "strategy=mine:Own, optimizer=adam"

@@ -1,0 +1,48 @@
+"""An environment whose ``close`` raises costs a warning, and no result."""
+
+import warnings
+
+import pytest
+from tests.environments import Walk
+
+import escalade
+from escalade.envs import closing
+
+ENV = "tests.envs.test_closing:ClosesBadly"
+OPTIONS = {"max_episode_steps": 5, "population": 4, "generations": 2, "seed": 1, "verbose": False}
+
+
+class ClosesBadly(Walk):
+    def close(self):
+        raise RuntimeError("the port\nis \x1b[2Jgone")
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch):
+    monkeypatch.setattr(closing, "_said", set())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_run_keeps_its_results(workers, fresh, tmp_path):
+    options = OPTIONS | {"workers": workers, "fresh_environments": fresh}
+    with pytest.warns(RuntimeWarning, match=r"ClosesBadly.close\(\) raised RuntimeError: the port is \\x1b"):
+        run = escalade.train(ENV, run_dir=tmp_path / "run", **options)
+    evaluated = escalade.evaluate(run.folder, episodes=2)
+    good = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "good", **options)
+    assert run.summary["params_sha256"] == good.summary["params_sha256"]
+    assert len(evaluated.returns) == 2
+
+
+def test_check_says_so_and_goes_on():
+    with pytest.warns(RuntimeWarning, match="its episodes count all the same"):
+        report = escalade.check(ENV, max_episode_steps=5)
+    assert report.ok
+
+
+def test_it_is_said_once():
+    with warnings.catch_warnings(record=True) as caught:
+        for _ in range(3):
+            warnings.simplefilter("default")  # as Gymnasium does, which makes Python forget
+            closing.close(ClosesBadly())
+    assert len(caught) == 1

@@ -1,0 +1,20 @@
+"""Modules that a user names: what is said where they cannot be imported."""
+
+import pytest
+
+from escalade import InputError
+from escalade.support.imports import import_named
+
+HINT = "run this in the folder that holds it, or set PYTHONPATH to that folder"
+
+
+def test_a_module_of_another_folder_comes_with_the_mend(tmp_path, monkeypatch):
+    (tmp_path / "escalade_arm.py").write_text("import escalade_gripper\n")
+    with pytest.raises(InputError, match=f"module escalade_arm cannot be imported .*: {HINT}"):
+        import_named("escalade_arm", "`wrappers` escalade_arm:Grip")
+    with pytest.raises(InputError, match=HINT):
+        import_named("escalade_arm.left", "`wrappers` escalade_arm.left:Grip")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="escalade_gripper") as problem:
+        import_named("escalade_arm", "`wrappers` escalade_arm:Grip")
+    assert "PYTHONPATH" not in str(problem.value)  # it is there; what it needs is not

@@ -1,0 +1,55 @@
+"""The statistics of Agarwal et al. 2021, against values taken by hand and from their rliable 1.2.0."""
+
+import numpy as np
+import pytest
+
+from escalade.support.statistics import (
+    interquartile_score,
+    interval,
+    performance_profile,
+    probability_of_improvement,
+)
+
+FIRST = [np.array([0.0, 0.5, 1.0, 0.3]), np.array([0.2, 0.9])]  # two tasks, of four runs and of two
+SECOND = [np.array([0.5, 0.5]), np.array([0.1, 0.2, 1.5])]
+
+
+def test_the_interquartile_score_pools_all_runs():
+    # of 0, 0.2, 0.3, 0.5, 0.9, 1 a quarter, rounded down, is one at either end
+    assert interquartile_score(FIRST) == pytest.approx((0.2 + 0.3 + 0.5 + 0.9) / 4)
+
+
+def test_a_profile_is_the_share_above_each_threshold_and_tasks_count_the_same():
+    found = performance_profile(FIRST, np.array([0.0, 0.3, 0.9]))
+    # above 0: 3 of 4 and 2 of 2; above 0.3: 2 of 4 and 1 of 2; above 0.9: 1 of 4 and 0 of 2
+    np.testing.assert_allclose(found, [(3 / 4 + 1) / 2, (2 / 4 + 1 / 2) / 2, (1 / 4 + 0) / 2])
+
+
+def test_improvement_counts_pairs_of_a_task_and_ties_as_a_half():
+    # task 1: 1.0 beats both, 0.5 ties with both: 3 of 8; task 2: 0.2 beats one and ties with one, 0.9 beats
+    # two: 3.5 of 6
+    expected = (3 / 8 + 3.5 / 6) / 2
+    assert probability_of_improvement(FIRST, SECOND) == pytest.approx(expected)
+    assert probability_of_improvement(SECOND, FIRST) == pytest.approx(1 - expected)
+
+
+def test_the_numbers_are_those_of_rliable():
+    """Rliable 1.2.0 beside pandas 2.3.3, on the same arrays; its interval is of other draws."""
+    chance = np.random.default_rng(0)
+    a, b = chance.normal(0.5, 0.3, (7, 4)), chance.normal(0.6, 0.3, (5, 4))
+    b[0] = a[0]
+    first, second = list(a.T), list(b.T)
+    assert interquartile_score(first) == pytest.approx(0.45532024789523495, rel=1e-12)
+    assert probability_of_improvement(first, second) == pytest.approx(0.22857142857142856, rel=1e-12)
+    profile = performance_profile(first, np.linspace(0, 1, 6))
+    np.testing.assert_allclose(profile, [0.96428571, 0.89285714, 0.60714286, 0.32142857, 0.10714286, 0])
+    np.testing.assert_allclose(interval(interquartile_score, first), [0.36771078, 0.56330989], atol=0.01)
+
+
+def test_the_bootstrap_is_stratified_and_repeats():
+    """Runs stay in their task: where the runs of each task are equal, nothing varies."""
+    tasks = [np.zeros(5), np.ones(5)]
+    assert interval(interquartile_score, tasks) == (0.5, 0.5)
+    low, high = interval(interquartile_score, FIRST)
+    assert low < interquartile_score(FIRST) < high
+    assert interval(interquartile_score, FIRST) == (low, high)
