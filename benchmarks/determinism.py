@@ -86,6 +86,18 @@ def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
     return KILLS
 
 
+def kill_a_worker(watched: psutil.Process, chance: random.Random) -> bool:
+    """Kill a random worker of a run, which are its helpers' children; whether there was one."""
+    try:
+        servers = [child for child in watched.children() if child.children()]
+        workers = [worker for server in servers for worker in server.children()]
+        if workers:
+            os.kill(chance.choice(workers).pid, signal.SIGKILL)
+        return bool(workers)
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return False
+
+
 def workers_killed(env: str, backend: str, folder: Path) -> int:
     """Kill a random worker again and again while the run goes on; how many died."""
     chance, deaths = random.Random(2), 0
@@ -93,14 +105,8 @@ def workers_killed(env: str, backend: str, folder: Path) -> int:
     watched = psutil.Process(process.pid)
     done = threading.Event()
     while process.poll() is None and not done.wait(chance.uniform(0.1, 0.6)):
-        try:
-            servers = [child for child in watched.children() if child.children()]
-            workers = [worker for server in servers for worker in server.children()]
-            if workers and (folder / "progress.csv").exists():
-                os.kill(chance.choice(workers).pid, signal.SIGKILL)
-                deaths += 1
-        except (psutil.NoSuchProcess, ProcessLookupError):
-            continue
+        if (folder / "progress.csv").exists():
+            deaths += kill_a_worker(watched, chance)
     if process.returncode != 0:
         raise SystemExit(f"the run failed with exit code {process.returncode}")
     return deaths

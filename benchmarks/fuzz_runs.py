@@ -1,0 +1,217 @@
+"""Random configurations give the same bits whatever happens to their runs.
+
+    python benchmarks/fuzz_runs.py --count 40 --seed 0
+
+Draws configurations that are valid, and trains each through the real command: with 0, 1 and 2 workers, and
+with 2 workers of which some are killed, as is the whole run, which is then resumed. All must end with the
+same summary, ``params_sha256`` in it, and the same rows of progress.csv, but for what tells the time. Prints
+a line a configuration. The first difference ends it with exit code 1, the command that finds it again and
+the run folders.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from determinism import command, generations_done, kill_a_worker, summary
+from escalade.config.commands import train_command
+from escalade.config.options import Config
+from escalade.envs.backends import BACKENDS
+from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.shaping import SHAPINGS
+
+LENGTHS = {"CartPole-v1": 60, "Pendulum-v1": 40, "HalfCheetah-v5": 25, "Acrobot-v1": 50}
+BOXES = ("Pendulum-v1", "HalfCheetah-v5")
+POLICIES = ("linear", "mlp", "quadratic", "gru", "lstm", "hebbian")
+GENERATIONS = 30
+KILLS = 3  # of the whole run
+TIMED = ("seconds", "steps_per_second")
+
+Values = dict[str, Any]
+
+
+def draw(seed: int, index: int) -> Config:
+    """Configuration ``index`` of those of ``seed``: all strategies come in turn, the rest is by chance."""
+    chance = random.Random(f"{seed}/{index}")
+    names = list(STRATEGIES)
+    env = chance.choice(list(LENGTHS))
+    values: Values = {
+        "env": env,
+        "backend": chance.choice(("gymnasium", "envpool")),
+        "strategy": names[(seed + index) % len(names)],
+        "max_episode_steps": LENGTHS[env],
+        "population": chance.choice((10, 12, 16, 22)),
+        "seed": chance.randrange(2**31),
+        "generations": GENERATIONS,
+        "eval_every": chance.choice((1, 2, 3, 7)),
+        "eval_episodes": chance.choice((1, 3, 8)),
+        "episodes_per_member": chance.choice((1, 1, 2, 3)),
+        "episode_seeds": chance.choice(("pair", "generation", "member")),
+        "snapshot_every": chance.choice((0, 1, 4, 50)),
+        "normalize_observations": chance.choice((True, False)),
+        "observation_clip": chance.choice((5.0, 1.5, "none")),
+        "weight_penalty": chance.choice((0.0, 0.0, 0.1)),
+        "fresh_environments": chance.random() < 0.1,
+        "cutoff": chance.choice((None, None, 20, "mean:1.5", "adaptive:10,0.5,1.5")),
+    }
+    values |= _policy(chance, env) | _search(chance, values) | _rewards(chance)
+    if not BACKENDS[values["backend"]].installed or values["fresh_environments"]:
+        values["backend"] = "gymnasium"
+    return Config(**values)
+
+
+def _policy(chance: random.Random, env: str) -> Values:
+    policy = chance.choice(POLICIES)
+    values: Values = {"policy": policy, "init": chance.choice(("normc", "xavier", "orthogonal", "zeros"))}
+    if policy in ("mlp", "gru", "lstm", "hebbian"):
+        values["hidden"] = chance.choice(((4,), (8,), (6, 5)))
+        values["activation"] = chance.choice(("tanh", "relu", "elu", "selu"))
+    if policy != "hebbian":
+        values["bias"] = chance.choice((True, True, False))
+    if env in BOXES:
+        values["head"] = chance.choice(("plain", "plain", "uniform:5", "custom:-0.5,0,0.5"))
+        if values["head"] == "plain":
+            values["action_noise"] = chance.choice((0.0, 0.0, 0.2))
+            values["action_map"] = chance.choice(("clip", "rescale", "tanh", "sigmoid"))
+    return values
+
+
+def _search(chance: random.Random, drawn: Values) -> Values:
+    """What the strategy takes: step sizes, optimizers, shaping, growth and restarts."""
+    entry = STRATEGIES[drawn["strategy"]]
+    sigma: tuple[float | str, ...] = (0.1, 0.3)
+    if not entry.adapts_sigma:
+        sigma += ("exponential:0.2:0.95:0.05", "linear:0.3:0.05:20", "step:0.2:0.5:8")
+    values: Values = {"sigma": chance.choice(sigma)}
+    if "lr" in entry.options:
+        values["lr"] = chance.choice((None, 0.05, "cosine:0.1:0.01:20", "exponential:0.1:0.9"))
+    if "optimizer" in entry.options:
+        values["optimizer"] = chance.choice((None, "adam", "sgd", "clipup"))
+        values["weight_decay"] = chance.choice((0.0, 0.01))
+        if values["optimizer"] in ("sgd", "clipup"):
+            values["momentum"] = chance.choice((0.9, 0.5))
+    if "shaping" in entry.options:
+        values["shaping"] = chance.choice((None, *SHAPINGS))
+    if "top_directions" in entry.options:
+        values["top_directions"] = chance.choice((None, 2, drawn["population"] // 2))
+    if entry.grows and chance.random() < 0.3:
+        grown = {"min_episodes": 40}, {"min_env_steps": 1000}, {"grow_after": 2}
+        values |= chance.choice(grown) | {"max_population": 4 * drawn["population"]}
+    if chance.random() < 0.15:
+        values |= {"restart_after": 4, "target_return": 1e6}
+    elif drawn["env"] == "CartPole-v1":
+        values["target_return"] = chance.choice((None, 35.0))
+    return values
+
+
+def _rewards(chance: random.Random) -> Values:
+    plain: Values = {}
+    bounded = {"reward_shift": 0.5, "reward_floor": -1.0, "reward_ceiling": 1.0, "reward_scale": 3.0}
+    return chance.choice((plain, plain, plain, bounded, {"reward_sign": True}, {"early_end": 9}))
+
+
+def train(config: Config, workers: int, folder: Path) -> list[str]:
+    """The command, word by word."""
+    words = shlex.split(train_command(config))[1:]
+    return command(*words, "--workers", str(workers), "--run-dir", str(folder))
+
+
+def run(words: list[str]) -> None:
+    done = subprocess.run(words, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"exit code {done.returncode} of {' '.join(words)}\n{done.stderr}")
+
+
+def disturbed(words: list[str], folder: Path, chance: random.Random) -> tuple[int, int]:
+    """Train, killing workers and, ``KILLS`` times, the run, which is resumed; how often of each."""
+    deaths = 0
+    for kills in range(KILLS):
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        words = command("resume", str(folder))
+        watched, reached = psutil.Process(process.pid), generations_done(folder)
+        for _ in range(2):
+            reached += chance.choice((1, 2, 4))
+            while generations_done(folder) < reached and process.poll() is None:
+                time.sleep(0.001)
+            deaths += kill_a_worker(watched, chance)
+        time.sleep(chance.uniform(0, 0.1))
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        elif process.returncode:
+            raise SystemExit(f"exit code {process.returncode}: {shlex.join(process.args)}")
+        else:
+            return kills, deaths
+    run(words)
+    return KILLS, deaths
+
+
+def outcome(folder: Path) -> list[Values]:
+    """What must be equal: the summary and the rows, without what tells the time or the workers."""
+    whole = {name: value for name, value in summary(folder).items() if name not in (*TIMED, "workers")}
+    with (folder / "progress.csv").open(newline="") as file:
+        rows = [{name: row[name] for name in row if name not in TIMED} for row in csv.DictReader(file)]
+    return [whole, *rows]
+
+
+def difference(first: list[Values], second: list[Values]) -> str | None:
+    """The earliest place where two outcomes differ, in words; None where they are equal."""
+    for one, other in zip(first[1:], second[1:], strict=False):
+        for name in one:
+            if one[name] != other.get(name):
+                return f"{name} of generation {one['generation']} is {one[name]} and {other.get(name)}"
+    if len(first) != len(second):
+        return f"there are {len(first) - 1} and {len(second) - 1} rows"
+    for name, value in first[0].items():
+        if repr(value) != repr(second[0].get(name)):  # NaN equals itself here
+            return f"{name} is {value} and {second[0].get(name)}"
+    return None
+
+
+def check(config: Config, base: Path, chance: random.Random) -> tuple[str, str | None]:
+    """Run one configuration in all ways: a line on it, and its first difference, if there is one."""
+    for workers in (0, 1, 2):
+        run(train(config, workers, base / f"workers-{workers}"))
+    kills, deaths = disturbed(train(config, 2, base / "killed"), base / "killed", chance)
+    reference = outcome(base / "workers-0")
+    said = f"{reference[0]['params_sha256'][:16]}, killed {kills} times, {deaths} workers killed"
+    for name in ("workers-1", "workers-2", "killed"):
+        found = difference(reference, outcome(base / name))
+        if found is not None:
+            return said, f"workers-0 and {name} differ: {found}"
+    return said, None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--count", type=int, default=40, help="configurations")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="this configuration alone, by its number")
+    arguments = parser.parse_args()
+    chosen = range(arguments.count) if arguments.only is None else [arguments.only]
+    for index in chosen:
+        config = draw(arguments.seed, index)
+        base = Path(tempfile.mkdtemp(prefix="escalade-fuzz-"))
+        said, found = check(config, base, random.Random(f"kills {arguments.seed}/{index}"))
+        print(f"{index}: {said}: {train_command(config)}", flush=True)
+        if found is not None:
+            again = f"{Path(sys.argv[0])} --seed {arguments.seed} --only {index}"
+            raise SystemExit(f"{found}\nonce more: python {again}\nrun folders: {base}")
+        shutil.rmtree(base)
+    print(f"{len(chosen)} configurations of seed {arguments.seed}, all equal")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What benchmarks/fuzz_runs.py draws and compares; the runs themselves are continuous integration's."""
+
+import importlib
+import shlex
+
+import pytest
+from tests.commands import ROOT
+
+from escalade.cli.main import make_parser
+from escalade.strategies.registry import STRATEGIES
+
+
+@pytest.fixture
+def fuzz(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("fuzz_runs")
+
+
+def test_a_seed_draws_the_same_configurations_of_every_strategy_policy_and_backend(fuzz):
+    drawn = [fuzz.draw(3, index) for index in range(100)]  # Config checks each
+    assert drawn == [fuzz.draw(3, index) for index in range(100)]
+    assert len({config.seed for config in drawn}) == 100
+    assert {config.strategy for config in drawn} == set(STRATEGIES)
+    assert {config.policy for config in drawn} == set(fuzz.POLICIES)
+    assert {config.env for config in drawn} == set(fuzz.LENGTHS)
+    for name in ("cutoff", "episode_seeds", "snapshot_every", "action_noise", "shaping", "optimizer", "lr"):
+        assert len({getattr(config, name) for config in drawn}) >= 3 - (name == "action_noise"), name
+    for name in ("min_episodes", "grow_after", "restart_after"):
+        assert any(getattr(config, name) for config in drawn), name
+
+
+def test_the_command_that_is_run_says_the_whole_configuration(fuzz, tmp_path):
+    words = fuzz.train(fuzz.draw(3, 0), 2, tmp_path / "run")
+    parsed = vars(make_parser().parse_args(words[3:]))
+    assert words[1:3] == ["-m", "escalade"]
+    assert (parsed["env"], parsed["workers"], parsed["preset"]) == (fuzz.draw(3, 0).env, "2", "none")
+    assert shlex.join(words[4:-4]) in fuzz.train_command(fuzz.draw(3, 0))
+
+
+def test_the_earliest_difference_is_named_and_none_is_found_in_equals(fuzz):
+    rows = [{"generation": str(index), "return_mean": "nan", "sigma": "0.1"} for index in (1, 2)]
+    one = [{"params_sha256": "ab", "best_return": float("nan")}, *rows]
+    other = [{"params_sha256": "ab", "best_return": float("nan")}, *rows]
+    assert fuzz.difference(one, other) is None
+    assert fuzz.difference(one, [other[0] | {"params_sha256": "cd"}, *rows]) == "params_sha256 is ab and cd"
+    moved = [other[0], rows[0], rows[1] | {"sigma": "0.2"}]
+    assert fuzz.difference(one, moved) == "sigma of generation 2 is 0.1 and 0.2"
+    assert fuzz.difference(one, other[:2]) == "there are 2 and 1 rows"
