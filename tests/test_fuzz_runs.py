@@ -7,7 +7,9 @@ import pytest
 from tests.commands import ROOT
 
 from escalade.cli.main import make_parser
+from escalade.envs.backends import settle_backend
 from escalade.strategies.registry import STRATEGIES
+from escalade.training.parts import make_parts
 
 
 @pytest.fixture
@@ -46,3 +48,9 @@ def test_the_earliest_difference_is_named_and_none_is_found_in_equals(fuzz):
     moved = [other[0], rows[0], rows[1] | {"sigma": "0.2"}]
     assert fuzz.difference(one, moved) == "sigma of generation 2 is 0.1 and 0.2"
     assert fuzz.difference(one, other[:2]) == "there are 2 and 1 rows"
+
+
+def test_what_is_drawn_can_be_trained(fuzz):
+    for index in range(40):
+        config = fuzz.draw(2, index)
+        assert settle_backend(make_parts(config).environment).backend == config.backend

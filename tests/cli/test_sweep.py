@@ -132,9 +132,7 @@ def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
 
 
 def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
-    (tmp_path / "s.toml").write_text(
-        PLAN.format(trials=1).replace("seeds = [5]", "seeds = [3, 4]", 1)
-    )
+    (tmp_path / "s.toml").write_text(PLAN.format(trials=1).replace("seeds = [5]", "seeds = [3, 4]", 1))
     running = Running("sweep", "s.toml", "--jobs", 2, "--trials", 99, cwd=tmp_path)
     other = tmp_path / "runs" / "sweep-s" / "trial-0001"
     running.until(lambda: "return" in running.out and other.is_dir())
