@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from escalade.api.optimize import optimize
     from escalade.api.plot import plot
     from escalade.api.report import report
+    from escalade.api.run import Run
     from escalade.api.sweep.sweep import sweep
-    from escalade.api.train import Run, resume, train
+    from escalade.api.train import resume, train
     from escalade.policies.policy import Policy, load
     from escalade.strategies.result import Optimum
     from escalade.training.evolution import Evolution
@@ -28,7 +29,7 @@ __getattr__ = lazy_names(
         "Evolution": "escalade.training.evolution",
         "Optimum": "escalade.strategies.result",
         "Policy": "escalade.policies.policy",
-        "Run": "escalade.api.train",
+        "Run": "escalade.api.run",
         "check": "escalade.api.check",
         "compare": "escalade.api.compare",
         "evaluate": "escalade.api.evaluate",

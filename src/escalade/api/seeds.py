@@ -13,7 +13,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import whole_number
 
 if TYPE_CHECKING:
-    from escalade.api.train import Run
+    from escalade.api.run import Run
 
 
 def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, **given: Any) -> list[Run]:
@@ -30,7 +30,7 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         InputError: a seed is none or named twice, the folder holds other runs, or several jobs are given what
             only this process has.
     """
-    from escalade.api.train import Run
+    from escalade.api.run import Run
     from escalade.policies.policy import load
 
     numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]

@@ -18,7 +18,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.mappings import differing
 
 if TYPE_CHECKING:
-    from escalade.api.train import Run
+    from escalade.api.run import Run
 
 _MOST_SEEDS = 10_000
 FREE = {"address", "worker_resources", "workers", "engine", "step_timeout", "snapshot_every"}

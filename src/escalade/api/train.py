@@ -12,6 +12,7 @@ from torch import nn
 
 from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed
+from escalade.api.run import Run
 from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
@@ -22,21 +23,18 @@ from escalade.config.sources import inherited
 from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
-from escalade.policies.policy import Policy, load
+from escalade.policies.policy import load
 from escalade.recorders import (
     Goals,
-    History,
     Recorder,
     check_recorders,
     info_columns,
-    read_rows,
     rewind_notes,
 )
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
-from escalade.support.html import shown, table
 from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import counted
 from escalade.support.output import say
@@ -48,40 +46,6 @@ from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
 from escalade.training.start import begin
-
-_FACTS = (
-    *("strategy", "eval_return_mean", "eval_return_std", "target_return"),
-    *("generations", "env_steps", "seconds", "stop_reason"),
-)
-"""What of the summary is shown of a run."""
-
-
-@dataclass(frozen=True, repr=False)
-class Run:
-    """A finished (or interrupted) run: its folder, its summary, and the policy it trained.
-
-    It can be given wherever the folder's path can.
-    """
-
-    folder: RunFolder
-    summary: dict[str, Any]
-    policy: Policy
-
-    @property
-    def history(self) -> History:
-        """Every generation of the run so far, as progress.csv has them."""
-        return History(read_rows(self.folder.progress))
-
-    def __fspath__(self) -> str:
-        return str(self.folder.path)
-
-    def __repr__(self) -> str:
-        facts = ", ".join(f"{name}={shown(self.summary[name])}" for name in _FACTS[1:])
-        return f"Run({str(self.folder.path)!r}, {facts})"
-
-    def _repr_html_(self) -> str:
-        facts = {name: shown(self.summary[name]) for name in _FACTS}
-        return table(f"{self.summary['env']} in {self.folder.path}", facts)
 
 
 @dataclass(frozen=True)
@@ -381,10 +345,5 @@ def _goals(config: Config, parts: Parts, workers: str) -> Goals:
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
     sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
-    return Goals(
-        f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}",
-        config.target_return,
-        config.generations,
-        config.env_steps,
-        config.seconds,
-    )
+    title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
+    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

@@ -22,7 +22,7 @@ from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from escalade.api.train import Run
+    from escalade.api.run import Run
 
 PRESET = "settings tuned for an environment: auto takes the environment's own, if there are any"
 
