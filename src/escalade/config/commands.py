@@ -42,7 +42,7 @@ def text_of(value: Any) -> str:
 
 
 def words(name: str, value: Any) -> list[str]:
-    """An option as flags, such as ``["--sigma", "0.1"]``."""
+    """The words by which an option is typed: its flag and the value, or the flag alone."""
     if isinstance(value, bool):
         return [flag(name if value else f"no_{name}")]
     typed: list[str] = []
