@@ -9,6 +9,7 @@ import os
 import tomllib
 import types
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Literal, Union, get_args, get_origin
 
 from escalade.config.forms import HINTS, describe
@@ -23,6 +24,10 @@ _LARGEST = 10**60
 
 _DEEPEST = 20
 """Levels of tables and lists in ``env_kwargs``; what writes them back would run out of stack much later."""
+
+_DEEPEST_TEXT = 100
+"""Brackets of a TOML text that are open at a time; those in strings count too."""
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def convert(name: str, value: Any, *, text: bool) -> Any:
@@ -72,10 +77,12 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
     Raises:
         InputError: it cannot be read, or is not TOML.
     """
+    text = read_text(path, "config file")
+    # Counted here, for where the parser finds Python's stack at its end, finalizers that run then complain too.
+    if max(accumulate((_STEPS.get(sign, 0) for sign in text), initial=0)) > _DEEPEST_TEXT:
+        raise InputError(f"config file {path} is nested too deeply")
     try:
-        return tomllib.loads(read_text(path, "config file"))
-    except RecursionError:
-        raise InputError(f"config file {path} is nested too deeply") from None
+        return tomllib.loads(text)
     except ValueError as problem:  # TOMLDecodeError is one, and so is a number of too many digits
         raise InputError(f"config file {path} is not TOML: {problem}") from None
 
