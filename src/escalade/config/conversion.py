@@ -77,12 +77,14 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
     Raises:
         InputError: it cannot be read, or is not TOML.
     """
-    text = read_text(path, "config file")
-    # Counted here, for where the parser finds Python's stack at its end, finalizers that run then complain too.
-    if max(accumulate((_STEPS.get(sign, 0) for sign in text), initial=0)) > _DEEPEST_TEXT:
-        raise InputError(f"config file {path} is nested too deeply")
     try:
+        text = read_text(path, "config file")
+        # Counted: where the parser meets the end of the stack, finalizers that run then complain too.
+        if max(accumulate((_STEPS.get(sign, 0) for sign in text), initial=0)) > _DEEPEST_TEXT:
+            raise InputError(f"config file {path} is nested too deeply")
         return tomllib.loads(text)
+    except InputError:  # a ValueError too, and already in words
+        raise
     except ValueError as problem:  # TOMLDecodeError is one, and so is a number of too many digits
         raise InputError(f"config file {path} is not TOML: {problem}") from None
 
