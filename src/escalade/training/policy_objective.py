@@ -288,9 +288,7 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            results = self.engine.run(job, job.items)
-        infos = len(self.config.info_keys)
-        return Episodes.of(results, scored=self.parts.reward is not None, infos=infos)
+            return Episodes.of(self.engine.run(job, job.items))
 
     def _survival_hint(self) -> SurvivalHint:
         return SurvivalHint(self.parts.environment.max_episode_steps)
