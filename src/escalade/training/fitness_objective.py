@@ -81,9 +81,8 @@ class FitnessObjective:
         assert evaluation is not None
         return evaluation
 
-    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
+    def learn(self, outcome: Outcome) -> None:
         """There is nothing to learn but fitness."""
-        return None
 
     def reproducibility_note(self) -> str | None:
         """Nothing."""
