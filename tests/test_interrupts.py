@@ -13,7 +13,7 @@ import escalade
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
-from escalade.training.in_folder import Checkpoint
+from escalade.training.session import Checkpoint
 
 SHM = Path("/dev/shm")
 SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]

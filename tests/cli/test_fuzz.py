@@ -28,7 +28,7 @@ import escalade
 from escalade.api import evaluate as evaluating
 from escalade.cli import main as cli
 from escalade.storage.tensors import digest, read
-from escalade.training import in_folder, parts
+from escalade.training import parts, session
 
 CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "600"))
 PARTS = 4  # of the cases: what is run as one test
@@ -69,7 +69,7 @@ def _quick():
         return 0.0, 1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_folder, "plotting_available", lambda: False)
+        patch.setattr(session, "plotting_available", lambda: False)
         patch.setattr(evaluating, "record_episode", act_once)
         patch.setattr(os, "fsync", lambda descriptor: None)
         patch.setattr(parts, "table_size", lambda dimension: 4096 + dimension)

@@ -30,9 +30,9 @@ from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, whole_number
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
-from escalade.training.in_folder import check_listeners
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback
+from escalade.training.session import check_listeners
 from escalade.training.strategy import StrategyFactory, build_strategy
 
 _WARM = ["torch", "escalade.fitness.work"]
@@ -175,11 +175,8 @@ def evolve(
             callbacks=callbacks,
             facts=_facts(module, layout, strategy, made, asked) | ({"batch": batch} if batched else {}),
         )
-        running = _start(setup, engine, workers, step_timeout)
-        try:
-            return run_plan(module, setup, made, running, plan)
-        finally:
-            running.close()
+        start = partial(_start, setup, engine, workers, step_timeout)
+        return run_plan(module, setup, made, start, plan)
 
 
 def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:

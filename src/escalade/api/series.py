@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import RunFacts, read_facts, shown
 from escalade.config.options import RESUMABLE, Config
-from escalade.config.sources import absolute
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.mappings import differing
+from escalade.training.sources import absolute
 
 if TYPE_CHECKING:
     from escalade.api.run import Run

@@ -12,7 +12,6 @@ from torch import nn
 
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.config.sources import of_file
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
@@ -23,10 +22,11 @@ from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
 from escalade.training.best import check_best
-from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256
+from escalade.training.session import Checkpoint
+from escalade.training.sources import of_file
 
 
 @dataclass(frozen=True)
