@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from escalade.config.options import OPTIONS
 DOCS = Path(__file__).parent.parent / "docs"
 # Blocks marked ```python; those of other libraries are marked ```py.
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+EXCERPT = re.compile(r'^```py title="(.*?)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
 
 
 _spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
@@ -43,6 +45,25 @@ def test_short_guides_run(tmp_path):
     pages = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in SHORT]
     assert len(pages) >= 8
     runs("\n".join(pages), tmp_path)
+
+
+def test_excerpts_stand_in_the_files_they_name():
+    """Line by line, at any depth of indentation; ``...`` stands for lines between."""
+    excerpts = EXCERPT.findall((DOCS / "algorithm.md").read_text())
+    assert {"examples/minimal_es.py", "src/escalade/strategies/openai_es.py"} <= {
+        name for name, _ in excerpts
+    }
+    for name, excerpt in excerpts:
+        source = (DOCS.parent / name).read_text()
+        for part in excerpt.split("...\n"):
+            indented = (textwrap.indent(part, " " * depth) for depth in (0, 4, 8, 12))
+            assert any(lines in source for lines in indented), f"{name} has no\n{part}"
+
+
+def test_the_minimal_program_is_shown_whole():
+    excerpts = dict(EXCERPT.findall((DOCS / "algorithm.md").read_text()))
+    program = (DOCS.parent / "examples" / "minimal_es.py").read_text()
+    assert excerpts["examples/minimal_es.py"] == program
 
 
 def test_the_page_of_options_has_every_option():
