@@ -14,6 +14,7 @@ from escalade.config import forms
 from escalade.config.options import OPTIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
+README = "../README.md"
 # Blocks marked ```python; those of other libraries are marked ```py.
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 EXCERPT = re.compile(r'^```py title="(.*?)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
@@ -42,9 +43,17 @@ def test_guide_runs(page, tmp_path):
 
 def test_short_guides_run(tmp_path):
     """In one process: each takes less time than it takes to import torch."""
-    pages = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in SHORT]
+    pages = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in [*SHORT, README]]
     assert len(pages) >= 8
     runs("\n".join(pages), tmp_path)
+
+
+def test_the_readme_is_short_and_its_links_lead_to_files():
+    text = (DOCS / README).read_text()
+    assert len(text.splitlines()) <= 150
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert len(links) > 20
+    assert all((DOCS.parent / link).exists() for link in links)
 
 
 def test_excerpts_stand_in_the_files_they_name():
