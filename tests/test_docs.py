@@ -1,6 +1,8 @@
 """The Python in the guides runs, page by page, as a reader would paste it into a script."""
 
 import importlib.util
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -9,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import escalade
+import escalade.strategies
 from escalade.cli.arguments import flag
 from escalade.config import forms
 from escalade.config.options import OPTIONS
@@ -73,6 +77,16 @@ def test_the_minimal_program_is_shown_whole():
     excerpts = dict(EXCERPT.findall((DOCS / "algorithm.md").read_text()))
     program = (DOCS.parent / "examples" / "minimal_es.py").read_text()
     assert excerpts["examples/minimal_es.py"] == program
+
+
+def test_the_reference_has_every_name_that_is_promised_and_no_whole_module():
+    pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    published = [pkgutil.resolve_name(path) for path in re.findall(r"^::: (\S+)$", pages, re.MULTILINE)]
+    assert len(set(published)) == len(published)
+    assert not [found for found in published if inspect.ismodule(found)]
+    for package in (escalade, escalade.strategies):
+        promised = {getattr(package, name) for name in package.__all__}
+        assert promised - {escalade.strategies} <= set(published)
 
 
 def test_the_page_of_options_has_every_option():
