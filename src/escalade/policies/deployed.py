@@ -49,7 +49,7 @@ class DeployedPolicy(nn.Module):
             if number in self._fixed:
                 self.register_buffer(f"fixed_{number}", part.detach()[None].clone())
         self.first_state = [part.detach().clone() for part in self.moving(first)]
-        """What an episode with the seed 0 begins with, without a batch dimension."""
+        """The state that an episode with the seed 0 begins with, without a batch dimension."""
 
     def example(self, batch: int) -> list[Tensor]:
         """Observations of zeros, and the first state, for a batch."""

@@ -1,4 +1,4 @@
-"""What a population's network is made of: layers, and the operation that runs one for many members.
+"""The parts of a population's network: layers, and the operation that runs one for many members.
 
 Nothing here needs torch, so that a worker starts without it.
 """
@@ -67,11 +67,11 @@ class Operation:
             part[: len(rows)] = part[rows]
 
     def __call__(self, x: Array) -> Array:
-        """What the first k members give for ``x``, shape (k, *inputs). The next call overwrites it."""
+        """The first k members' outputs for ``x``, shape (k, *inputs). The next call overwrites them."""
         raise NotImplementedError
 
     def each(self, row: int, batch: Array) -> Array:
-        """What the member in ``row`` gives for each of a batch, shape (batch, *inputs), in new memory.
+        """Return the outputs of the member in ``row`` for a batch, shape (batch, *inputs), in new memory.
 
         Only layers that may stand before virtual batch normalisation have it.
         """
@@ -80,7 +80,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class VectorLayer:
-    """What layers from a vector to a vector have in common."""
+    """The part that layers from a vector to a vector share."""
 
     features: int
     units: int

@@ -100,7 +100,7 @@ class Normalizer:
         return grown
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint keeps of it."""
+        """Return the arrays that a checkpoint keeps."""
         return {
             "normalizer.count": np.array([self.count]),
             "normalizer.mean": self.mean,

@@ -64,5 +64,5 @@ class _ProductsOperation(Operation):
 
 
 def product_count(features: int) -> int:
-    """How many numbers :class:`Products` makes of ``features``."""
+    """Count the outputs of :class:`Products` for ``features``."""
     return features * (features + 3) // 2

@@ -1,4 +1,4 @@
-"""Which modules a population runs as a stack of layers, and as which."""
+"""The modules that a population runs as a stack of layers, and the layer of each."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
 
 
 def _is_bare(module: nn.Module) -> bool:
-    """Whether it is a sequence itself, and not a subclass that may call its parts in another way."""
+    """Tell whether it is a sequence itself, and not a subclass that may call its parts in another way."""
     return type(module) in (nn.Sequential, Chain)
 
 
 def _altered(module: nn.Module) -> bool:
-    """Whether calling the module does more than its class says."""
+    """Tell whether calling the module does more than its class says."""
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 

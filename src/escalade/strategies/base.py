@@ -1,4 +1,4 @@
-"""What all strategies share: ask, tell, and a state that can be saved."""
+"""The base of all strategies: ask, tell, and a state that can be saved."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Strategy(ABC):
     """
 
     grows: ClassVar[bool] = True
-    """Whether :meth:`update` can take a generation that grew."""
+    """True where :meth:`update` can take a generation that grew."""
 
     remake: Callable[[], Strategy] | None = None
     """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
