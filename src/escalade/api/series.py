@@ -32,7 +32,7 @@ class Planned:
     config: Config
     """With its seed and its folder."""
     begun: RunFacts | None
-    """What its folder holds already."""
+    """The facts that its folder holds already."""
 
     @property
     def folder(self) -> Path:
@@ -52,7 +52,7 @@ class Planned:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to run."""
+        """True where there is nothing left to run."""
         if self.begun is None or self.begun.summary.get("stop_reason") in (None, "interrupted"):
             return False
         return not self.changes
@@ -149,12 +149,12 @@ def reread(planned: Sequence[Planned]) -> list[Planned]:
 
 
 def _where(config: Config) -> dict[str, Any]:
-    """Where a resumed run runs: as the series was asked for, whatever it was begun with."""
+    """The options of where a resumed run runs: those of the series, whatever it was begun with."""
     return {name: getattr(config, name) for name in FREE}
 
 
 def _begun(config: Config) -> RunFacts | None:
-    """What is in the run's folder.
+    """The facts of the run that is in the folder; None where there is none.
 
     Raises:
         InputError: it is a run of other options.

@@ -76,7 +76,7 @@ class Optimum:
         return lines_png({"best of a generation": best, "mean": mean}, "fitness")
 
 
-class History:
+class FitnessHistory:
     """Rows of two numbers, one a generation; reading them costs nothing, however many there are."""
 
     def __init__(self, rows: NDArray[np.float64] | None = None) -> None:
