@@ -118,7 +118,7 @@ def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, fold
         place = folder / name if len(configs) > 1 else folder
         for seed in seeds if seeds is not None else (config.seed,):
             run = config.replace(seed=seed, run_dir=str(place / f"seed{seed}"))
-            runs.append(Planned(run, _begun(run)))
+            runs.append(Planned(run, _existing_run(run)))
     if RunFolder(folder).config.exists():
         raise InputError(f"`run_dir` {folder} is a run's own folder: a series needs one with runs in it")
     return runs
@@ -145,7 +145,7 @@ def run_series(planned: Sequence[Planned], *, verbose: bool = True, **given: Any
 
 def reread(planned: Sequence[Planned]) -> list[Planned]:
     """The same runs, as their folders are now."""
-    return [replace(one, begun=_begun(one.config)) for one in planned]
+    return [replace(one, begun=_existing_run(one.config)) for one in planned]
 
 
 def _where(config: Config) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _where(config: Config) -> dict[str, Any]:
     return {name: getattr(config, name) for name in FREE}
 
 
-def _begun(config: Config) -> RunFacts | None:
+def _existing_run(config: Config) -> RunFacts | None:
     """The facts of the run that is in the folder; None where there is none.
 
     Raises:

@@ -83,15 +83,15 @@ class Mirror:
         return place
 
     def push(self) -> int:
-        """Send the files that changed, and drop those that are gone; how many were sent.
+        """Send the files that changed, and drop those that are gone; return how many were sent.
 
-        A checkpoint goes before what tells of it, and the one before it is dropped last. The config, which
-        never changes, ends the first push.
+        The order is checkpoints, then other files, then config.toml: its presence marks a first push that was
+        complete. What is gone is dropped last.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
         sent = 0
         with _reported(self.url):
-            for name, path in sorted(here.items(), key=lambda pair: _turn(pair[0])):
+            for name, path in sorted(here.items(), key=lambda pair: _upload_order(pair[0])):
                 facts = path.stat()
                 state = facts.st_mtime_ns, facts.st_size
                 if self._sent.get(name) != state:
@@ -135,7 +135,7 @@ def _whole_files(folder: Path) -> list[Path]:
     return [path for path in files if not is_temporary(path) and path.name not in (LOCK, LEASE)]
 
 
-def _turn(name: str) -> tuple[bool, bool, str]:
+def _upload_order(name: str) -> tuple[bool, bool, str]:
     return name == _LAST, not name.startswith("checkpoints/"), name
 
 

@@ -209,7 +209,7 @@ class PolicyObjective:
     def normalization(self) -> Normalization | None:
         """What this generation's observations are normalised by."""
         config = self.config
-        return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
+        return self.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
 
     def _penalties(self, strategy: Strategy) -> Array | float:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
