@@ -21,10 +21,14 @@ class Layer(Protocol):
     """One layer's shapes, without numbers."""
 
     @property
-    def inputs(self) -> Shape: ...
+    def inputs(self) -> Shape:
+        """Shape of one member's inputs."""
+        ...
 
     @property
-    def outputs(self) -> Shape: ...
+    def outputs(self) -> Shape:
+        """Shape of one member's outputs."""
+        ...
 
     @property
     def size(self) -> int:
@@ -39,7 +43,7 @@ class Layer(Protocol):
 class Operation:
     """One layer of up to ``rows`` members, each with parameters, and maybe a state, of its own.
 
-    What a member's row gives must not depend on the other rows, nor on how many there are, to the
+    The outputs of a row must not depend on the other rows, nor on how many there are, to the
     last bit. ``parameters`` are blocks of shape (rows, ...) in the order of the flat vector; what
     else an episode changes is in ``state``.
     """

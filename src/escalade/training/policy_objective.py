@@ -166,7 +166,7 @@ class PolicyObjective:
         return f"member {whole.member(episode)} (episode seed {seed})"
 
     def module_maker(self, strategy: Strategy) -> Callable[[], Policy]:
-        """What makes policies with the centre's parameters and the normaliser as they are now."""
+        """Return a maker of policies with the centre's parameters and the normaliser as they are now."""
         center, normalization = strategy.center.detach().numpy().copy(), self.normalization
 
         def make() -> Policy:
@@ -213,7 +213,7 @@ class PolicyObjective:
 
     @property
     def normalization(self) -> Normalization | None:
-        """What this generation's observations are normalised by."""
+        """The normalisation of this generation's observations."""
         config = self.config
         return self.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
 
