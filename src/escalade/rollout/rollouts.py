@@ -44,7 +44,7 @@ class Forward(Protocol):
     def __call__(self, observations: Vector) -> Vector:
         """Outputs of the first k rows, shape (k, outputs), float32.
 
-        Observations are (k, size), those of images (k, C, H, W); their memory is written again in the next step.
+        Observations are (k, size), those of images (k, C, H, W); the next step writes their memory again.
         """
         ...
 
