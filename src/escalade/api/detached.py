@@ -53,7 +53,7 @@ class Driver:
         threading.Thread(target=self._lead, args=(dict(values), where, storage), daemon=True).start()
 
     def follow(self, first: int) -> dict[str, Any]:
-        """Return what was said from line ``first`` on, and how the run ended, once it has."""
+        """What was said from line ``first`` on, and how the run ended, once it has."""
         return {"token": self._token, "lines": self._lines[first:], "ended": self._ended}
 
     def stop(self) -> None:

@@ -57,7 +57,7 @@ def alone(label: str) -> Iterator[None]:
 
 
 def supported() -> bool:
-    """Tell whether this system has what is needed: Linux has."""
+    """Whether this system has what is needed: Linux has."""
     return hasattr(os, "memfd_create") and Path("/proc/net/unix").exists()
 
 

@@ -37,7 +37,7 @@ class Mirror:
         self._sent: dict[str, tuple[int, int]] = {}
 
     def holds_run(self) -> bool:
-        """Tell whether there is a run at the url: a first push that ended."""
+        """Whether there is a run at the url: a first push that ended."""
         with _reported(self.url):
             return bool(self._files.exists(f"{self._root}/{_LAST}"))
 
@@ -76,22 +76,22 @@ class Mirror:
         return True
 
     def _place(self, name: str) -> Path:
-        """Return the place of a file of the copy: in the folder, whatever the storage calls it."""
+        """Where a file of the copy goes: in the folder, whatever the storage calls it."""
         place = self.folder / name[len(self._root) :].lstrip("/")
         if not place.resolve().is_relative_to(self.folder.resolve()):
             raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it there")
         return place
 
     def push(self) -> int:
-        """Send the files that changed, and drop those that are gone; return how many were sent.
+        """Send the files that changed, and drop those that are gone; how many were sent.
 
-        The order is checkpoints, then other files, then config.toml: its presence marks a first push that was
-        complete. What is gone is dropped last.
+        A checkpoint goes before what tells of it, and the one before it is dropped last. The config, which
+        never changes, ends the first push.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
         sent = 0
         with _reported(self.url):
-            for name, path in sorted(here.items(), key=lambda pair: _upload_order(pair[0])):
+            for name, path in sorted(here.items(), key=lambda pair: _turn(pair[0])):
                 facts = path.stat()
                 state = facts.st_mtime_ns, facts.st_size
                 if self._sent.get(name) != state:
@@ -125,7 +125,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _writes_objects(files: Any) -> bool:
-    """Tell whether a file appears whole or not at all, and renaming it would copy it."""
+    """Whether a file appears whole or not at all, and renaming it would copy it."""
     protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
     return not protocols & {"file", "local", "sftp", "ssh", "smb", "hdfs"}
 
@@ -135,12 +135,12 @@ def _whole_files(folder: Path) -> list[Path]:
     return [path for path in files if not is_temporary(path) and path.name not in (LOCK, LEASE)]
 
 
-def _upload_order(name: str) -> tuple[bool, bool, str]:
+def _turn(name: str) -> tuple[bool, bool, str]:
     return name == _LAST, not name.startswith("checkpoints/"), name
 
 
 class _reported:  # noqa: N801 - reads as a word where it is used
-    """Turn what a file system says of a path into one line for the user."""
+    """What a file system says of a path is one line for the user."""
 
     def __init__(self, url: str) -> None:
         self._url = url
