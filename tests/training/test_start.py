@@ -119,7 +119,7 @@ def test_a_normaliser_that_grows_does_not_outweigh_what_is_new():
     old.count, old.mean, old.squares = 4e6, np.array([3.0]), np.array([16e6])
     grown = old.grown(2)
     assert grown.count == 1e5
-    np.testing.assert_allclose(grown.freeze().inverse_std, [0.5, 1.0])
+    np.testing.assert_allclose(grown.snapshot().inverse_std, [0.5, 1.0])
     assert old.grown(1).count == 4e6
 
 

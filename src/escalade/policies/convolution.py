@@ -53,10 +53,10 @@ class Convolution:
 
 
 class _ConvolutionOperation(Operation):
-    """What both ways share: an image with zeros around it, and its patches as a matrix."""
+    """The part that both ways share: an image with zeros around it, and its patches as a matrix."""
 
     _image: Array
-    """Where an image is copied to, (height, width, channels)."""
+    """The buffer an image is copied to, (height, width, channels)."""
     _windows: Array
     _patches: Array
 

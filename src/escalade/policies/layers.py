@@ -1,4 +1,4 @@
-"""What a population's network is made of: layers, and the operation that runs one for many members.
+"""The parts of a population's network: layers, and the operation that runs one for many members.
 
 Nothing here needs torch, so that a worker starts without it.
 """
@@ -21,10 +21,14 @@ class Layer(Protocol):
     """One layer's shapes, without numbers."""
 
     @property
-    def inputs(self) -> Shape: ...
+    def inputs(self) -> Shape:
+        """Shape of one member's inputs."""
+        ...
 
     @property
-    def outputs(self) -> Shape: ...
+    def outputs(self) -> Shape:
+        """Shape of one member's outputs."""
+        ...
 
     @property
     def size(self) -> int:
@@ -39,7 +43,7 @@ class Layer(Protocol):
 class Operation:
     """One layer of up to ``rows`` members, each with parameters, and maybe a state, of its own.
 
-    What a member's row gives must not depend on the other rows, nor on how many there are, to the
+    The outputs of a row must not depend on the other rows, nor on how many there are, to the
     last bit. ``parameters`` are blocks of shape (rows, ...) in the order of the flat vector; what
     else an episode changes is in ``state``.
     """
@@ -67,11 +71,11 @@ class Operation:
             part[: len(rows)] = part[rows]
 
     def __call__(self, x: Array) -> Array:
-        """What the first k members give for ``x``, shape (k, *inputs). The next call overwrites it."""
+        """The first k members' outputs for ``x``, shape (k, *inputs). The next call overwrites them."""
         raise NotImplementedError
 
     def each(self, row: int, batch: Array) -> Array:
-        """What the member in ``row`` gives for each of a batch, shape (batch, *inputs), in new memory.
+        """Return the outputs of the member in ``row`` for a batch, shape (batch, *inputs), in new memory.
 
         Only layers that may stand before virtual batch normalisation have it.
         """
@@ -80,7 +84,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class VectorLayer:
-    """What layers from a vector to a vector have in common."""
+    """The part that layers from a vector to a vector share."""
 
     features: int
     units: int

@@ -1,4 +1,4 @@
-"""What a policy's file holds, checked before anything is built from it."""
+"""The contents of a policy's file, checked before anything is built from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INVERSE_STD = "observation_scale"
 
 @dataclass(frozen=True)
 class Architecture:
-    """How :func:`escalade.policies.networks.build` makes the network."""
+    """The arguments of :func:`escalade.policies.networks.build` for the network."""
 
     policy: str
     hidden: list[int]
@@ -108,7 +108,7 @@ class PolicyFile:
 
 
 def moments_size(space: spaces.Space[Any], normalized: bool) -> int:
-    """How many means of observations a policy keeps: none of images that are not normalised by them."""
+    """The number of observation means in a policy: none for images that are not normalised by them."""
     return observation_size(space) if normalized or not is_image(space) else 0
 
 

@@ -1,4 +1,4 @@
-"""Which modules a population runs as a stack of layers, and as which."""
+"""The modules that a population runs as a stack of layers, and the layer of each."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from escalade.policies.cells import Cell
 from escalade.policies.convolution import Convolution, MaxPool
 from escalade.policies.layers import Flatten, Layer, Linear, Shape
 from escalade.policies.modules import Chain, PlasticLinear, Products, VirtualBatchNorm
-from escalade.policies.plastic import PlasticLinear as Plastic
-from escalade.policies.products import Products as ProductsLayer
+from escalade.policies.plastic import PlasticLayer
+from escalade.policies.products import ProductsLayer
 from escalade.policies.stack import Stack
-from escalade.policies.virtual_batch import VirtualBatchNorm as VirtualBatch
+from escalade.policies.virtual_batch import VirtualBatchNormLayer
 
 MODULES: Final[dict[str, type[nn.Module]]] = {
     "tanh": nn.Tanh,
@@ -88,12 +88,12 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
 
 
 def _is_bare(module: nn.Module) -> bool:
-    """Whether it is a sequence itself, and not a subclass that may call its parts in another way."""
+    """Tell whether it is a sequence itself, and not a subclass that may call its parts in another way."""
     return type(module) in (nn.Sequential, Chain)
 
 
 def _altered(module: nn.Module) -> bool:
-    """Whether calling the module does more than its class says."""
+    """Tell whether calling the module does more than its class says."""
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
@@ -144,7 +144,7 @@ def _plastic(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     features, units = part.rule.shape[1:]
     _check(part, (features,), shape)
-    return Plastic(features, units, part.number, _NAMES.get(type(part.activation)))
+    return PlasticLayer(features, units, part.number, _NAMES.get(type(part.activation)))
 
 
 def _virtual_batch(piece: Piece, shape: Shape | None) -> Layer:
@@ -152,7 +152,7 @@ def _virtual_batch(piece: Piece, shape: Shape | None) -> Layer:
     channels = len(part.bias)
     if shape is None or shape[-1] != channels:
         raise InputError(f"policy: {part} takes {channels} channels, but is given {_words(shape)}")
-    return VirtualBatch(shape, piece.activation)
+    return VirtualBatchNormLayer(shape, piece.activation)
 
 
 def _plain_convolution(part: Any) -> bool:

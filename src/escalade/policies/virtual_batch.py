@@ -23,7 +23,7 @@ REFERENCE_FRAMES: Final = 128
 
 
 @dataclass(frozen=True)
-class VirtualBatchNorm:
+class VirtualBatchNormLayer:
     """Each channel (or number) less its mean, over its standard deviation, plus a bias.
 
     Mean and deviation are those of the reference batch, over images and their pixels. The only
@@ -51,7 +51,7 @@ class VirtualBatchNorm:
 class VirtualBatchNormOperation(Operation):
     """Keeps every member's statistics beside its biases."""
 
-    def __init__(self, layer: VirtualBatchNorm, rows: int) -> None:
+    def __init__(self, layer: VirtualBatchNormLayer, rows: int) -> None:
         self._bias, self._mean, self._inverse_std = (block(rows, layer.inputs[-1]) for _ in range(3))
         super().__init__([self._bias], [self._mean, self._inverse_std])
         self._out = block(rows, *layer.inputs)

@@ -189,7 +189,7 @@ class TorchOptimizer(CenterOptimizer):
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
 
     def _names(self) -> Iterable[str]:
-        """What such an optimiser remembers, which only a step shows."""
+        """Return the names in the state of such an optimiser, which only a step shows."""
         probe = torch.zeros(1, requires_grad=True)
         inner = self._make([probe])
         probe.grad = torch.zeros(1)
@@ -198,7 +198,7 @@ class TorchOptimizer(CenterOptimizer):
 
 
 def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
-    """What ``optimizer`` remembers of its one parameter; the tensors are its own."""
+    """Return the state of ``optimizer`` for its one parameter; the tensors are its own."""
     memory = optimizer.state_dict()["state"].get(0, {})
     return {name: value for name, value in memory.items() if value is not None}
 
@@ -220,7 +220,7 @@ NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
 
 
 def optimizer_named(name: str, momentum: float = 0.9) -> OptimizerFactory:
-    """What makes the optimiser called ``name``.
+    """Return the maker of the optimiser called ``name``.
 
     Args:
         name: one of :data:`NAMED`.

@@ -15,7 +15,7 @@ _GROWS = ("history",)  # with the generations
 
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
-    """What :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
+    """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
     state = strategy.state_dict()
     tensors = {_PREFIX + name: part.numpy() for name, part in state.items() if isinstance(part, torch.Tensor)}
     return tensors, {name: part for name, part in state.items() if not isinstance(part, torch.Tensor)}

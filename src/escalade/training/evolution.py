@@ -38,7 +38,7 @@ _MAY_CHANGE = (
 
 @dataclass(frozen=True)
 class Evolution(Generic[M]):
-    """What :func:`evolve` returns."""
+    """The result of :func:`evolve`."""
 
     module: M
     """The module that was passed in, now with the centre's parameters."""
@@ -49,7 +49,7 @@ class Evolution(Generic[M]):
     best: NDArray[np.float32]
     """Parameters of the best member, or evaluated centre, of the whole run, shape (dimension,)."""
     best_return: float
-    """What they gave. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
+    """Its fitness. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
     history: History
     """Every generation of the run, those before it was resumed included."""
     generations: int
@@ -57,7 +57,7 @@ class Evolution(Generic[M]):
     stop_reason: str
     """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
-    """What summary.json holds."""
+    """The contents of summary.json."""
     folder: RunFolder | None
     """The run folder, where one was named."""
 

@@ -113,7 +113,7 @@ class FitnessObjective:
         """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
 
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
-        """What the best member and the centre gave; None for what was not a usable number."""
+        """The fitness of the best member and of the centre; None for what was not a usable number."""
         member = outcome.fitness[self._best_member(outcome)]
         evaluated = np.nan if outcome.evaluation is None else outcome.evaluation.mean
         found = np.array([member, evaluated])
@@ -140,7 +140,7 @@ class FitnessObjective:
         return self.best(strategy)[1]
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
-        """What makes modules with the centre's parameters as they are now."""
+        """Return a maker of modules with the centre's parameters as they are now."""
         center = _center(strategy)
 
         def make() -> nn.Module:

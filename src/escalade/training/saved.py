@@ -84,7 +84,7 @@ class SavedPolicy:
         if not np.isfinite(center).all():
             raise Damaged("its centre is not finite")
         normalizer = _normalizer(content.tensors)
-        normalization = normalizer.frozen(config.normalize_observations, config.largest_observation)
+        normalization = normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
         frozen = with_prefix(FROZEN, content.tensors)
         generation = facts.progress.get("generation")
         known = generation if isinstance(generation, int) else None

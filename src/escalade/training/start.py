@@ -1,4 +1,4 @@
-"""What a new run begins with, where that is the policy of another run or of a file."""
+"""Warm start: load the first policy and normaliser from a run or a file."""
 
 from __future__ import annotations
 

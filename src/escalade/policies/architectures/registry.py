@@ -30,7 +30,7 @@ class Architecture:
     options: frozenset[str] = frozenset()
     """Those of ``hidden``, ``activation`` and ``bias`` that it reads."""
     images: bool = False
-    """Whether it takes images only; the others flatten them."""
+    """True where it takes images only; the others flatten them."""
 
     def load(self) -> Callable[[Request], nn.Module]:
         """The function that makes it."""
