@@ -132,7 +132,7 @@ def test_a_new_engine(follow, monkeypatch, tmp_path):
     monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
     exec(use, {"ENGINES": ENGINES, "EngineEntry": EngineEntry})
     engine = start_engine("twice", lambda: Counts(remembers=False), 1)
-    assert list(engine.run(10, 3)) == [10, 11, 12]
+    assert engine.run(10, 3).in_order() == [10, 11, 12]
     forgetful = start_engine("twice", lambda: Counts(remembers=True), 1)
     with pytest.raises(escalade.errors.EngineFailure, match="run again"):
         forgetful.run(10, 3)

@@ -113,12 +113,8 @@ class Objective(Protocol):
         """Evaluate the centre as the run leaves it."""
         ...
 
-    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
-        """Learn what a generation showed besides fitness, after the strategy's ``tell``.
-
-        Returns:
-            What the user should know of it, such as that the search begins anew.
-        """
+    def learn(self, outcome: Outcome) -> None:
+        """Learn what a generation showed besides fitness, after the strategy's ``tell``."""
         ...
 
     def reproducibility_note(self) -> str | None:

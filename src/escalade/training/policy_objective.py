@@ -28,16 +28,13 @@ from escalade.support.interrupts import Interrupts
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
-from escalade.training.parts import Parts, make_strategy
-from escalade.training.stall import Stall
+from escalade.training.parts import Parts
 
 CONFIRMATION_EPISODES = 100
 TRIAL_EPISODES = 20
 """Of the confirmation: how many are looked at first."""
 FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
-START = "start"
-"""The centre that a run begins with, among them, where it may begin anew."""
 
 
 class PolicyObjective:
@@ -65,21 +62,15 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
-        self._survival = self._survival_hint()
+        self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
-        self.start = parts.start.copy()
-        self.stall = Stall()
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
-        self._confirmed: Evaluation | None = None
         self._best: Best | None = None
         self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes; it grows until it holds as many as the config asks for."""
-        self._confirmed = None
-        while strategy.fold < self.stall.fold:
-            strategy.grow()
         job = self._job(
             strategy,
             population=strategy.sample(),
@@ -90,7 +81,7 @@ class PolicyObjective:
         episodes = self._run(job)
         trained = episodes[: job.training_items]
         evaluated = self._with_failed_as_worst(episodes[job.training_items :])
-        while self._too_small(strategy, trained):
+        while self._too_small(trained):
             before = strategy.population_size
             strategy.grow()
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
@@ -121,15 +112,14 @@ class PolicyObjective:
         beyond, before = played.returns - target, evaluation.returns - target
         if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
             played = played + self._play(strategy, left, TRIAL_EPISODES)
-        self._confirmed = _evaluation(played)
-        return self._confirmed
+        return _evaluation(played)
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Evaluate the centre, in episodes that no generation has seen."""
         return _evaluation(self._play(strategy, self.config.eval_episodes))
 
-    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
-        """Merge what the members observed into the normaliser, move the cap, and look for progress."""
+    def learn(self, outcome: Outcome) -> None:
+        """Merge what the members observed into the normaliser, and move the cap."""
         job, trained = outcome.details
         if job.normalization is not None:
             seen = trained.seen
@@ -137,8 +127,6 @@ class PolicyObjective:
                 seen = np.where(np.isfinite(trained.returns), seen, 0)
             self.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
-        evaluation = self._confirmed or outcome.evaluation  # one that was luck is no progress
-        return None if evaluation is None else self._look_for_progress(strategy, evaluation)
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -194,20 +182,18 @@ class PolicyObjective:
             self._policy(strategy, self.parts.policy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """The normaliser, the cap, progress, start, best, what does not evolve, and the config."""
+        """The normaliser, the cap, the best, what does not evolve, and the config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
-        start = {START: self.start} if self.config.restart_after is not None else {}
-        return self.normalizer.tensors() | frozen | start | best_tensors(self._best), {
+        return self.normalizer.tensors() | frozen | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
-            "stall": asdict(self.stall),
             "own_network": not policy.architecture and ":" not in self.config.policy,
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the normaliser, the cap, how long there was no progress, and the start.
+        """Take over the normaliser, the cap and the best.
 
         Raises:
             InputError: the checkpoint's observations are of another size.
@@ -215,8 +201,7 @@ class PolicyObjective:
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
-        self.cap, self.stall = state["cap"], Stall(**state.get("stall", {}))
-        self.start = tensors.get(START, self.start)
+        self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 
@@ -225,25 +210,6 @@ class PolicyObjective:
         """What this generation's observations are normalised by."""
         config = self.config
         return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
-
-    def _look_for_progress(self, strategy: Strategy, evaluation: Evaluation) -> str | None:
-        """Let generations grow, or the policy begin anew, where it is time to; what there is to say of it."""
-        config, waited = self.config, self.stall.waited + 1
-        match self.stall.evaluated(evaluation.mean, config.grow_after, config.restart_after):
-            case "grow":
-                members = strategy.first_population
-                fold = min(2 * self.stall.fold, (config.max_population or 0) // members)
-                if fold <= self.stall.fold:
-                    return None
-                self.stall.fold = fold
-                then = f"{fold * members} members a generation from here on"
-            case "restart":
-                strategy.begin_again(make_strategy(config, self.start, self.parts.perturbation))
-                self.cap, self._survival = self.cutoff.start, self._survival_hint()
-                then = "the search begins anew"
-            case None:
-                return None
-        return f"none of the last {waited} evaluations was better: {then}"
 
     def _penalties(self, strategy: Strategy) -> Array | float:
         """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
@@ -288,12 +254,7 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            results = self.engine.run(job, job.items)
-        infos = len(self.config.info_keys)
-        return Episodes.of(results, scored=self.parts.reward is not None, infos=infos)
-
-    def _survival_hint(self) -> SurvivalHint:
-        return SurvivalHint(self.parts.environment.max_episode_steps)
+            return Episodes.of(self.engine.run(job, job.items))
 
     def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
         if self.parts.reward is not None:  # the user knows of rewards, and has chosen
@@ -317,13 +278,9 @@ class PolicyObjective:
         found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T]
         return tuple(zip(columns, found, strict=True))
 
-    def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
-        config, members = self.config, strategy.population_size
-        if config.max_population is not None and members + strategy.first_population > config.max_population:
-            return False
-        return len(trained.lengths) < (config.min_episodes or 0) or int(trained.lengths.sum()) < (
-            config.min_env_steps or 0
-        )
+    def _too_small(self, trained: Episodes) -> bool:
+        episodes, steps = self.config.min_episodes or 0, self.config.min_env_steps or 0
+        return len(trained.lengths) < episodes or int(trained.lengths.sum()) < steps
 
     def _policy(self, strategy: Strategy, policy: Policy) -> Policy:
         policy.set(strategy.center.detach().numpy().copy(), self.normalization)
