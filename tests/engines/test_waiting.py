@@ -158,7 +158,9 @@ def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypat
 def test_what_a_dropped_job_raises_is_nobodys(two, tmp_path):
     give_up(two, ("fail", None, tmp_path), tmp_path)
     (tmp_path / "dropped").touch()
-    assert within_a_minute(lambda: two.run(("plain", None, tmp_path), 40)).in_order()[:, 0].tolist() == list(range(40))
+    assert within_a_minute(lambda: two.run(("plain", None, tmp_path), 40)).in_order()[:, 0].tolist() == list(
+        range(40)
+    )
 
 
 def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monkeypatch):
