@@ -3,6 +3,7 @@
 import threading
 from queue import SimpleQueue
 
+import numpy as np
 import pytest
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
@@ -324,3 +325,37 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
     done = feed.add(2, [7])
     assert dropped.result(60) is None
     assert done.result(60) == [([7], ["job"])]
+
+
+def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
+    feed, problem = actor.ChunkFeed(), EngineFailure("it broke")
+    feed.turn_to(1, "job")
+    chunks = [feed.add(1, [0, 1]), feed.add(1, [2])]
+    feed.fail(problem)
+    feed.turn_to(2, "job")
+    assert [chunk.exception(0) for chunk in [*chunks, feed.add(2, [0])]] == [problem] * 3
+
+
+def test_results_go_to_the_chunks_that_asked():
+    class Mixed:
+        def begin(self, job):
+            pass
+
+        def run(self, feed):
+            taken = []
+            while len(taken) < 4:
+                taken += feed.take(4, wait=True)
+            feed.put_many(np.array([3, 0]), np.array([[30.0], [0.0]]))
+            feed.put(2, [20.0])
+            feed.put_many([1, 9], [[10.0], [90.0]])  # nobody asked for the last
+            feed.take(4, wait=True)
+
+    def answered(chunk):
+        results = chunk.result(60)
+        return {int(item): row[0] for items, rows in results for item, row in zip(items, rows, strict=True)}
+
+    feed = actor.ChunkFeed()
+    threading.Thread(target=feed.serve, args=(Mixed(),), daemon=True).start()
+    feed.turn_to(1, "job")
+    first, second = feed.add(1, [0, 2]), feed.add(1, [1, 3])
+    assert (answered(first), answered(second)) == ({0: 0.0, 2: 20.0}, {1: 10.0, 3: 30.0})

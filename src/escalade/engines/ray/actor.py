@@ -122,9 +122,8 @@ def _causes(problem: BaseException | None) -> Iterator[BaseException]:
 
 
 class _Chunk:
-    def __init__(self, items: Sequence[int]) -> None:
-        self.items = items
-        self.results = Results(len(items))
+    def __init__(self, items: int) -> None:
+        self.results = Results(items)
         self.answer: Answer = Future()
 
 
@@ -155,7 +154,7 @@ class ChunkFeed:
 
     def add(self, number: int, items: Sequence[int]) -> Answer:
         """Line up a chunk; its results come in batches."""
-        chunk = _Chunk(items)
+        chunk = _Chunk(len(items))
         with self._news:
             if self._problem is not None:
                 chunk.answer.set_exception(self._problem)
@@ -186,6 +185,7 @@ class ChunkFeed:
             self._problem = problem
             for chunk in set(self._chunks.values()):
                 chunk.answer.set_exception(problem)
+            self._chunks.clear()
 
     def take_busy_seconds(self) -> float:
         """Seconds with something to do since the last call."""
