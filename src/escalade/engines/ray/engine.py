@@ -219,7 +219,8 @@ class RayEngine:
         if event.chunk and event.chunk not in worker.chunks and not event.for_good:
             return  # it is known, or the chunk is of a job before
         lost = self._take_back(worker, 1)
-        self._part(worker.node).lost_chunks += len(lost)
+        if lost:
+            self._part(worker.node).lost_chunks += len(lost)
         if (event.for_good and not worker.served) or any(chunk.losses >= _MOST_LOSSES for chunk in lost):
             raise EngineFailure(
                 f"workers died {_MOST_LOSSES} times in a row without finishing anything "
