@@ -19,7 +19,7 @@ class NodeReport:
     lost_chunks: int = 0
     """Chunks that were in the hands of workers that it lost."""
     repeated_chunks: int = 0
-    """Chunks that it was given because another worker lost them or was late."""
+    """Chunks that it was given because workers that had them were lost."""
 
 
 @dataclass

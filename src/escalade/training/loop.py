@@ -19,6 +19,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
+from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
@@ -26,7 +27,6 @@ from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import meets, refutation
-from escalade.training.versions import versions
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.support.versions import versions
 from escalade.training.loop import Loop
-from escalade.training.versions import versions
 
 
 def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:

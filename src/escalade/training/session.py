@@ -35,11 +35,11 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
 from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
+from escalade.support.versions import versions
 from escalade.training.card import write_card
 from escalade.training.loop import Callback, Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize
-from escalade.training.versions import versions
 
 
 @dataclass(frozen=True)
