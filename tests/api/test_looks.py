@@ -111,7 +111,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
     pytest.importorskip("matplotlib")
     import IPython.display
 
-    from escalade.recorders import Goals
+    from escalade.recorders import Goals, Recorded
     from escalade.recorders.notebook import NotebookPlot
 
     shown, updated = [], []
@@ -120,7 +120,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
         update = staticmethod(updated.append)
 
     monkeypatch.setattr(IPython.display, "display", lambda it, display_id: shown.append(it) or Handle)
-    plot = NotebookPlot(Goals("t", target_return=475.0))
+    plot = NotebookPlot(Recorded(None, Goals("t", target_return=475.0)))
     for row in run.history:
         plot.generation(row)
     plot.close()
@@ -130,9 +130,8 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
 
 
 def test_the_live_plot_says_what_it_needs(monkeypatch):
-    from escalade.recorders import Goals
-    from escalade.recorders.notebook import NotebookPlot
-
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(escalade.InputError, match=r"needs matplotlib: pip install 'escalade\[notebook\]'"):
-        NotebookPlot(Goals("t"))
+    with pytest.raises(
+        escalade.InputError, match=r"needs matplotlib and IPython: pip install 'escalade\[notebook\]'"
+    ):
+        escalade.train("CartPole-v1", recorders=["notebook"])

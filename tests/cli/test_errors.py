@@ -155,7 +155,7 @@ BUILT = [
     ("train ENV --policy no_such_module:make", ["--policy no_such_module:make", "no_such_module"]),
     ("train ENV --policy tests.environments:nothing", ["--policy tests.environments:nothing", "nothing"]),
     ("train ENV --policy :make", ["--policy :make", "cannot be imported"]),
-    ("train ENV --policy tests.own_code:number", ["--policy tests.own_code:number", "no function 'number'"]),
+    ("train ENV --policy tests.own_code:number", ["--policy tests.own_code:number", "has no number"]),
     ("train ENV --policy tests.own_code:raises", ["tests.own_code:raises", "LookupError", "no weights"]),
     ("train ENV --policy tests.broken.name:make", ["tests.broken.name", "NameError", "undefined_name"]),
     ("train tests.broken.name:Foo-v0", ["tests.broken.name:Foo-v0", "cannot be imported", "NameError"]),
@@ -395,9 +395,10 @@ def test_a_full_disk_is_reported_when_the_progress_cannot_be_written(inside, tmp
 def test_a_full_disk_is_reported_when_a_later_row_cannot_be_written(inside, monkeypatch):
     opened = ProgressFile.__init__
 
-    def swap(recorder, path, info):
-        opened(recorder, path, info)
+    def swap(recorder, run):
+        opened(recorder, run)
         recorder.close()
+        path = run.files.progress
         path.unlink()
         path.symlink_to("/dev/full")
         recorder._table._file = path.open("a")

@@ -20,7 +20,7 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from escalade.envs.atari import frame_limit
-from escalade.envs.backends import check_installed
+from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close
 from escalade.envs.course import Course
@@ -33,6 +33,7 @@ from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
 from escalade.support.installing import install
+from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 
 _NEED_FRESH = {
@@ -196,7 +197,8 @@ def resolve(
     """
     kwargs = dict(kwargs or {})
     spec = _find(env_id)
-    check_installed(backend)
+    if backend != "auto":
+        named("backend", backend, BACKENDS).check_installed("backend")
     headless()
     bare = Environment(
         spec,

@@ -65,7 +65,7 @@ class _ConvolutionOperation(Operation):
         self._bias = block(rows, layer.filters) if layer.bias else None
         super().__init__([weight] if self._bias is None else [weight, self._bias])
         self._channels = layer.inputs[2]
-        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def __call__(self, x: Array) -> Array:
         for row, image in enumerate(x):

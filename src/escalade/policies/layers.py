@@ -130,7 +130,7 @@ class _LinearOperation(Operation):
         self._bias = block(rows, layer.units) if layer.bias else None
         super().__init__([self._weight] if self._bias is None else [self._weight, self._bias])
         self._out = block(rows, 1, layer.units)
-        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
         self._count = -1
 
     def __call__(self, x: Array) -> Array:

@@ -52,7 +52,7 @@ class _PlasticOperation(Operation):
         super().__init__([self._rule], [self._weight])
         self._out = block(rows, 1, layer.units)
         self._change, self._part = (block(layer.features, layer.units) for _ in range(2))
-        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def begin(self, row: int, seed: int) -> None:
         self._weight[row] = first_weights(seed, self._number, self._weight[row].shape)

@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from escalade.errors import InputError
+from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.cells import Cell
 from escalade.policies.convolution import Convolution, MaxPool
 from escalade.policies.layers import Flatten, Layer, Linear, Shape
@@ -18,15 +19,7 @@ from escalade.policies.products import ProductsLayer
 from escalade.policies.stack import Stack
 from escalade.policies.virtual_batch import VirtualBatchNormLayer
 
-MODULES: Final[dict[str, type[nn.Module]]] = {
-    "tanh": nn.Tanh,
-    "relu": nn.ReLU,
-    "elu": nn.ELU,
-    "selu": nn.SELU,
-}
-"""Activations by name."""
-
-_NAMES: Final = {kind: name for name, kind in MODULES.items()}
+_NAMES: Final[dict[type[nn.Module], str]] = {entry.load(): name for name, entry in ACTIVATIONS.items()}
 
 
 class Piece(NamedTuple):

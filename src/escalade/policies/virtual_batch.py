@@ -55,7 +55,7 @@ class VirtualBatchNormOperation(Operation):
         self._bias, self._mean, self._inverse_std = (block(rows, layer.inputs[-1]) for _ in range(3))
         super().__init__([self._bias], [self._mean, self._inverse_std])
         self._out = block(rows, *layer.inputs)
-        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
         # Statistics of a row, and where they stand beside the rows' images or vectors.
         self._broadcast = (slice(None), *([None] * (len(layer.inputs) - 1)))
 

@@ -12,7 +12,8 @@ from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer, not_negative
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
-from escalade.strategies.shaping import shaping_named
+from escalade.strategies.shaping import SHAPINGS
+from escalade.support.registry import named
 
 
 class OpenAIES(GaussianStrategy):
@@ -67,7 +68,7 @@ class OpenAIES(GaussianStrategy):
         self._sigma = parse_sigma(sigma, "sigma")
         self._lr = None if lr is None else parse(lr, "lr")
         self.weight_decay = not_negative(weight_decay, "weight_decay")
-        self.shaping = shaping_named(shaping)
+        self.shaping = named("shaping", shaping, SHAPINGS)
         self.optimizer = make_optimizer(optimizer, self.center)
 
     @property

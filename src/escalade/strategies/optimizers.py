@@ -15,8 +15,9 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.strategies.clipup import move_with_clipped_velocity
+from escalade.support.registry import named
 
 _PREFIX = "optimizer."
 
@@ -229,9 +230,8 @@ def optimizer_named(name: str, momentum: float = 0.9) -> OptimizerFactory:
     Raises:
         InputError: there is none of that name.
     """
-    if name not in NAMED:
-        raise InputError(f"optimizer {name!r} must be one of {', '.join(NAMED)}{nearest(name, NAMED)}")
-    return NAMED[name] if name == "adam" else partial(NAMED[name], momentum=momentum)
+    factory = named("optimizer", name, NAMED)
+    return factory if name == "adam" else partial(factory, momentum=momentum)
 
 
 def make_optimizer(optimizer: str | OptimizerFactory, center: Tensor) -> CenterOptimizer:

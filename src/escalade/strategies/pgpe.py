@@ -22,7 +22,8 @@ from escalade.strategies.optimizers import (
     not_negative,
 )
 from escalade.strategies.schedules import Schedule, parse
-from escalade.strategies.shaping import shaping_named
+from escalade.strategies.shaping import SHAPINGS
+from escalade.support.registry import named
 
 
 class PGPE(AdaptiveStrategy):
@@ -76,7 +77,7 @@ class PGPE(AdaptiveStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         if not 0 < max_change < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
-        self.shaping = shaping_named(shaping)
+        self.shaping = named("shaping", shaping, SHAPINGS)
         self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.max_change = max_change
         self._lr = None if lr is None else parse(lr, "lr")

@@ -8,8 +8,6 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from escalade.errors import InputError, nearest
-
 LARGEST_DOUBLING = 9
 """The most times that the population doubles."""
 
@@ -107,15 +105,3 @@ class BIPOP:
 
 
 RESTARTS: Final[dict[str, type[IPOP] | type[BIPOP]]] = {"ipop": IPOP, "bipop": BIPOP}
-
-
-def restarts_named(name: str) -> type[IPOP] | type[BIPOP]:
-    """The schedule called ``name``.
-
-    Raises:
-        InputError: there is none.
-    """
-    if name not in RESTARTS:
-        known = ", ".join(RESTARTS)
-        raise InputError(f"restarts {name!r} must be one of {known}, or None{nearest(str(name), RESTARTS)}")
-    return RESTARTS[name]

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.errors import InputError
 from escalade.strategies.ranking import Array, ranks
 from escalade.support.numbers import LARGEST
 
@@ -87,17 +86,6 @@ SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {
     "sign": sign,
     "raw": raw,
 }
-
-
-def shaping_named(name: str) -> Callable[[Array], Array]:
-    """The shaping called ``name``.
-
-    Raises:
-        InputError: there is none.
-    """
-    if name not in SHAPINGS:
-        raise InputError(f"shaping {name!r} must be one of {', '.join(SHAPINGS)}")
-    return SHAPINGS[name]
 
 
 def usable(fitness: Array) -> NDArray[np.bool_]:
