@@ -71,7 +71,7 @@ def test_a_stopped_worker_is_named_and_waited_for(impatient, tmp_path):
             os.kill(stopped, signal.SIGCONT)
 
         engine.on_note = go_on
-        assert engine.run(Job(), 4) == list(range(4))
+        assert engine.run(Job(), 4).in_order() == list(range(4))
     finally:
         engine.close()
     assert len(notes) == 1
@@ -84,7 +84,7 @@ def test_a_stopped_worker_is_named_and_waited_for(impatient, tmp_path):
 def test_work_that_goes_on_is_not_silent(tmp_path):
     engine, notes = engine_with(partial(Sleeps, tmp_path, None, 0, steps=40), workers=1, step_timeout=3.0)
     try:
-        assert engine.run(Job(), 1) == [0]
+        assert engine.run(Job(), 1).in_order() == [0]
     finally:
         engine.close()
     assert notes == []
@@ -93,7 +93,7 @@ def test_work_that_goes_on_is_not_silent(tmp_path):
 def test_items_of_a_silent_worker_are_run_again_one_at_a_time(tmp_path):
     engine, notes = engine_with(partial(Sleeps, tmp_path, 5, 1), step_timeout=1.5)
     try:
-        assert engine.run(Job(), 8) == list(range(8))
+        assert engine.run(Job(), 8).in_order() == list(range(8))
         assert len(engine.pids) == 2
     finally:
         engine.close()

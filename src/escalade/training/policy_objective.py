@@ -12,7 +12,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.envs import probe_purity
 from escalade.errors import InputError
-from escalade.perturbation import Stream
+from escalade.perturbation import DensePopulation, Stream
 from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
@@ -29,6 +29,7 @@ from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
+from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
 TRIAL_EPISODES = 20
@@ -63,6 +64,7 @@ class PolicyObjective:
         self.folder = folder
         self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
+        self.score = make_score(config)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
@@ -86,9 +88,9 @@ class PolicyObjective:
             strategy.grow()
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
-        evaluation = _evaluation(evaluated) if evaluate else None
+        evaluation = self._evaluation(strategy, evaluated) if evaluate else None
         return Outcome(
-            fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1) - self._penalties(strategy),
+            fitness=self.score.fitness(strategy.sample(), trained),
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
@@ -96,7 +98,7 @@ class PolicyObjective:
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=self._info(strategy, trained, evaluated),
-            details=(job, trained),
+            details=(job, trained, evaluated),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
@@ -112,21 +114,23 @@ class PolicyObjective:
         beyond, before = played.returns - target, evaluation.returns - target
         if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
             played = played + self._play(strategy, left, TRIAL_EPISODES)
-        return _evaluation(played)
+        return self._evaluation(strategy, played)
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Evaluate the centre, in episodes that no generation has seen."""
-        return _evaluation(self._play(strategy, self.config.eval_episodes))
+        return self._evaluation(strategy, self._play(strategy, self.config.eval_episodes))
 
     def learn(self, outcome: Outcome) -> None:
-        """Merge what the members observed into the normaliser, and move the cap."""
-        job, trained = outcome.details
+        """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
+        job, trained, evaluated = outcome.details
         if job.normalization is not None:
             seen = trained.seen
             if self.forgives:  # an episode that failed may have ended with an observation that is none
                 seen = np.where(np.isfinite(trained.returns), seen, 0)
             self.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
+        if outcome.evaluation is not None:
+            self.score.learn(evaluated)
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -134,8 +138,8 @@ class PolicyObjective:
             return probe_purity(self.parts.environment).note(self.config.env)
 
     def learnt(self) -> list[Array]:
-        """The normaliser's count, mean and sum of squares."""
-        return list(self.normalizer.tensors().values())
+        """The normaliser's count, mean and sum of squares, and what the score has learnt."""
+        return [*self.normalizer.tensors().values(), *self.score.tensors().values()]
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The evaluation's mean: a member's return is one episode, and partly luck."""
@@ -156,7 +160,7 @@ class PolicyObjective:
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """The member, and the seed of its episode."""
-        job, _ = outcome.details
+        job, *_ = outcome.details
         whole = replace(job, population=strategy.sample())  # which may have grown
         seed = int(whole.episode_seeds(np.array([episode]))[0])
         return f"member {whole.member(episode)} (episode seed {seed})"
@@ -186,7 +190,8 @@ class PolicyObjective:
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
-        return self.normalizer.tensors() | frozen | best_tensors(self._best), {
+        learnt = self.normalizer.tensors() | self.score.tensors()
+        return learnt | frozen | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
             "own_network": not policy.architecture and ":" not in self.config.policy,
@@ -201,6 +206,7 @@ class PolicyObjective:
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
+        self.score.load(tensors)
         self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
@@ -210,18 +216,6 @@ class PolicyObjective:
         """What this generation's observations are normalised by."""
         config = self.config
         return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
-
-    def _penalties(self, strategy: Strategy) -> Array | float:
-        """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
-        if not self.config.weight_penalty:
-            return 0.0
-        population = strategy.sample()
-        weights = np.empty(len(self.parts.start), np.float32)
-        squares = np.empty(population.size)
-        for member in range(population.size):
-            population.write(member, weights)
-            squares[member] = np.square(weights, dtype=np.float64).mean()
-        return self.config.weight_penalty * squares
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
@@ -254,9 +248,7 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            results = self.engine.run(job, job.items)
-        infos = len(self.config.info_keys)
-        return Episodes.of(results, scored=self.parts.reward is not None, infos=infos)
+            return Episodes.of(self.engine.run(job, job.items))
 
     def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
         if self.parts.reward is not None:  # the user knows of rewards, and has chosen
@@ -288,6 +280,7 @@ class PolicyObjective:
         policy.set(strategy.center.detach().numpy().copy(), self.normalization)
         return policy
 
-
-def _evaluation(episodes: Episodes) -> Evaluation:
-    return Evaluation(episodes.returns, int(episodes.lengths.sum()), episodes.scores)
+    def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
+        center = DensePopulation(strategy.center.detach().numpy().copy()[None])
+        (fitness,) = self.score.fitness(center, episodes)
+        return Evaluation(episodes.returns, int(episodes.lengths.sum()), float(fitness))
