@@ -166,7 +166,7 @@ def edit_tensors(tensors, chance):
 
 def write_text_of_state(path, tensors, text):
     """Write a file whose checksum is right, whatever the text of its state."""
-    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     path.write_bytes(save(arrays, metadata={"state": text, "sha256": digest(arrays, text)}))
 
 

@@ -141,7 +141,8 @@ def test_a_centre_of_another_size_than_its_policy_is_one_line(first, tmp_path):
     shutil.copytree(first, tmp_path / "old")
     place = RunFolder(tmp_path / "old").checkpoints.path(4)
     tensors, state = read(place)
-    write(place, tensors | {"strategy.center": np.ones(5, np.float32)}, state)
+    of_five = dict.fromkeys(("strategy.center", "best.center"), np.ones(5, np.float32))
+    write(place, tensors | of_five, state)
     with pytest.raises(
         InputError, match=r"its centre has 5 parameters, and the policy that its config names \d+"
     ):

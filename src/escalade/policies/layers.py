@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from escalade.policies.activations import ACTIVATIONS, Array
 
 Shape = tuple[int, ...]
-"""Of what one member's layer takes or gives: (numbers,), or (height, width, channels) of an image."""
+"""Of what one member's layer takes or gives: (numbers,), or (channels, height, width) of an image."""
 
 
 class Layer(Protocol):
@@ -174,22 +174,15 @@ class Flatten:
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""
-        return _FlattenOperation(self.inputs, rows)
+        return _FlattenOperation([])
 
 
 class _FlattenOperation(Operation):
-    def __init__(self, inputs: Shape, rows: int) -> None:
-        super().__init__([])
-        height, width, channels = inputs
-        self._out = block(rows, channels, height, width)
-
     def __call__(self, x: Array) -> Array:
-        out = self._out[: len(x)]
-        np.copyto(out, x.transpose(0, 3, 1, 2))
-        return out.reshape(len(x), -1)
+        return x.reshape(len(x), -1)
 
     def each(self, row: int, batch: Array) -> Array:
-        return np.ascontiguousarray(batch.transpose(0, 3, 1, 2)).reshape(len(batch), -1)
+        return self(batch)
 
 
 def block(*shape: int) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from escalade.fitness.work import FitnessSetup
 from escalade.policies.layout import Layout, M, copy_module
 from escalade.recorders import Goals, History, Recorder, Row, read_rows
 from escalade.storage.checkpoints import Loaded
-from escalade.storage.records import record
+from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
@@ -29,7 +29,7 @@ from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, RunFacts, open_session
+from escalade.training.session import Checkpoint, RunFacts, Shared, open_session
 
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
@@ -198,21 +198,19 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
             )
     checkpoint = Checkpoint.of(content)
     checkpoint.check_strategy(strategy)
-    best = content.tensors.get(BEST)
-    if best is not None and (best.shape != (strategy.dimension,) or facts.best_return is None):
-        raise Damaged("its best parameters are of another size, or gave nothing")
+    if facts.best_return is None and BEST in content.tensors:
+        raise Damaged("its best parameters gave nothing")
+    if BEST in content.tensors:
+        check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.numpy())}, "its state")
     return checkpoint if facts.target == plan.target else checkpoint.reopened()
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _Facts(Shared):
     run: str
     config: dict[str, Any]
     target: dict[str, Any]
     best_return: float | None
-    strategy: dict[str, Any]
-    progress: dict[str, Any]
-    versions: dict[str, str]
 
 
 def _result(

@@ -43,6 +43,15 @@ from escalade.training.results import summarize
 
 
 @dataclass(frozen=True)
+class Shared:
+    """The part of a checkpoint's state that all runs share."""
+
+    progress: Progress
+    versions: dict[str, str]
+    strategy: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """What a resumed run goes on from: a file's content, of which the part that all runs share is checked."""
 
@@ -61,9 +70,9 @@ class Checkpoint:
         Raises:
             Damaged: it is no run's state, or the state of another version's run.
         """
-        shared = {name: content.state.get(name) for name in ("progress", "versions", "strategy")}
-        facts = record(_Shared, shared, "its state")
-        return cls(content, Progress.from_dict(facts.progress), facts.versions)
+        shared = {name: content.state.get(name) for name in Shared.__annotations__}
+        facts = record(Shared, shared, "its state")
+        return cls(content, facts.progress, facts.versions)
 
     def reopened(self) -> Checkpoint:
         """The same, for another target: a solved run goes on."""
@@ -84,13 +93,6 @@ class Checkpoint:
             raise Damaged(str(problem)) from None
         if strategy.generation != self.progress.generation:
             raise Damaged("its strategy is at another generation than its progress")
-
-
-@dataclass(frozen=True)
-class _Shared:
-    progress: dict[str, Any]
-    versions: dict[str, str]
-    strategy: dict[str, Any]
 
 
 @dataclass(frozen=True)
