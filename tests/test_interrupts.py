@@ -5,6 +5,7 @@ nothing is left: no process, no shared memory, no temporary file.
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.commands import bits, command, running, summary, temporary_files, wait_until
@@ -12,6 +13,7 @@ from tests.commands import bits, command, running, summary, temporary_files, wai
 import escalade
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
+from escalade.support import interrupts
 from escalade.support.interrupts import Interrupts
 from escalade.training.in_folder import Checkpoint
 
@@ -101,16 +103,18 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
     assert latest.progress.generation == 0
 
 
-def test_one_request_that_arrives_twice_is_one(tmp_path):
-    # As of ``timeout -s INT``, which signals the process and then its group.
-    before, run = shared(), tmp_path / "run"
-    with running("train", "CartPole-v1", *SMALL, "--workers", 1, "--run-dir", run, cwd=tmp_path) as process:
-        process.until(lambda: rows(run) >= 1)
-        process.signal(signal.SIGINT)
-        process.signal(signal.SIGINT, group=True)
-        assert process.wait() == 130
-        left_clean(process, run, before)
-    assert summary(run)["stop_reason"] == "interrupted"
+def test_one_request_that_arrives_twice_is_one(monkeypatch):
+    """As of ``timeout -s INT``, which signals the process and then its group."""
+    now = [100.0]
+    monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with Interrupts() as asked:
+        signal.raise_signal(signal.SIGINT)
+        now[0] += 0.4
+        signal.raise_signal(signal.SIGINT)
+        assert asked.requested
+        now[0] += 0.2
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_quit_ends_at_once_and_leaves_nothing(tmp_path):
@@ -126,11 +130,11 @@ def test_quit_ends_at_once_and_leaves_nothing(tmp_path):
 
 
 def test_nohup_goes_on_without_its_terminal():
-    interrupts, before = Interrupts(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asked, before = Interrupts(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with interrupts:
+        with asked:
             signal.raise_signal(signal.SIGHUP)
-        assert not interrupts.requested
+        assert not asked.requested
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)

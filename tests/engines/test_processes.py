@@ -1,8 +1,8 @@
 """Engines: every item's result exactly once and in order, whatever happens to the workers."""
 
 import os
+import random
 import signal
-import threading
 import time
 
 import psutil
@@ -240,16 +240,17 @@ def alive(process):
 
 
 def test_killing_at_random_loses_and_doubles_nothing(engine):
-    import random
-
-    chance = random.Random(3)
-    kills = []
+    chance, kills = random.Random(3), []
     for job in range(15):
-        victim = chance.choice(engine.pids)
-        timer = threading.Timer(chance.random() * 0.01, kill, [victim, kills])
-        timer.start()
+        moments = [chance.randrange(201)]  # results that are missing when somebody dies
+
+        def wait(moments=moments):
+            if moments and engine._results.missing <= moments[0]:
+                moments.clear()
+                kill(chance.choice(engine.pids), kills)
+
+        engine.on_wait = wait
         results = engine.run(("fine", None, job), 200)
-        timer.join()
         assert values(results) == [item**2 for item in range(200)]
         assert {result[2][0] for result in results} == {job}
     assert len(kills) >= 10
