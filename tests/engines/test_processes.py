@@ -147,20 +147,25 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
     assert len(engine.pids) == 3
 
 
-def test_items_that_always_kill_their_worker_raise(engine):
+@pytest.fixture
+def hasty(monkeypatch):
+    monkeypatch.setattr(processes, "_MOST_DEATHS", 4)
+
+
+def test_items_that_always_kill_their_worker_raise(hasty, engine):
     with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*`workers=0`"):
         engine.run(("die", 0), 1)
 
 
 def test_shares_shrink_where_workers_do_not_live_to_finish_them():
-    engine = ProcessEngine(lambda: Fragile(slots=16), 2)
+    engine = ProcessEngine(lambda: Fragile(slots=4), 2)
     try:
-        assert engine.run(("", -1), 32) == [item**2 for item in range(32)]
+        assert engine.run(("", -1), 8) == [item**2 for item in range(8)]
     finally:
         engine.close()
 
 
-def test_workers_that_die_at_their_start_raise():
+def test_workers_that_die_at_their_start_raise(hasty):
     engine = ProcessEngine(Stillborn, 2)
     try:
         with pytest.raises(EngineFailure, match=r"times in a row.*code 9"):
