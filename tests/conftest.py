@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.museum import Museum
 
 # Tests that share what takes long to make, such as a cluster, go to one process: their group's name by file.
 TOGETHER = {
@@ -85,6 +86,15 @@ def _signals():
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session")
+def museum(tmp_path_factory):
+    """Runs that all test processes share: see :class:`tests.museum.Museum`."""
+    place = tmp_path_factory.getbasetemp()
+    made = Museum((place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "museum")
+    yield made
+    made.check()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -78,9 +78,12 @@ def _quick():
 
 
 @pytest.fixture(scope="module")
-def bases(tmp_path_factory):
+def bases(museum):
     """A finished run of each strategy, with a checkpoint of every generation."""
-    place = tmp_path_factory.mktemp("bases")
+    return museum.show("one run of each strategy", make_bases)
+
+
+def make_bases(place):
     for strategy, options in BASES.items():
         escalade.train(
             "CartPole-v1",
@@ -100,7 +103,6 @@ def bases(tmp_path_factory):
             run_dir=place / strategy,
             **options,
         )
-    return place
 
 
 def places(value, path=()):
