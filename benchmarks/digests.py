@@ -27,13 +27,6 @@ BASE = {"preset": None, "population": 32, "sigma": 0.1, "seed": 7, "workers": 0,
 BASE |= {"strategy": "openai-es", "hidden": [64, 64]}
 LR = {"lr": 0.05}
 SMALL = {"population": 16, "hidden": [8], "seed": 3, "eval_every": 2, "eval_episodes": 3, "generations": 6}
-STALLING = {
-    "env": "Pendulum-v1",
-    "max_episode_steps": 20,
-    "eval_every": 1,
-    "grow_after": 1,
-    "target_return": 0.0,
-}
 CHEETAH = {"env": "HalfCheetah-v5", "max_episode_steps": 25}
 
 
@@ -53,14 +46,12 @@ def runs() -> dict[str, dict[str, Any]]:
     others: dict[str, dict[str, Any]] = {
         "action noise": CHEETAH | {"action_noise": 0.3},
         "no normaliser": CHEETAH | {"normalize_observations": False, "episodes_per_member": 2},
-        "growing": {"env": "CartPole-v1", "min_episodes": 40, "max_population": 64},
+        "growing": {"env": "CartPole-v1", "min_episodes": 40},
         "cut-off": {"env": "CartPole-v1", "cutoff": "adaptive:20,0.5,1.5"},
         "sgd": CHEETAH | {"optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
         "clipup": CHEETAH | {"optimizer": "clipup", "shaping": "nes"},
         "linear": {"env": "CartPole-v1", "policy": "linear", "init": "zeros", "hidden": []},
         "quadratic": CHEETAH | {"policy": "quadratic", "strategy": "cma-es", "hidden": []},
-        "growing when stalled": STALLING | {"strategy": "ars", "top_directions": 4, "max_population": 64},
-        "beginning anew": STALLING | {"max_population": 32, "restart_after": 2},
         "selu": {"env": "Acrobot-v1", "activation": "selu", "max_episode_steps": 60},
     }
     return found | {name: BASE | SMALL | options for name, options in others.items()}

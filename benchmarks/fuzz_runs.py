@@ -90,7 +90,7 @@ def _policy(chance: random.Random, env: str) -> Values:
 
 
 def _search(chance: random.Random, drawn: Values) -> Values:
-    """What the strategy takes: step sizes, optimizers, shaping, growth and restarts."""
+    """What the strategy takes: step sizes, optimizers, shaping and growth."""
     entry = STRATEGIES[drawn["strategy"]]
     sigma: tuple[float | str, ...] = (0.1, 0.3)
     if not entry.adapts_sigma:
@@ -108,11 +108,9 @@ def _search(chance: random.Random, drawn: Values) -> Values:
     if "top_directions" in entry.options:
         values["top_directions"] = chance.choice((None, 2, drawn["population"] // 2))
     if entry.grows and chance.random() < 0.3:
-        grown = {"min_episodes": 40}, {"min_env_steps": 1000}, {"grow_after": 2}
-        values |= chance.choice(grown) | {"max_population": 4 * drawn["population"]}
-    if chance.random() < 0.15:
-        values |= {"restart_after": 4, "target_return": 1e6}
-    elif drawn["env"] == "CartPole-v1":
+        grown = {"min_episodes": 40}, {"min_env_steps": 1000}
+        values |= chance.choice(grown)
+    if drawn["env"] == "CartPole-v1":
         values["target_return"] = chance.choice((None, 50.0))
     return values
 

@@ -16,12 +16,15 @@ import pytest
 import escalade.engines
 import escalade.envs
 import escalade.recorders
+import escalade.training
+from escalade.config.options import Config
 from escalade.engines.registry import ENGINES, EngineEntry, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
 from escalade.recorders import Goals
 from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
 from escalade.storage.run_folder import RunFolder
+from escalade.training.score import SCORES
 
 ROOT = Path(__file__).parent.parent
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
@@ -106,6 +109,28 @@ def test_a_new_recorder(follow, monkeypatch, tmp_path):
     assert {"episodes", "env_steps", "return_mean"} <= rows[0].keys()
 
 
+def test_a_new_score(follow, monkeypatch, tmp_path):
+    use = follow("A new score", escalade.training)
+    made = importlib.import_module("escalade.training.surprise").Surprise
+    monkeypatch.setitem(SCORES, "surprise", None)  # taken out again at the end
+    exec(use, {"SCORES": SCORES, "Surprise": made})
+    options = {"preset": None, "population": 4, "hidden": [4], "eval_episodes": 2, "eval_every": 1}
+    options |= {"workers": 0, "verbose": False, "seed": 3}
+
+    def digest(name, *generations):
+        run = escalade.train("CartPole-v1", run_dir=tmp_path / name, generations=generations[0], **options)
+        for more in generations[1:]:
+            run = escalade.resume(run, generations=more, verbose=False)
+        return run.summary["params_sha256"]
+
+    monkeypatch.setattr(Config, "surprise", 0.0, raising=False)  # the option
+    plain = digest("plain", 4)
+    monkeypatch.setattr(Config, "surprise", 5.0)
+    whole = digest("whole", 4)
+    assert whole != plain
+    assert digest("parts", 2, 4) == whole
+
+
 class Counts:
     """Work whose results depend on what ran before when ``remembers``."""
 
@@ -132,7 +157,7 @@ def test_a_new_engine(follow, monkeypatch, tmp_path):
     monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
     exec(use, {"ENGINES": ENGINES, "EngineEntry": EngineEntry})
     engine = start_engine("twice", lambda: Counts(remembers=False), 1)
-    assert list(engine.run(10, 3)) == [10, 11, 12]
+    assert engine.run(10, 3).in_order() == [10, 11, 12]
     forgetful = start_engine("twice", lambda: Counts(remembers=True), 1)
     with pytest.raises(escalade.errors.EngineFailure, match="run again"):
         forgetful.run(10, 3)

@@ -27,7 +27,7 @@ def test_a_seed_draws_the_same_configurations_of_every_strategy_policy_and_backe
     assert {config.env for config in drawn} == set(fuzz.LENGTHS)
     for name in ("cutoff", "episode_seeds", "snapshot_every", "action_noise", "shaping", "optimizer", "lr"):
         assert len({getattr(config, name) for config in drawn}) >= 3 - (name == "action_noise"), name
-    for name in ("min_episodes", "grow_after", "restart_after"):
+    for name in ("min_episodes", "min_env_steps"):
         assert any(getattr(config, name) for config in drawn), name
 
 

@@ -98,7 +98,6 @@ TYPED = [
         ["--top-directions does nothing with openai-es", "ars"],
     ),
     ("train ENV --momentum 0.5", ["--momentum 0.5", "--optimizer sgd"]),
-    ("train ENV --max-population 512", ["--max-population", "--min-episodes"]),
     ("train ENV --sigma linear:0.1:0:9", ["--sigma 'linear:0.1:0:9'", "ends at 0"]),
     ("train ENV --cutoff mean:1e308", ["--cutoff 'mean:1e308'", "mean:FACTOR"]),
     ("train ENV --cutoff 100000000000000000000", ["--cutoff", "whole numbers from 1 to 1,000,000,000"]),

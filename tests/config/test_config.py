@@ -43,9 +43,6 @@ FULL = {
     "population": 10,
     "min_episodes": 12,
     "min_env_steps": 500,
-    "max_population": 40,
-    "grow_after": 3,
-    "restart_after": 7,
     "sigma": 0.7,
     "lr": 0.1 + 0.2,
     "optimizer": "sgd",
@@ -316,7 +313,6 @@ def test_a_preset_of_another_strategy_gives_the_problem_alone_and_says_so(tmp_pa
             "cutoff",
             "episodes_per_member",
             "episode_seeds",
-            "grow_after",
             "weight_decay",
         }
 
@@ -341,14 +337,6 @@ def test_hidden_layers_take_the_place_of_a_presets_linear_policy():
     assert (config.policy, config.init, config.bias) == ("mlp", "normc", True)  # zeros would stay zeros
     assert presets.options("HalfCheetah-v5", "auto", {"hidden": ()})["policy"] == "linear"
     assert presets.options("ALE/Pong-v5", "ALE/Pong-v5-nature", given)["policy"] == "nature"
-
-
-@pytest.mark.parametrize("given", [{"population": 1024}, {"restart_after": 5}, {"grow_after": None}])
-def test_a_preset_that_grows_leaves_that_out_where_its_numbers_do_not_fit(given):
-    config = Config(**presets.options("Humanoid-v5", "auto", given) | given)
-    assert (config.grow_after, config.max_population) == (None, None)
-    kept = presets.options("Humanoid-v5", "auto", {"max_population": 512, "sigma": 0.1})
-    assert (kept["grow_after"], kept["max_population"]) == (5, 1024)
 
 
 def test_unknown_presets_are_named_with_their_nearest():

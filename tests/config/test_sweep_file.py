@@ -84,9 +84,6 @@ def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
         read_sweep(written(f"{env}[space]\nsigma = [1, 2]"))
     with pytest.raises(InputError, match=r"sigma stands in \[options\] and in \[space\]"):
         read_sweep(written(f"{env}sigma = 1\ngenerations = 2\n[space]\nsigma = [1, 2]"))
-    judged = f"{env}target_return = 9\nrestart_after = 2\ngenerations = 2\n[space]\nsigma = [1, 2]"
-    with pytest.raises(InputError, match="`restart_after` does not go with a sweep"):
-        read_sweep(written(judged)).config({"sigma": 1.0})
     with pytest.raises(InputError, match=r"\[options\] seed is the sweep's to choose"):
         read_sweep(written(f"{env}seed = 1\n[space]\nsigma = [1, 2]"))
     with pytest.raises(InputError, match="pruner 'best' must be one of median, halving, none"):

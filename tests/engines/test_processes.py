@@ -103,25 +103,27 @@ def values(results):
 @pytest.mark.parametrize("items", [1, 2, 7, 100])
 def test_results_come_once_and_in_order(items, engine):
     for _ in range(2):
-        assert values(engine.run(("fine", None), items)) == [item**2 for item in range(items)]
+        assert values(engine.run(("fine", None), items).in_order()) == [item**2 for item in range(items)]
 
 
 def test_in_process_and_processes_agree(engine):
     here = InProcessEngine(Squares)
-    assert values(here.run(("fine", None), 20)) == values(engine.run(("fine", None), 20))
-    assert {result[1] for result in here.run(("fine", None), 20)} == {os.getpid()}
-    assert os.getpid() not in {result[1] for result in engine.run(("fine", None), 20)}
+    assert values(here.run(("fine", None), 20).in_order()) == values(
+        engine.run(("fine", None), 20).in_order()
+    )
+    assert {result[1] for result in here.run(("fine", None), 20).in_order()} == {os.getpid()}
+    assert os.getpid() not in {result[1] for result in engine.run(("fine", None), 20).in_order()}
     assert here.info["slots"] == engine.info["slots"] == 4
 
 
 def test_each_job_reaches_every_worker_that_works_on_it(engine):
     for word in ("one", "two", "three"):
-        assert {result[2][0] for result in engine.run(("fine", None, word), 30)} == {word}
+        assert {result[2][0] for result in engine.run(("fine", None, word), 30).in_order()} == {word}
 
 
 def test_workers_are_used_together(engine):
     assert wait_ready(engine)
-    assert len({result[1] for result in engine.run(("fine", None), 60)}) == 3
+    assert len({result[1] for result in engine.run(("fine", None), 60).in_order()}) == 3
 
 
 def wait_ready(engine):
@@ -132,7 +134,7 @@ def wait_ready(engine):
 
 def test_the_work_of_a_worker_that_dies_is_run_again(engine, tmp_path):
     before = set(engine.pids)
-    results = engine.run(("die once", 11, str(tmp_path / "died")), 40)
+    results = engine.run(("die once", 11, str(tmp_path / "died")), 40).in_order()
     assert values(results) == [item**2 for item in range(40)]
     assert (tmp_path / "died").exists()
     assert len(set(engine.pids) - before) == 1
@@ -143,7 +145,7 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
     for _ in range(5):
         for pid in engine.pids:
             os.kill(pid, signal.SIGKILL)
-        assert values(engine.run(("fine", None), 10)) == [item**2 for item in range(10)]
+        assert values(engine.run(("fine", None), 10).in_order()) == [item**2 for item in range(10)]
     assert len(engine.pids) == 3
 
 
@@ -160,7 +162,7 @@ def test_items_that_always_kill_their_worker_raise(hasty, engine):
 def test_shares_shrink_where_workers_do_not_live_to_finish_them():
     engine = ProcessEngine(lambda: Fragile(slots=4), 2)
     try:
-        assert engine.run(("", -1), 8) == [item**2 for item in range(8)]
+        assert engine.run(("", -1), 8).in_order() == [item**2 for item in range(8)]
     finally:
         engine.close()
 
@@ -255,7 +257,7 @@ def test_killing_at_random_loses_and_doubles_nothing(engine):
                 kill(chance.choice(engine.pids), kills)
 
         engine.on_wait = wait
-        results = engine.run(("fine", None, job), 200)
+        results = engine.run(("fine", None, job), 200).in_order()
         assert values(results) == [item**2 for item in range(200)]
         assert {result[2][0] for result in results} == {job}
     assert len(kills) >= 10

@@ -11,17 +11,6 @@ def test_rows_come_in_the_order_of_their_items():
     np.testing.assert_array_equal(results.in_order(), [[k, 10.0 * k] for k in range(5)])
 
 
-def test_longer_rows_come_beside_what_all_begin_with():
-    results = Results(4)
-    results.put_many([3], np.array([[7.0, 8.0, 9.0]]))
-    results.put_many([1], np.array([[1.0, 2.0, 3.0]]))
-    results.put_many([2, 0], np.array([[5.0], [4.0]]))
-    beginnings, longer, rows = results.in_order()
-    np.testing.assert_array_equal(beginnings, [[4], [1], [5], [7]])
-    np.testing.assert_array_equal(longer, [1, 3])
-    np.testing.assert_array_equal(rows, [[1, 2, 3], [7, 8, 9]])
-
-
 def test_single_results_and_lists_mix_with_rows():
     results = Results(4)
     results.put(2, "c")

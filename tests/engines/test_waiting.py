@@ -53,14 +53,14 @@ def test_a_job_without_an_end_is_given_up(engine, workers):
 
     running = start_engine(engine, Endless, workers)
     try:
-        assert running.run("job", 5) == [0, 1, 2, 3, 4]
+        assert running.run("job", 5).in_order() == [0, 1, 2, 3, 4]
         running.on_wait = wait
         for _ in range(2):
             calls.clear()
             with pytest.raises(Enough):
                 running.run("endless", 5)
         running.on_wait = lambda: None
-        assert running.run("job", 5) == [0, 1, 2, 3, 4]
+        assert running.run("job", 5).in_order() == [0, 1, 2, 3, 4]
     finally:
         running.close()
 
@@ -147,7 +147,7 @@ def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypat
     give_up(two, (kind, ballast, tmp_path), tmp_path)
     before = set(two.pids)
     for _ in range(2):
-        results = in_time(lambda: two.run(("plain", ballast, tmp_path), 40))
+        results = in_time(lambda: two.run(("plain", ballast, tmp_path), 40)).in_order()
         assert results[:, 0].tolist() == list(range(40))
     if kind == "sleep":  # who does not say that it has given the job up is replaced
         assert before.isdisjoint(two.pids)
@@ -158,7 +158,8 @@ def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypat
 def test_what_a_dropped_job_raises_is_nobodys(two, tmp_path):
     give_up(two, ("fail", None, tmp_path), tmp_path)
     (tmp_path / "dropped").touch()
-    assert in_time(lambda: two.run(("plain", None, tmp_path), 40))[:, 0].tolist() == list(range(40))
+    results = in_time(lambda: two.run(("plain", None, tmp_path), 40)).in_order()
+    assert results[:, 0].tolist() == list(range(40))
 
 
 def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monkeypatch):

@@ -59,31 +59,28 @@ def episodes(reward, env="tests.environments:Informs-v0", info=None):
     setup = RolloutSetup(environment, batched_network(module), actions, TABLE, reward=reward)
     engine = InProcessEngine(setup)
     job = EpisodeJob(3, 4, population, 2, center, 3)
-    results = engine.run(job, job.items)
-    return results, Episodes.of(results, scored=reward is not None)
+    return Episodes.of(engine.run(job, job.items))
 
 
 def test_scores_are_of_the_transformed_rewards_and_returns_of_the_true_ones():
-    plain_results, plain = episodes(None)
-    results, shifted = episodes(RewardTransform(shift=10.0))
-    assert plain_results.shape == (15, 2)  # nothing travels that is not used
-    assert results.shape == (15, 3)
+    plain, shifted = episodes(None), episodes(RewardTransform(shift=10.0))
+    assert plain.returns.shape == shifted.scores.shape == (15,)
     np.testing.assert_array_equal(shifted.returns, plain.returns)
     np.testing.assert_array_equal(plain.scores, plain.returns)
     np.testing.assert_allclose(shifted.scores, plain.returns - 10.0 * plain.lengths)
 
 
 def test_an_entry_of_info_is_summed_beside_the_reward():
-    _, plain = episodes(None)
-    _, informed = episodes(RewardTransform(), info="speed")
-    _, from_array = episodes(RewardTransform(), info="array")
+    plain = episodes(None)
+    informed = episodes(RewardTransform(), info="speed")
+    from_array = episodes(RewardTransform(), info="array")
     np.testing.assert_array_equal(informed.returns, plain.returns)
     assert np.abs(informed.scores - plain.returns).min() > 1
     np.testing.assert_allclose(from_array.scores, plain.returns - 10.0 * plain.lengths)  # its reward is that
 
 
 def test_an_episode_without_a_usable_return_has_no_score_either():
-    _, found = episodes(RewardTransform(ceiling=1.0), "tests.environments:Diverges-v0")
+    found = episodes(RewardTransform(ceiling=1.0), "tests.environments:Diverges-v0")
     bad = ~np.isfinite(found.returns)
     assert bad.any()
     np.testing.assert_array_equal(~np.isfinite(found.scores), bad)

@@ -14,6 +14,7 @@ from tests.own_code import Leaky
 from torch import nn
 
 from escalade.engines.feed import ListFeed
+from escalade.engines.results import Results
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
@@ -86,6 +87,14 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
         return setup(), job
 
 
+def episodes_of(records):
+    """The episodes of records by item."""
+    results = Results(len(records))
+    for item, record in records.items():
+        results.put_many([item], np.array([record]))
+    return Episodes.of(results)
+
+
 def run(rollouts, job, feed):
     rollouts.begin(job)
     rollouts.run(feed)
@@ -134,14 +143,14 @@ def test_an_episode_is_the_same_in_any_company(case):
     rollouts, job = setting(**CASES[case])
     together = run(rollouts, job, Feed(range(job.items)))
     assert sorted(together) == list(range(2 * MEMBERS + EVALUATIONS))
-    assert len({float(result[0]) for result in together.values()}) >= 6  # they are not all the same
+    assert len({float(result["return"]) for result in together.values()}) >= 6  # they are not all the same
     chance = np.random.default_rng(5)
     few, _ = setting(**CASES[case], slots=5)
     for attempt in range(4):
         items = chance.permutation(job.items)[: chance.integers(1, job.items)].tolist()
         runner = (rollouts, few)[attempt % 2]
         for item, result in run(runner, job, Feed(items, int(chance.integers(1, 9)), chance)).items():
-            np.testing.assert_array_equal(result, together[item], err_msg=f"item {item}")
+            assert result.tobytes() == together[item].tobytes(), f"item {item}"
     alone = run(few, job, Feed([7]))[7]
     np.testing.assert_array_equal(alone, together[7])
     rollouts.close()
@@ -164,7 +173,7 @@ def test_order_handing_out_and_slots_do_not_matter(items, most, slots, luck):
     results = run(SIZES[slots], JOB, Feed(items, most, np.random.default_rng(luck)))
     assert sorted(results) == sorted(items)
     for item, result in results.items():
-        np.testing.assert_array_equal(result, TOGETHER[item])
+        assert result.tobytes() == TOGETHER[item].tobytes()
 
 
 def test_mirrored_members_share_their_seeds_and_others_do_not():
@@ -200,7 +209,7 @@ def test_evaluations_run_the_centre_without_action_noise():
 def test_results_unpack_to_returns_lengths_and_moments():
     rollouts, job = setting("tests.environments:Walk-v0", normalized=True)
     results = run(rollouts, job, Feed(range(job.items)))
-    episodes = Episodes.of([results[item] for item in range(job.items)])
+    episodes = episodes_of(results)
     assert episodes.moments.shape == (job.items, 2, 2)
     assert episodes.lengths.min() >= 1
     assert episodes.lengths.max() <= 12
@@ -225,16 +234,17 @@ def test_the_moments_are_those_of_what_the_policy_saw():
         raw = forward(job.normalization.apply(observation[None]))
         observation, _, terminated, truncated, _ = env.step(int(actions(raw)[0]))
         ended = terminated or truncated
-    assert result[:3].tolist() == [len(seen)] * 3
-    np.testing.assert_allclose(result[3:7], np.mean(seen, axis=0), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(result[7:], len(seen) * np.var(seen, axis=0), rtol=1e-10)
+    assert (result["return"], result["length"], result["score"]) == (len(seen),) * 3
+    mean, squares = result["moments"]
+    np.testing.assert_allclose(mean, np.mean(seen, axis=0), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(squares, len(seen) * np.var(seen, axis=0), rtol=1e-10)
 
 
 def test_moments_do_not_travel_without_normalisation():
     rollouts, job = setting("tests.environments:Walk-v0", normalized=False)
     results = run(rollouts, job, Feed(range(job.items)))
-    assert {len(result) for result in results.values()} == {2}
-    assert Episodes.of([results[item] for item in range(job.items)]).moments.shape == (0, 2, 0)
+    assert {result.dtype.names for result in results.values()} == {("return", "length", "score", "infos")}
+    assert episodes_of(results).moments.shape == (0, 2, 0)
 
 
 def test_of_a_large_population_a_part_reports_moments(monkeypatch):
@@ -243,7 +253,7 @@ def test_of_a_large_population_a_part_reports_moments(monkeypatch):
     feed = ListFeed(job.items)
     rollouts.begin(job)
     rollouts.run(feed)
-    episodes = Episodes.of(feed.results.in_order())
+    episodes = Episodes.of(feed.results)
     every = -(-2 * MEMBERS // 5)
     assert every > 1
     observed = np.arange(job.items) % every == 0
@@ -260,7 +270,7 @@ def test_observations_far_from_zero_are_normalised_by_their_deviation():
     rollouts, job = setting("tests.environments:Clock-v0")
     first = replace(job, normalization=Normalizer(2).freeze())
     results = run(rollouts, first, Feed(range(job.items)))
-    episodes = Episodes.of([results[item] for item in range(job.items)])
+    episodes = episodes_of(results)
     normalizer = Normalizer(2)
     normalizer.merge_episodes(episodes.seen, episodes.moments)
     np.testing.assert_allclose(1 / normalizer.freeze().inverse_std, 1.0, rtol=0.15)
@@ -270,7 +280,7 @@ def test_observations_far_from_zero_are_normalised_by_their_deviation():
 def test_diverged_episodes_are_handed_in_without_a_warning():
     rollouts, job = setting("tests.environments:Diverges-v0", every=2, value=np.inf)
     results = run(rollouts, job, Feed(range(job.items)))
-    assert any(not np.isfinite(result).all() for result in results.values())
+    assert any(np.isnan(result["return"]) for result in results.values())
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
@@ -292,7 +302,7 @@ def test_a_generation_that_fits_runs_in_one_wave(backend):
 
     rollouts.forward = Counted()
     results = run(rollouts, job, Feed(range(job.items)))
-    lengths = [int(result[1]) for result in results.values()]
+    lengths = [int(result["length"]) for result in results.values()]
     assert len(calls) == max(lengths)
     assert calls[0] == job.items
     # Ended episodes are packed away: the batch is never much larger than what still runs.

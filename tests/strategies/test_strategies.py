@@ -70,25 +70,6 @@ def assert_same(first, second):
 
 
 @every
-def test_a_search_that_begins_again_is_a_new_one_with_other_members(make):
-    strategy, fresh, later = built(make), built(make), built(make)
-    first = strategy.ask()
-    step(strategy, 5)
-    ratio = strategy.update_ratio
-    strategy.begin_again(fresh)
-    assert (strategy.generation, strategy.age, strategy.update_ratio) == (5, 0, ratio)
-    later.generation = later.began = 5
-    later.update_ratio = ratio
-    assert_same(parts(strategy), parts(later))
-    assert not torch.equal(strategy.ask(), first)
-    step(strategy, 3)
-    step(later, 3)
-    assert_same(parts(strategy), parts(later))
-    assert fresh.generation == 0
-    torch.testing.assert_close(fresh.ask(), first)  # it shares nothing with the one that took it over
-
-
-@every
 def test_resumes_bit_for_bit(make):
     first = built(make)
     step(first, 5)

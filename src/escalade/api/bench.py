@@ -120,7 +120,7 @@ def bench(
         turn.run(0.0)  # warm-up: first contact with every page and cache
         raw_engine.run(0.2, workers)
         for number in range(rounds):
-            raw.append(sum(map(float, raw_engine.run(seconds, workers))))
+            raw.append(sum(map(float, raw_engine.run(seconds, workers).in_order())))
             useful.append(turn.run(seconds))
             report(
                 f"round {number + 1}: training {useful[-1]:,.0f}, raw {raw[-1]:,.0f} steps/s, "

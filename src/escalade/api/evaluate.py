@@ -120,7 +120,7 @@ def evaluate(
     finally:
         engine.close()
     keys = config.info_keys
-    results = Episodes.of(found, scored=parts.reward is not None, infos=len(keys))
+    results = Episodes.of(found)
     check_known(parts.environment, keys, results.infos)
     infos = dict(zip(keys, results.infos.T, strict=True))
     return Evaluation(results.returns, results.lengths, infos, saved.generation, saved.sha256)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import RunFacts, read_facts, shown
-from escalade.config.options import Config
+from escalade.config.options import RESUMABLE, Config
 from escalade.config.sources import absolute
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
@@ -46,7 +46,7 @@ class Planned:
         before = self.begun.options
         return {
             name: getattr(self.config, name)
-            for name in self.config.resumable
+            for name in RESUMABLE
             if name not in FREE and getattr(self.config, name) != before.get(name)
         }
 
@@ -91,7 +91,7 @@ def series_folder(configs: Mapping[str, Config], run_dir: str | PathLike[str] | 
         return Path(run_dir)
     tellings = []
     for name, config in configs.items():
-        hidden = {*config.resumable, "seed", "run_dir"}
+        hidden = {*RESUMABLE, "seed", "run_dir"}
         options = {option: repr(value) for option, value in vars(config).items() if option not in hidden}
         tellings.append([name if len(configs) > 1 else "", options])
     digest = hashlib.sha256(json.dumps(tellings, sort_keys=True).encode()).hexdigest()[:8]
@@ -164,7 +164,7 @@ def _begun(config: Config) -> RunFacts | None:
         return None
     facts = read_facts(folder)
     wanted = dict(vars(config))
-    fixed = [name for name in wanted if name not in (*config.resumable, "run_dir")]
+    fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir")]
     if wanted["backend"] == "auto":  # which a run replaces by what it found
         fixed.remove("backend")
     if wanted["start_from"] is not None:

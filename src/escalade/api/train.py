@@ -227,11 +227,6 @@ class _Ready:
             InputError: what was asked for is wrong.
         """
         saved = SavedPolicy.of(content, network)
-        for name, value in changes.items():
-            if name not in saved.config.resumable and value != getattr(saved.config, name):
-                raise InputError(
-                    f"`{name}` cannot change in a run with `restart_after` or `grow_after`: leave it out"
-                )
         config = saved.config.replace(**changes)
         warm_up_for(config, network)
         parts = make_parts(config, network)

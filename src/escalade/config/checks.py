@@ -24,13 +24,9 @@ if TYPE_CHECKING:
 ON_ERROR = ("stop", "worst")
 """What an environment that raises may do to the run."""
 
-_GROWING = tuple(name for name in GROWTH_OPTIONS if name != "max_population")
-
-
 _WIDEST = 10**8  # units of a layer
 _MOST = {
     "population": 10**7,
-    "max_population": 10**7,
     "episodes_per_member": 10**6,
     "eval_episodes": 10**6,
     "frame_stack": 1000,
@@ -56,7 +52,6 @@ def check(config: Config) -> None:
         _named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
     _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
-    _at_least(config, 1, "grow_after", "restart_after")
     _at_least(
         config,
         0,
@@ -97,7 +92,6 @@ def check(config: Config) -> None:
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     _check_strategy(config)
-    _check_growth(config)
     cutoff.parse(config.cutoff)
 
 
@@ -211,33 +205,6 @@ def _check_reward(config: Config) -> None:
         raise InputError(f"`reward_floor` {floor} must be below the `reward_ceiling` of {ceiling}")
 
 
-def _check_growth(config: Config) -> None:
-    largest, growing = config.max_population, any(getattr(config, name) is not None for name in _GROWING)
-    if largest is not None and not growing:
-        raise InputError(f"`max_population` does nothing without one of `{'`, `'.join(_GROWING)}`")
-    if largest is not None and largest < config.population:
-        raise InputError(f"`max_population` {largest} is below the `population` of {config.population}")
-    if config.grow_after is not None:
-        if largest is None:
-            raise InputError("`grow_after` needs `max_population`: the most members of a generation")
-        if largest < 2 * config.population:
-            raise InputError(
-                f"`max_population` {largest} leaves `grow_after` no room: "
-                f"use at least {2 * config.population}, twice the population"
-            )
-    if config.restart_after is None:
-        return
-    if config.target_return is None:
-        raise InputError(
-            "`restart_after` needs `target_return`: without one a good policy is thrown away sooner or later"
-        )
-    if config.grow_after is not None and config.grow_after >= config.restart_after:
-        raise InputError(
-            f"`grow_after` {config.grow_after} never comes with `restart_after` {config.restart_after}: "
-            "use a smaller number"
-        )
-
-
 def _check_strategy(config: Config) -> None:
     if ":" in config.strategy:  # a class of the user's is looked at when it is made
         return
@@ -264,7 +231,7 @@ def _check_strategy(config: Config) -> None:
             f"`sigma` {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
             "give its first value"
         )
-    asked = [name for name in _GROWING if getattr(config, name) is not None]
+    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
     if asked and not named.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
         raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")

@@ -67,9 +67,6 @@ class TrainOptions(ResumeOptions, total=False):
     population: int
     min_episodes: int | None
     min_env_steps: int | None
-    max_population: int | None
-    grow_after: int | None
-    restart_after: int | None
     sigma: float | str
     lr: float | str | None
     optimizer: Literal["adam", "sgd", "clipup"] | None

@@ -157,17 +157,6 @@ class Config:
     min_env_steps: int | None = _strategy(
         None, "likewise, until it holds this many steps", unset="it does not grow"
     )
-    max_population: int | None = _strategy(None, "a generation grows no further than this", unset="no limit")
-    grow_after: int | None = _strategy(
-        None,
-        "evaluations without a better one after which generations double, up to max_population",
-        unset="they do not",
-    )
-    restart_after: int | None = _strategy(
-        None,
-        "evaluations without a better one after which the search begins anew; best.safetensors stays",
-        unset="it goes on",
-    )
     sigma: float | str = _strategy(
         0.1, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
     )
@@ -314,16 +303,6 @@ class Config:
         """How many worker processes ``workers`` means on this machine."""
         return self.workers if self.workers is not None else cores()
 
-    @property
-    def resumable(self) -> tuple[str, ...]:
-        """Options that may change when this run is resumed: none of them moves its centre.
-
-        But for one: where stalls are counted, ``target_return`` decides which evaluations are confirmed, and
-        what was luck is no progress.
-        """
-        moved = ("eval_every", "eval_episodes") if self.restart_after or self.grow_after else ()
-        return tuple(name for name in RESUMABLE if name not in moved)
-
     def replace(self, **changes: Any) -> Config:
         """A copy with some values changed, checked again; one that leaves Ray forgets its cluster."""
         if changes.get("engine", "ray") != "ray":
@@ -343,7 +322,7 @@ REWARD_OPTIONS: tuple[str, ...] = tuple(name for name in OPTIONS if name.startsw
 """Options that transform the reward of training; evaluations are of the reward itself."""
 
 RESUMABLE: tuple[str, ...] = tuple(name for name, option in OPTIONS.items() if option.metadata["resumable"])
-"""Options that may change when a run is resumed, but for what :attr:`Config.resumable` leaves out."""
+"""Options that may change when a run is resumed: none of them moves its centre."""
 
-NOT_MEASURED: tuple[str, ...] = ("cutoff", *GROWTH_OPTIONS, "restart_after")
+NOT_MEASURED: tuple[str, ...] = ("cutoff", *GROWTH_OPTIONS)
 """Options that a measurement of speed leaves out: with them, generations are not alike."""

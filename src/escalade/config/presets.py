@@ -80,7 +80,7 @@ def options(
         preset: ``auto``, a name, ``none`` or None.
         given: options that win over the preset's. Where their ``strategy`` or ``policy`` is another than the
             preset's, what was tuned for the preset's is left out; ``hidden`` asks for an MLP instead of a
-            linear or quadratic policy. A ``population`` leaves out how far the preset's would grow.
+            linear or quadratic policy.
         say: called with a line that names what is left out for another strategy.
 
     Raises:
@@ -93,7 +93,7 @@ def options(
     found = read(str(name)).options
     if env == name != found["env"]:  # another name for the same environment, which needs no arguments
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
-    found = _with_growth(_with_policy(found, given), given)
+    found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):
         return found
     left_out = [option for option in found if option in OF_STRATEGY and option not in given]
@@ -116,15 +116,6 @@ def _with_policy(found: Values, given: Values) -> Values:
     read = ARCHITECTURES[policy].options if policy in ARCHITECTURES else {"hidden", "activation"}
     left_out = {"policy", "init", "bias"} | ({"hidden", "activation"} - read)
     return {option: value for option, value in found.items() if option not in left_out}
-
-
-def _with_growth(found: Values, given: Values) -> Values:
-    """A preset's options, without how it grows where ``given`` has numbers that this need not fit."""
-    if "grow_after" not in found or not {"population", "restart_after", "grow_after"} & given.keys():
-        return found
-    return {
-        option: value for option, value in found.items() if option not in ("grow_after", "max_population")
-    }
 
 
 def _own(env: str, kwargs: Values) -> str | None:

@@ -82,12 +82,7 @@ class SweepPlan:
             InputError: the options do not go together.
         """
         given = self.options | dict(chosen)
-        config = Config(**(presets.options(given["env"], self.preset, given) | given))
-        if config.restart_after is not None:
-            raise InputError(
-                "`restart_after` does not go with a sweep, which judges a run by its last policy"
-            )
-        return config
+        return Config(**(presets.options(given["env"], self.preset, given) | given))
 
 
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:

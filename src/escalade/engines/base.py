@@ -12,7 +12,7 @@ from escalade.engines.feed import ListFeed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from escalade.engines.results import Ordered
+    from escalade.engines.results import Results
 
 
 class JobDropped(Exception):
@@ -74,7 +74,7 @@ Factory = Callable[[], Work]
 
 
 class Engine(Protocol):
-    """Runs jobs: every item's result exactly once, in item order, or an exception.
+    """Runs jobs: every item's result exactly once, or an exception.
 
     A job may have a method ``describe(item)`` that says in words what an item is, for messages.
     """
@@ -93,8 +93,8 @@ class Engine(Protocol):
         """:meth:`Work.info` of one of the workers."""
         ...
 
-    def run(self, job: Any, items: int) -> Ordered:
-        """Results of items 0 to ``items - 1``: an array where they were handed in as rows of arrays.
+    def run(self, job: Any, items: int) -> Results:
+        """Run items 0 to ``items - 1``; the results of all of them, which :meth:`Results.in_order` sorts.
 
         Raises:
             EscaladeError: what the work raised, or that it cannot be done.
@@ -160,11 +160,11 @@ class InProcessEngine:
     def info(self) -> dict[str, Any]:
         return self._work.info()
 
-    def run(self, job: Any, items: int) -> Ordered:
+    def run(self, job: Any, items: int) -> Results:
         feed = ListFeed(items, self.on_wait)
         self._work.begin(job)
         self._work.run(feed)
-        return feed.results.in_order()
+        return feed.results
 
     def close(self) -> None:
         close_work(self._work)

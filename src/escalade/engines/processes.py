@@ -16,7 +16,7 @@ from escalade.engines.base import EngineOptions, Factory, ignore_note, keep_wait
 from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
 from escalade.engines.report import NodeReport, Report
-from escalade.engines.results import Batch, Ordered, Results
+from escalade.engines.results import Batch, Results
 from escalade.engines.shares import most_in_hand
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure, InputError
@@ -96,19 +96,16 @@ class ProcessEngine:
         """Process ids of the workers, for whoever watches them."""
         return [worker.pid for worker in self._workers]
 
-    def run(self, job: Any, items: int) -> Ordered:
-        return self._run(job, range(items)).in_order()
-
-    def run_some(self, job: Any, items: Sequence[int]) -> list[Batch]:
-        """Results of some of a job's items, in any order."""
-        return self._run(job, items).in_batches()
+    def run(self, job: Any, items: int) -> Results:
+        return self.run_some(job, range(items))
 
     def take_report(self) -> Report:
         """What each worker did since the last call."""
         taken, self._report = self._report, Report()
         return taken
 
-    def _run(self, job: Any, items: Sequence[int]) -> Results:
+    def run_some(self, job: Any, items: Sequence[int]) -> Results:
+        """Results of some of a job's items."""
         self._reported = self._reported or time.monotonic()
         self._number += 1
         self._job, self._results = job, Results(len(items))

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Batch = tuple[Any, Any]
 """Items, and their results in the same order: rows of an array, or a list."""
-
-
-class Ragged(NamedTuple):
-    """Rows of two lengths: what all of them begin with, and the longer ones whole."""
-
-    beginnings: NDArray[Any]
-    """Shape (n, the shorter length)."""
-    longer: NDArray[Any]
-    """Items whose rows are longer, ascending: shape (k,)."""
-    rows: NDArray[Any]
-    """Their rows, shape (k, the longer length)."""
-
-
-Ordered: TypeAlias = "list[Any] | NDArray[Any] | Ragged"
-"""A job's results in the order of its items; see :meth:`Results.in_order`."""
 
 
 class Results:
@@ -59,27 +44,21 @@ class Results:
         single = [(list(self._single), list(self._single.values()))] if self._single else []
         return joined(self._batches) + single
 
-    def in_order(self) -> Ordered:
-        """The results of items 0, 1, 2, ...: an array when all were rows of arrays, else a list."""
-        if self._batches and not self._single and all(rows.ndim == 2 for _, rows in self._batches):
+    def in_order(self) -> list[Any] | NDArray[Any]:
+        """Results of items 0, 1, 2, ...: an array where all were rows of arrays of one type, else a list."""
+        batches = self.in_batches()
+        if len(batches) == 1 and not self._single:
             import numpy as np
 
-            widths = {rows.shape[1] for _, rows in self._batches}
-            found = np.empty((self._items, min(widths)), self._batches[0][1].dtype)
-            for items, rows in self._batches:
-                found[items] = rows[:, : min(widths)]
-            return found if len(widths) == 1 else Ragged(found, *self._longest(max(widths)))
-        for items, rows in self._batches:
-            self._single.update(zip(map(int, items), rows, strict=True))
-        return [self._single[item] for item in range(self._items)]
-
-    def _longest(self, width: int) -> Batch:
-        import numpy as np
-
-        ((items, rows),) = joined([batch for batch in self._batches if batch[1].shape[1] == width])
-        items = np.asarray(items, np.int64)
-        order = np.argsort(items)
-        return items[order], rows[order]
+            ((items, rows),) = batches
+            found: NDArray[Any] = np.empty_like(rows)
+            found[np.asarray(items)] = rows
+            return found
+        ordered: list[Any] = [None] * self._items
+        for items, rows in batches:
+            for item, row in zip(items, rows, strict=True):
+                ordered[item] = row
+        return ordered
 
 
 def joined(batches: list[Batch]) -> list[Batch]:

@@ -11,7 +11,7 @@ from escalade.engines.feed import ListFeed
 from escalade.errors import InputError
 
 if TYPE_CHECKING:
-    from escalade.engines.results import Ordered
+    from escalade.engines.results import Results
 
 
 def start(factory: Factory, options: EngineOptions) -> ThreadEngine:
@@ -38,7 +38,7 @@ class ThreadEngine:
     def info(self) -> dict[str, Any]:
         return self._works[0].info()
 
-    def run(self, job: Any, items: int) -> Ordered:
+    def run(self, job: Any, items: int) -> Results:
         feed = ListFeed(items, self.on_wait)
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
@@ -48,7 +48,7 @@ class ThreadEngine:
             wait(shares)
         for share in shares:
             share.result()
-        return feed.results.in_order()
+        return feed.results
 
     def close(self) -> None:
         self._pool.shutdown()

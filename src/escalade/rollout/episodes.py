@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.engines.results import Ragged
+from escalade.engines.results import Results
 from escalade.perturbation import DensePopulation, Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 
@@ -18,6 +18,33 @@ Seeds = Literal["pair", "generation", "member"]
 """Who plays the same episodes: a mirrored pair, all members of a generation, or each member its own."""
 OBSERVED = 1024
 """Episodes of a generation, at most, whose observations the normaliser learns from."""
+
+
+MOMENTS = "moments"
+"""The field of an episode's record that not all of them have."""
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """The fields of an episode's record: a structured numpy type, made once for a run.
+
+    A new field, such as a behaviour, is one line here and one where :class:`Rollouts` fills it.
+    """
+
+    infos: int = 0
+    """Numbers of the last info, see ``info_keys``."""
+    observation: int = 0
+    """Numbers of an observation whose moments are kept."""
+
+    @cached_property
+    def plain(self) -> np.dtype[np.void]:
+        """Return, length, score (what fitness is the mean of) and the last info's numbers."""
+        return np.dtype([("return", "f8"), ("length", "i8"), ("score", "f8"), ("infos", "f8", (self.infos,))])
+
+    @cached_property
+    def observed(self) -> np.dtype[np.void]:
+        """The same, the mean observation, and the sum of squared deviations from it."""
+        return np.dtype([*self.plain.descr, (MOMENTS, "f8", (2, self.observation))])
 
 
 @dataclass(frozen=True)
@@ -139,27 +166,27 @@ class Episodes:
     """Numbers of the episodes' last infos, shape (n, keys): NaN where there is none of that name."""
 
     @classmethod
-    def of(cls, results: Any, *, scored: bool = False, infos: int = 0) -> Episodes:
-        """Unpack what :class:`Rollouts` handed in: return, length, score, observations seen and moments.
+    def of(cls, results: Results) -> Episodes:
+        """The records that :class:`Rollouts` handed in, by item."""
+        batches = [(np.asarray(items, np.int64), records) for items, records in results.in_batches()]
 
-        Args:
-            results: a row an episode, 3 + 2 * size numbers, or 2 where it does not report its moments.
-            scored: whether rewards were transformed; each row then has one number more.
-            infos: how many numbers of its last info each row has besides, after those.
-        """
-        if not isinstance(results, Ragged):
-            whole = np.asarray(results, np.float64)
-            results = Ragged(whole, np.arange(len(whole)), whole)
-        rows, begins = results.beginnings, 2 + scored + infos
-        returns, lengths = rows[:, 0], rows[:, 1].astype(np.int64)
-        # An episode whose return is no number has no score either.
-        scores = np.where(np.isfinite(returns), rows[:, 2], returns) if scored else returns
-        last = rows[:, begins - infos : begins]
-        seen, told = np.zeros_like(lengths), results.rows[:, begins:]
-        if told.shape[1] == 0:  # without a normaliser, moments do not travel
-            return cls(returns, lengths, seen, np.zeros((0, 2, 0)), scores, last)
-        seen[results.longer] = told[:, 0]
-        return cls(returns, lengths, seen, told[:, 1:].reshape(len(told), 2, -1), scores, last)
+        def column(name: str) -> NDArray[Any]:
+            found = np.concatenate([records[name] for _, records in batches])
+            ordered = np.empty_like(found)
+            ordered[np.concatenate([items for items, _ in batches])] = found
+            return ordered
+
+        lengths = column("length")
+        seen = np.zeros_like(lengths)
+        observed = [
+            (items, records["moments"]) for items, records in batches if MOMENTS in records.dtype.names
+        ]
+        moments = np.zeros((0, 2, 0))  # without a normaliser, they do not travel
+        if observed:
+            items = np.concatenate([items for items, _ in observed])
+            seen[items] = lengths[items]
+            moments = np.concatenate([found for _, found in observed])[np.argsort(items)]
+        return cls(column("return"), lengths, seen, moments, column("score"), column("infos"))
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
@@ -173,6 +200,6 @@ class Episodes:
         return Episodes(**columns | {"moments": self.moments[before : before + within]})
 
 
-def episode_steps(results: NDArray[np.float64]) -> int:
-    """Environment steps of results that :class:`Rollouts` handed in, one a row."""
-    return int(results[:, 1].sum())
+def episode_steps(records: NDArray[Any]) -> int:
+    """Environment steps of records that :class:`Rollouts` handed in."""
+    return int(records["length"].sum())

@@ -21,7 +21,7 @@ from escalade.envs.environment import InformingVector
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseSource, Population, Stream, normals
-from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.rewards import RewardTransform
 
 Vector = NDArray[np.float32]
@@ -98,7 +98,7 @@ class Rollouts:
         self._return = np.zeros(rows)
         self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
         self._length = np.zeros(rows, np.int64)
-        self._infos = len(self.environment.info_keys)  # numbers of its last info that an episode reports
+        self.record = RecordType(len(self.environment.info_keys), size)
         self._moments = np.zeros((2, rows, size))
         # Vectors are kept in double precision for their moments, images as they come.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
@@ -238,9 +238,9 @@ class Rollouts:
         observed = np.zeros(len(rows), np.bool_)
         if self.job.normalization is not None:
             observed = self.job.observed(self._item[rows])
-        for part, of in ((rows[observed], self._with_moments), (rows[~observed], self._without)):
+        for part, records in ((rows[observed], self._with_moments), (rows[~observed], self._without)):
             if len(part):
-                feed.put_many(self._item[part], of(part))
+                feed.put_many(self._item[part], records(part))
 
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which ended episodes saw an observation that is no number: their returns mean nothing."""
@@ -254,26 +254,30 @@ class Rollouts:
         last = self._observations[rows].reshape(len(rows), -1)
         return np.asarray(np.isfinite(last).all(axis=1))
 
-    def _without(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return and length of ended episodes, their score where there is one, and their infos.
+    def _without(self, rows: NDArray[np.intp], kind: np.dtype[np.void] | None = None) -> NDArray[np.void]:
+        """Records of ended episodes, shape (n,)."""
+        records = np.empty(len(rows), kind or self.record.plain)
+        records["return"] = returns = self._return[rows]
+        records["length"] = self._length[rows]
+        # An episode whose return is no number has no score either.
+        scores = (
+            returns if self.reward is None else np.where(np.isfinite(returns), self._score[rows], returns)
+        )
+        records["score"] = scores
+        if self.record.infos:
+            records["infos"] = cast(InformingVector, self.vector).infos(self._slot[rows])
+        return records
 
-        Shape (n, 2 + scored + infos).
-        """
-        parts = [self._return[rows], self._length[rows]]
-        if self.reward is not None:
-            parts.append(self._score[rows])
-        if self._infos:
-            parts += list(cast(InformingVector, self.vector).infos(self._slot[rows]).T)
-        return np.stack(parts, axis=1)
-
-    def _with_moments(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """What :meth:`Episodes.of` unpacks, one row for each ended episode."""
+    def _with_moments(self, rows: NDArray[np.intp]) -> NDArray[np.void]:
+        """Records of ended episodes with the moments of what they observed, shape (n,)."""
+        records = self._without(rows, self.record.observed)
         lengths = self._length[rows, None]
         total, squares = self._moments[:, rows]
         with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
             offset = total / lengths
-            moments = [self._first[rows] + offset, np.maximum(squares - total * offset, 0.0)]
-        return np.concatenate([self._without(rows), lengths, *moments], axis=1)
+            records[MOMENTS][:, 0] = self._first[rows] + offset
+            records[MOMENTS][:, 1] = np.maximum(squares - total * offset, 0.0)
+        return records
 
     def _pack(self) -> None:
         """Move running rows to the front, so that ended ones cost nothing any more."""

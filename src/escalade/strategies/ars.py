@@ -65,11 +65,11 @@ class ARS(GaussianStrategy):
 
     @property
     def sigma(self) -> float:
-        return self._sigma(self.age)
+        return self._sigma(self.generation)
 
     @property
     def lr(self) -> float:
-        return self._lr(self.age)
+        return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         pairs = fitness.reshape(-1, 2)

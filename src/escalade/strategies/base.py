@@ -95,7 +95,7 @@ class Strategy(ABC):
         if not 0 <= self.seed < 2**63:
             raise InputError(f"seed {seed} must be at least 0 and below 2**63")
         self.direction = direction
-        self.generation = self.began = 0
+        self.generation = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
         self._perturbation = perturbation
@@ -121,21 +121,6 @@ class Strategy(ABC):
     def fold(self) -> int:
         """How many times its ``first_population`` this generation has: 1, until it grows."""
         return self.population_size // self.first_population
-
-    def begin_again(self, fresh: Strategy) -> None:
-        """Take over the state of ``fresh``, one just made, so that the search begins anew.
-
-        Schedules begin anew too. Generations go on, so that members are other ones than in the first attempt.
-        """
-        generation, ratio = self.generation, self.update_ratio
-        self.load_state_dict(fresh.state_dict())
-        self.generation = self.began = generation
-        self.update_ratio = ratio  # of the last update there was
-
-    @property
-    def age(self) -> int:
-        """Generations since the search began, or began anew: what schedules count."""
-        return self.generation - self.began
 
     @property
     def dimension(self) -> int:
@@ -268,7 +253,6 @@ class Strategy(ABC):
         state: State = {
             "center": self.center.clone(),
             "generation": self.generation,
-            "began": self.began,
             "update_ratio": self.update_ratio,
         }
         if len(self._history):
@@ -283,7 +267,7 @@ class Strategy(ABC):
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(center)
-        self.generation, self.began = int(state["generation"]), int(state.get("began", 0))
+        self.generation = int(state["generation"])
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
         history, best = state.get("history"), state.get("best")

@@ -69,16 +69,16 @@ class CEM(AdaptiveStrategy):
 
     @property
     def lr(self) -> float:
-        return self._lr(self.age)
+        return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        lr, sigma_lr = self.lr, self._sigma_lr(self.age)
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         weights = elite_weights(fitness, self.elites)
         mean = self.noise_sum(weights)
         variance = self.square_sum(weights, mean) * (self.elites / (self.elites - 1))
         variance = self.deviations.square() * variance
         if self._noise is not None:
-            variance = variance + self._noise(self.age)
+            variance = variance + self._noise(self.generation)
         self.center += lr * self.deviations * mean
         change = torch.sqrt(variance) - self.deviations
         self.deviations = self.deviations + sigma_lr * change

@@ -25,8 +25,8 @@ class OpenAIES(GaussianStrategy):
     Args:
         x0: the first centre, shape (dimension,).
         population: members a generation, even: two for each direction.
-        sigma: standard deviation of the noise: a number, a schedule (of :attr:`Strategy.age`), or text that
-            :func:`escalade.strategies.schedules.parse` reads.
+        sigma: standard deviation of the noise: a number, a schedule (of the generation's number, from 0), or
+            text that :func:`escalade.strategies.schedules.parse` reads.
         optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
             parameters.
         lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
@@ -72,11 +72,11 @@ class OpenAIES(GaussianStrategy):
 
     @property
     def sigma(self) -> float:
-        return self._sigma(self.age)
+        return self._sigma(self.generation)
 
     @property
     def lr(self) -> float:
-        return self.optimizer.lr if self._lr is None else self._lr(self.age)
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         utilities = self.shaping(fitness)

@@ -86,10 +86,10 @@ class PGPE(AdaptiveStrategy):
 
     @property
     def lr(self) -> float:
-        return self.optimizer.lr if self._lr is None else self._lr(self.age)
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        lr, sigma_lr = self.lr, self._sigma_lr(self.age)
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         utilities = self.shaping(fitness)
         directions = self.population_size // 2
         # Over all members of both ends, hence halved; in units of the noise s = d / sigma.

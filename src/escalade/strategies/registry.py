@@ -141,7 +141,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
     ),
 }
 
-GROWTH_OPTIONS: Final = ("min_episodes", "min_env_steps", "grow_after", "max_population")
+GROWTH_OPTIONS: Final = ("min_episodes", "min_env_steps")
 """Options of generations that grow, for strategies that can."""
 
 STRATEGY_OPTIONS: Final = tuple(sorted(frozenset().union(*(entry.options for entry in STRATEGIES.values()))))

@@ -29,7 +29,7 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
         Damaged: it is no strategy's state.
     """
     own = {name: torch.from_numpy(value.copy()) for name, value in with_prefix(_PREFIX, tensors).items()}
-    state = {"began": 0} | numbers | own  # older states come from searches that could not begin anew
+    state = numbers | own
     _check(strategy.state_dict(), state)
     strategy.load_state_dict(state)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from escalade.errors import InputError
 
 Schedule = Callable[[int], float]
-"""From generations since the search began, or began anew (0 for the first), to the value."""
+"""From generations since the search began (0 for the first) to the value."""
 
 
 def constant(value: float) -> Schedule:

@@ -67,10 +67,10 @@ class SimpleGaussian(AdaptiveStrategy):
 
     @property
     def lr(self) -> float:
-        return self._lr(self.age)
+        return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        lr, sigma_lr = self.lr, self._sigma_lr(self.age)
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         weights = elite_weights(fitness, self.elites)
         step, spread = self.noise_sum(weights), torch.sqrt(self.square_sum(weights))
         self.center += lr * self.deviations * step

@@ -74,10 +74,10 @@ class SNES(AdaptiveStrategy):
 
     @property
     def lr(self) -> float:
-        return self._lr(self.age)
+        return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
-        lr, sigma_lr = self.lr, self._sigma_lr(self.age)
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         utilities = self.shaping(fitness)
         if not self._scaled:
             size = abs(utilities).sum()

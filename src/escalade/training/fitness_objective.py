@@ -81,9 +81,8 @@ class FitnessObjective:
         assert evaluation is not None
         return evaluation
 
-    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
+    def learn(self, outcome: Outcome) -> None:
         """There is nothing to learn but fitness."""
-        return None
 
     def reproducibility_note(self) -> str | None:
         """Nothing."""
@@ -175,7 +174,7 @@ class FitnessObjective:
         center = _center(strategy) if evaluate else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
         with self.interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
-            results = self._engine.run(job, job.items)
+            results = self._engine.run(job, job.items).in_order()
         fitness = np.array([number for part in results[: job.batches] for number in part], dtype=np.float64)
         if not evaluate:
             return fitness, None

@@ -76,7 +76,7 @@ class FunctionCalls:
             InputError: it gave no number.
         """
         job, n = PointsJob(self._seed, self.generations, points.copy()), len(points)
-        results: list[Any] = list(self.engine.run(job, 1 if self._vectorized else n))
+        results = self.engine.run(job, 1 if self._vectorized else n).in_order()
         values = as_float64(results[0][0] if self._vectorized else [value for value, _ in results])
         if values.size != n:
             raise InputError(

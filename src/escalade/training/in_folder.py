@@ -84,8 +84,6 @@ class Checkpoint:
             raise Damaged(str(problem)) from None
         if strategy.generation != self.progress.generation:
             raise Damaged("its strategy is at another generation than its progress")
-        if not 0 <= strategy.began <= strategy.generation:
-            raise Damaged("its search began after the checkpoint's own generation")
 
 
 @dataclass(frozen=True)

@@ -135,9 +135,7 @@ class Loop:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
             self.strategy.tell(outcome.fitness)
-            said = self.objective.learn(self.strategy, outcome)
-            if said is not None:
-                self.notes.say(f"generation {self.progress.generation + 1}: {said}")
+            self.objective.learn(outcome)
         self._count(outcome, judged, solved, began)
         return self._record(outcome, judged, scales, began)
 

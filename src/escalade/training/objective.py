@@ -23,8 +23,8 @@ class Evaluation:
 
     returns: Array
     env_steps: int = 0
-    scores: Array | None = None
-    """Scores of those episodes, see :attr:`Outcome.scores`; None where they are the returns."""
+    member_fitness: float | None = None
+    """The unperturbed policy's fitness, were it a member; None where that is the mean return."""
 
     @property
     def mean(self) -> float:
@@ -39,8 +39,8 @@ class Evaluation:
 
     @property
     def fitness(self) -> float:
-        """What the unperturbed policy's fitness would be, were it a member."""
-        return self.mean if self.scores is None else float(self.scores.mean())
+        """The unperturbed policy's fitness, were it a member: by the same score."""
+        return self.mean if self.member_fitness is None else self.member_fitness
 
     @property
     def counts(self) -> Counts:
@@ -113,12 +113,8 @@ class Objective(Protocol):
         """Evaluate the centre as the run leaves it."""
         ...
 
-    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
-        """Learn what a generation showed besides fitness, after the strategy's ``tell``.
-
-        Returns:
-            What the user should know of it, such as that the search begins anew.
-        """
+    def learn(self, outcome: Outcome) -> None:
+        """Learn what a generation showed besides fitness, after the strategy's ``tell``."""
         ...
 
     def reproducibility_note(self) -> str | None:

@@ -12,7 +12,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.envs import probe_purity
 from escalade.errors import InputError
-from escalade.perturbation import Stream
+from escalade.perturbation import DensePopulation, Stream
 from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
@@ -28,16 +28,14 @@ from escalade.support.interrupts import Interrupts
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
-from escalade.training.parts import Parts, make_strategy
-from escalade.training.stall import Stall
+from escalade.training.parts import Parts
+from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
 TRIAL_EPISODES = 20
 """Of the confirmation: how many are looked at first."""
 FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
-START = "start"
-"""The centre that a run begins with, among them, where it may begin anew."""
 
 
 class PolicyObjective:
@@ -65,21 +63,16 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
-        self._survival = self._survival_hint()
+        self._survival = SurvivalHint(parts.environment.max_episode_steps)
+        self.score = make_score(config)
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
-        self.start = parts.start.copy()
-        self.stall = Stall()
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
-        self._confirmed: Evaluation | None = None
         self._best: Best | None = None
         self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes; it grows until it holds as many as the config asks for."""
-        self._confirmed = None
-        while strategy.fold < self.stall.fold:
-            strategy.grow()
         job = self._job(
             strategy,
             population=strategy.sample(),
@@ -90,14 +83,14 @@ class PolicyObjective:
         episodes = self._run(job)
         trained = episodes[: job.training_items]
         evaluated = self._with_failed_as_worst(episodes[job.training_items :])
-        while self._too_small(strategy, trained):
+        while self._too_small(trained):
             before = strategy.population_size
             strategy.grow()
             more = replace(job, population=strategy.sample(), first=before, evaluations=0)
             trained = trained + self._run(more)
-        evaluation = _evaluation(evaluated) if evaluate else None
+        evaluation = self._evaluation(strategy, evaluated) if evaluate else None
         return Outcome(
-            fitness=trained.scores.reshape(-1, job.episodes).mean(axis=1) - self._penalties(strategy),
+            fitness=self.score.fitness(strategy.sample(), trained),
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
@@ -105,7 +98,7 @@ class PolicyObjective:
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=self._info(strategy, trained, evaluated),
-            details=(job, trained),
+            details=(job, trained, evaluated),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
@@ -121,24 +114,23 @@ class PolicyObjective:
         beyond, before = played.returns - target, evaluation.returns - target
         if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
             played = played + self._play(strategy, left, TRIAL_EPISODES)
-        self._confirmed = _evaluation(played)
-        return self._confirmed
+        return self._evaluation(strategy, played)
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Evaluate the centre, in episodes that no generation has seen."""
-        return _evaluation(self._play(strategy, self.config.eval_episodes))
+        return self._evaluation(strategy, self._play(strategy, self.config.eval_episodes))
 
-    def learn(self, strategy: Strategy, outcome: Outcome) -> str | None:
-        """Merge what the members observed into the normaliser, move the cap, and look for progress."""
-        job, trained = outcome.details
+    def learn(self, outcome: Outcome) -> None:
+        """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
+        job, trained, evaluated = outcome.details
         if job.normalization is not None:
             seen = trained.seen
             if self.forgives:  # an episode that failed may have ended with an observation that is none
                 seen = np.where(np.isfinite(trained.returns), seen, 0)
             self.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
-        evaluation = self._confirmed or outcome.evaluation  # one that was luck is no progress
-        return None if evaluation is None else self._look_for_progress(strategy, evaluation)
+        if outcome.evaluation is not None:
+            self.score.learn(evaluated)
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -146,8 +138,8 @@ class PolicyObjective:
             return probe_purity(self.parts.environment).note(self.config.env)
 
     def learnt(self) -> list[Array]:
-        """The normaliser's count, mean and sum of squares."""
-        return list(self.normalizer.tensors().values())
+        """The normaliser's count, mean and sum of squares, and what the score has learnt."""
+        return [*self.normalizer.tensors().values(), *self.score.tensors().values()]
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The evaluation's mean: a member's return is one episode, and partly luck."""
@@ -168,7 +160,7 @@ class PolicyObjective:
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """The member, and the seed of its episode."""
-        job, _ = outcome.details
+        job, *_ = outcome.details
         whole = replace(job, population=strategy.sample())  # which may have grown
         seed = int(whole.episode_seeds(np.array([episode]))[0])
         return f"member {whole.member(episode)} (episode seed {seed})"
@@ -194,20 +186,19 @@ class PolicyObjective:
             self._policy(strategy, self.parts.policy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """The normaliser, the cap, progress, start, best, what does not evolve, and the config."""
+        """The normaliser, the cap, the best, what does not evolve, and the config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
-        start = {START: self.start} if self.config.restart_after is not None else {}
-        return self.normalizer.tensors() | frozen | start | best_tensors(self._best), {
+        learnt = self.normalizer.tensors() | self.score.tensors()
+        return learnt | frozen | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
-            "stall": asdict(self.stall),
             "own_network": not policy.architecture and ":" not in self.config.policy,
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the normaliser, the cap, how long there was no progress, and the start.
+        """Take over the normaliser, the cap and the best.
 
         Raises:
             InputError: the checkpoint's observations are of another size.
@@ -215,8 +206,8 @@ class PolicyObjective:
         if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
-        self.cap, self.stall = state["cap"], Stall(**state.get("stall", {}))
-        self.start = tensors.get(START, self.start)
+        self.score.load(tensors)
+        self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 
@@ -225,37 +216,6 @@ class PolicyObjective:
         """What this generation's observations are normalised by."""
         config = self.config
         return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
-
-    def _look_for_progress(self, strategy: Strategy, evaluation: Evaluation) -> str | None:
-        """Let generations grow, or the policy begin anew, where it is time to; what there is to say of it."""
-        config, waited = self.config, self.stall.waited + 1
-        match self.stall.evaluated(evaluation.mean, config.grow_after, config.restart_after):
-            case "grow":
-                members = strategy.first_population
-                fold = min(2 * self.stall.fold, (config.max_population or 0) // members)
-                if fold <= self.stall.fold:
-                    return None
-                self.stall.fold = fold
-                then = f"{fold * members} members a generation from here on"
-            case "restart":
-                strategy.begin_again(make_strategy(config, self.start, self.parts.perturbation))
-                self.cap, self._survival = self.cutoff.start, self._survival_hint()
-                then = "the search begins anew"
-            case None:
-                return None
-        return f"none of the last {waited} evaluations was better: {then}"
-
-    def _penalties(self, strategy: Strategy) -> Array | float:
-        """What each member's parameters cost it, shape (members,): its penalty times their mean square."""
-        if not self.config.weight_penalty:
-            return 0.0
-        population = strategy.sample()
-        weights = np.empty(len(self.parts.start), np.float32)
-        squares = np.empty(population.size)
-        for member in range(population.size):
-            population.write(member, weights)
-            squares[member] = np.square(weights, dtype=np.float64).mean()
-        return self.config.weight_penalty * squares
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
@@ -288,12 +248,7 @@ class PolicyObjective:
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            results = self.engine.run(job, job.items)
-        infos = len(self.config.info_keys)
-        return Episodes.of(results, scored=self.parts.reward is not None, infos=infos)
-
-    def _survival_hint(self) -> SurvivalHint:
-        return SurvivalHint(self.parts.environment.max_episode_steps)
+            return Episodes.of(self.engine.run(job, job.items))
 
     def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
         if self.parts.reward is not None:  # the user knows of rewards, and has chosen
@@ -317,18 +272,15 @@ class PolicyObjective:
         found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T]
         return tuple(zip(columns, found, strict=True))
 
-    def _too_small(self, strategy: Strategy, trained: Episodes) -> bool:
-        config, members = self.config, strategy.population_size
-        if config.max_population is not None and members + strategy.first_population > config.max_population:
-            return False
-        return len(trained.lengths) < (config.min_episodes or 0) or int(trained.lengths.sum()) < (
-            config.min_env_steps or 0
-        )
+    def _too_small(self, trained: Episodes) -> bool:
+        episodes, steps = self.config.min_episodes or 0, self.config.min_env_steps or 0
+        return len(trained.lengths) < episodes or int(trained.lengths.sum()) < steps
 
     def _policy(self, strategy: Strategy, policy: Policy) -> Policy:
         policy.set(strategy.center.detach().numpy().copy(), self.normalization)
         return policy
 
-
-def _evaluation(episodes: Episodes) -> Evaluation:
-    return Evaluation(episodes.returns, int(episodes.lengths.sum()), episodes.scores)
+    def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
+        center = DensePopulation(strategy.center.detach().numpy().copy()[None])
+        (fitness,) = self.score.fitness(center, episodes)
+        return Evaluation(episodes.returns, int(episodes.lengths.sum()), float(fitness))

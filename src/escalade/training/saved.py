@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,11 @@ from escalade.policies.policy import Policy, load
 from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
-from escalade.strategies import Strategy
 from escalade.training.best import check_best
 from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
-from escalade.training.policy_objective import FROZEN, START
+from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256
-from escalade.training.stall import Stall
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,6 @@ class _Facts:
     versions: dict[str, str]
     own_network: bool
     cap: int | None
-    stall: Stall = field(default_factory=Stall)
 
 
 @dataclass(frozen=True)
@@ -209,29 +205,9 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     checkpoint = Checkpoint.of(content)
     saved.fit(parts)
     strategy = make_strategy(saved.config, parts.start, parts.perturbation)
-    _check_attempt(content, saved.config, strategy)
     checkpoint.check_strategy(strategy)
     check_best(content.tensors, strategy.dimension, len(parts.policy.observation_mean))
     return checkpoint
-
-
-def _check_attempt(content: Stored, config: Config, strategy: Strategy) -> None:
-    """Check what growing and beginning anew need.
-
-    Raises:
-        Damaged: it cannot be.
-    """
-    stall = Stall(**content.state.get("stall", {}))
-    if stall.waited < 0 or (stall.best is not None and not math.isfinite(stall.best)):
-        raise Damaged("its best evaluation, or the count of those since, is not a possible number")
-    largest = (config.max_population or 0) // strategy.first_population if config.grow_after else 1
-    if not 1 <= stall.fold <= max(1, largest):
-        raise Damaged("its generations are larger than `max_population` allows")
-    if config.restart_after is None:
-        return
-    start = content.tensors.get(START)
-    if start is None or start.shape != (strategy.dimension,) or not np.isfinite(start).all():
-        raise Damaged("the centre it began with is missing, or of another size")
 
 
 def _config(values: dict[str, Any]) -> Config:

@@ -21,7 +21,7 @@ from escalade.errors import EngineFailure, InputError
 from escalade.support.output import visible
 
 if TYPE_CHECKING:
-    from escalade.engines.results import Ordered
+    from escalade.engines.results import Results
 
 _LISTEN_SECONDS = 0.2
 _PIECES = 4  # chunks in a worker's hands, so that it never waits for the next
@@ -81,7 +81,7 @@ class RayEngine:
         """Address of the page that shows the cluster, if it has one."""
         return self._cluster.dashboard
 
-    def run(self, job: Any, items: int) -> Ordered:
+    def run(self, job: Any, items: int) -> Results:
         self._number += 1
         self._job = self._cluster.put(job)
         expected = max(1, len(self._workers), self._fleet.expected)
@@ -103,7 +103,7 @@ class RayEngine:
         for key, count in Counter(worker.node for worker in self._workers.values()).items():
             part = self._part(key)
             part.workers = max(part.workers, count)
-        return self._items.results.in_order()
+        return self._items.results
 
     def take_report(self) -> Report:
         """Who did what since the last call."""
