@@ -1,8 +1,8 @@
 """Files of a run folder, damaged in every way that their checksums do not show: one line, never a traceback.
 
 Each case copies a small run, changes one of its files, and gives the folder to a command in this
-process. Seeds are fixed, so a case that fails can be run again alone. More of them than time allows each
-time: ``ESCALADE_FUZZ_CASES=2000 pytest tests/cli/test_fuzz.py``.
+process. Seeds are fixed, so a case that fails can be run again alone. ``make test-all`` runs more of them
+than time allows each time, as does ``ESCALADE_FUZZ_CASES=2000 pytest tests/cli/test_fuzz.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from escalade.cli import main as cli
 from escalade.storage.tensors import digest, read
 from escalade.training import parts, session
 
-CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "600"))
+CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "120"))
 PARTS = 4  # of the cases: what is run as one test
 
 BASES = {
@@ -78,9 +78,12 @@ def _quick():
 
 
 @pytest.fixture(scope="module")
-def bases(tmp_path_factory):
+def bases(museum):
     """A finished run of each strategy, with a checkpoint of every generation."""
-    place = tmp_path_factory.mktemp("bases")
+    return museum.show("one run of each strategy", make_bases)
+
+
+def make_bases(place):
     for strategy, options in BASES.items():
         escalade.train(
             "CartPole-v1",
@@ -100,7 +103,6 @@ def bases(tmp_path_factory):
             run_dir=place / strategy,
             **options,
         )
-    return place
 
 
 def places(value, path=()):

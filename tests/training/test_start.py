@@ -26,10 +26,9 @@ def train(folder, env=WALK, **options):
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory):
+def first(museum):
     """The folder of a run to begin with."""
-    folder = tmp_path_factory.mktemp("start") / "first"
-    return train(folder, seed=3, generations=4, snapshot_every=1).folder.path
+    return museum.show("a beginning", lambda to: train(to, seed=3, generations=4, snapshot_every=1))
 
 
 def first_state(folder):
