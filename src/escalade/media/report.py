@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from escalade.media.charts import Chart, draw, swatch
-from escalade.media.panels import Curves, own_charts, shared_charts
+from escalade.media.charts import Chart
+from escalade.media.curves import Curves
+from escalade.media.page_figure import figure_html, swatch
+from escalade.media.panels import Workers, own_charts, shared_charts
 from escalade.media.report_style import STYLE
 from escalade.storage.files import write_bytes
 from escalade.support.mappings import differing
@@ -39,6 +41,7 @@ class Reported:
     versions: Mapping[str, str]
     commands: Sequence[tuple[str, str]]
     """What reproduces it: what a command does, and the command."""
+    workers: Workers
     film: Path | None = None
     notes: Sequence[str] = field(default=())
 
@@ -124,7 +127,7 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
     numbers = iter(range(10_000))
     parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
     for run in runs:
-        own = own_charts(run.curves, over)
+        own = own_charts(run.curves, run.workers, over)
         if own:
             name = f": {run.curves.name}" if len(runs) > 1 else ""
             parts.append(_section(f"Population and workers{name}", _charts(own, numbers)))
@@ -132,7 +135,7 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
 
 
 def _charts(charts: Sequence[Chart], numbers: Any) -> str:
-    return f'<div class="charts">{"".join(draw(chart, next(numbers)) for chart in charts)}</div>'
+    return f'<div class="charts">{"".join(figure_html(chart, next(numbers)) for chart in charts)}</div>'
 
 
 def _legend(runs: Sequence[Reported]) -> str:
