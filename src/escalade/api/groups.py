@@ -48,16 +48,16 @@ class RunFacts:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds; empty where the run has not ended."""
+        """The contents of summary.json; empty where the run has not ended."""
         return self.folder.read_summary()
 
     @cached_property
     def columns(self) -> dict[str, list[float]]:
-        """What progress.csv holds."""
+        """The columns of progress.csv."""
         return read_progress(self.folder.progress)
 
     def has(self, column: str) -> bool:
-        """Whether its progress.csv has a number in this column."""
+        """Tell whether its progress.csv has a number in this column."""
         return not all(map(math.isnan, self.columns[column]))
 
     def latest(self, name: str) -> float | None:
@@ -70,7 +70,7 @@ class RunFacts:
 
     @property
     def solved(self) -> bool:
-        """Whether it met its target."""
+        """True where it met its target."""
         return self.summary.get("solved") is True
 
     def told(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class RunFacts:
         return {name: value for name, value in self.options.items() if name not in hidden}
 
     def content(self) -> str | None:
-        """What copies of the run share: all but where it ran and is; None where no digest is known."""
+        """The facts that its copies share: all but where it ran and is; None where no digest is known."""
         options = {name: value for name, value in self.options.items() if name not in _WHERE}
         digest = self.summary.get("params_sha256")
         return None if digest is None else repr((digest, self.task, options))
@@ -95,14 +95,14 @@ class RunGroup:
 
     task: str
     label: str
-    """What tells the group from the task's others."""
+    """The options that tell the group from the task's others."""
     runs: tuple[RunFacts, ...]
     copies: Mapping[str, str] = field(default_factory=dict)
     """Folders that hold one of the runs once more, by path, and the path of the run that counts."""
 
     @property
     def solved(self) -> int:
-        """How many of them met their target."""
+        """The number of them that met their target."""
         return sum(run.solved for run in self.runs)
 
     @property
@@ -133,7 +133,7 @@ def find_runs(paths: Iterable[AnyRun]) -> list[RunFolder]:
 
 
 def read_facts(folder: RunFolder) -> RunFacts:
-    """What a run's folder says of it.
+    """Read the facts of a run from its folder.
 
     Raises:
         InputError: its config.toml cannot be read.

@@ -16,12 +16,12 @@ from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.curves import X_AXES, Curves, read_curves, read_numbers
-from escalade.media.figure import Array, plotting_available
+from escalade.media.figure import Array
 from escalade.media.panels import Workers
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.recorders import read_notes, read_table
 from escalade.storage.run_folder import RunFolder
-from escalade.support.installing import install
+from escalade.support.installing import check_installed
 from escalade.support.numbers import number
 
 _MOST_NOTES = 20  # of a run, in a report
@@ -67,8 +67,7 @@ def report(
     found, sweeps = with_sweeps(places)
     folders = find_runs(found)
     every, names = list(map(read_facts, folders)), _names(folders)
-    if not plotting_available():
-        raise InputError(f"a report needs matplotlib: {install('plot')}")
+    check_installed("a report", "plot", "matplotlib")
     if video:
         from escalade.api.evaluate import render
 
@@ -137,7 +136,7 @@ def _number(value: Any) -> str:
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What runs it again; and where the clock ended it, what gives the same bits."""
+    """The command that runs it again; where the clock ended it, also one that gives the same bits."""
     own = train_command(config)
     generations, same = summary.get("generations"), ("generations", "solved", "env_steps")
     if summary.get("stop_reason") in same or not isinstance(generations, int) or not generations:

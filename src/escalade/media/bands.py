@@ -31,7 +31,7 @@ class Curve:
     at: Array
     returns: Array
     solved: bool
-    """Whether the run ended because it met its target: its last evaluation then stands."""
+    """True where the run ended because it met its target: its last evaluation then stands."""
 
 
 @dataclass(frozen=True)

@@ -80,12 +80,12 @@ class Chart:
     ends: tuple[float, float] | None = None
     """Of the axis upwards; found from the numbers where it is None."""
     legend: bool = True
-    """Whether a page names the lines below it: not where it has one legend for many charts."""
+    """True where a page names the lines below it: not where it has one legend for many charts."""
     what: str = "return"
     """Counted by the axis upwards."""
 
     def empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """True where there is nothing to draw."""
         return not self.areas and not any(len(line.points()[0]) for line in self.lines)
 
 

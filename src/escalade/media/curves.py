@@ -24,7 +24,7 @@ X_AXES = {
     "generations": ("generation", "generations"),
     "episodes": ("episodes", "evaluations of members"),
 }
-"""What curves are drawn over: a column of progress.csv, and its name in pictures."""
+"""Axes that curves are drawn over: a column of progress.csv, and its name in pictures."""
 
 QUANTILES = tuple(f"return_q{level:02d}" for level in (5, 25, 50, 75, 95))
 """Columns of population.csv."""
@@ -41,7 +41,7 @@ class Curves:
     """Empty where there is no table of it, or a damaged one."""
     target: float | None = None
     cut: bool = False
-    """Whether members ran shorter episodes than evaluations."""
+    """True where members ran shorter episodes than evaluations."""
 
     def at(self, over: str, generations: Array) -> Array:
         """Where rows of these generations are on the axis ``over``, a key of :data:`X_AXES`."""

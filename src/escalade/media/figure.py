@@ -1,8 +1,7 @@
-"""What all pictures share: colours, axes, legends, and files that are written whole."""
+"""Shared by all pictures: colours, line styles, the axis of returns, and files that are written whole."""
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.storage.files import write_bytes
-from escalade.support.installing import install
+from escalade.support.installing import install, missing
 from escalade.support.numbers import number
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ _PRESSED = 4.0  # how many times as long a value beside the curves may make the 
 
 
 def plotting_available() -> bool:
-    """Whether matplotlib is installed."""
-    return importlib.util.find_spec("matplotlib") is not None
+    """True where matplotlib is installed."""
+    return not missing("matplotlib")
 
 
 def check_output(output: Path) -> None:

@@ -27,11 +27,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-s
 
 @dataclass(frozen=True)
 class Reported:
-    """What a report says of one run."""
+    """The contents of a report about one run."""
 
     curves: Curves
     subject: str
-    """What was trained: the environment's id, or the module's name."""
+    """The environment's id, or the module's name."""
     facts: Mapping[str, str]
     """A row of the table of runs, by heading."""
     options: Mapping[str, str]
@@ -40,7 +40,7 @@ class Reported:
     """Names of options that are not at their defaults."""
     versions: Mapping[str, str]
     commands: Sequence[tuple[str, str]]
-    """What reproduces it: what a command does, and the command."""
+    """To reproduce it: the purpose of each command, and the command."""
     workers: Workers
     film: Path | None = None
     notes: Sequence[str] = field(default=())
@@ -48,13 +48,13 @@ class Reported:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a report says of one sweep; its best trial's runs are among the report's runs."""
+    """The contents of a report about one sweep; its best trial's runs are among the report's runs."""
 
     name: str
     facts: Mapping[str, str]
     """How many trials, and how they ended."""
     best: Mapping[str, str]
-    """What the best trial chose, by option."""
+    """The best trial's choices, by option."""
     pictures: Sequence[tuple[str, Path]]
     """Titles and png files."""
 
