@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from escalade.recorders import Recorder, Row, quantiles
+from escalade.storage.records import record
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
@@ -326,7 +327,7 @@ class Loop:
         load_strategy(self.strategy, tensors, state["strategy"])
         self.objective.load_state(tensors, state)
         self.objective.write_best()  # what the folder holds may be another checkpoint's
-        self.progress = Progress.from_dict(state["progress"])
+        self.progress = record(Progress, state["progress"], "its progress")
         self.notes.progress = self.progress
 
 
