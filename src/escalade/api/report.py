@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from escalade.api.groups import find_runs
-from escalade.api.sweep.reported import with_sweeps
+from escalade.api.swept import with_sweeps
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.conversion import parse_toml
 from escalade.config.files import curve_of, is_evolved, read_config
