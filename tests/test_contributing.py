@@ -18,12 +18,13 @@ import escalade.envs
 import escalade.recorders
 import escalade.training
 from escalade.config.options import Config
-from escalade.engines.registry import ENGINES, EngineEntry, start_engine
+from escalade.engines.registry import ENGINES, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
 from escalade.recorders import Goals
 from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
 from escalade.storage.run_folder import RunFolder
+from escalade.support.registry import Entry
 from escalade.training.score import SCORES
 
 ROOT = Path(__file__).parent.parent
@@ -98,8 +99,7 @@ def follow(monkeypatch, tmp_path):
 def test_a_new_recorder(follow, monkeypatch, tmp_path):
     use = follow("A new recorder", escalade.recorders)
     monkeypatch.setitem(RECORDERS, "json-lines", None)  # taken out again at the end
-    made = importlib.import_module("escalade.recorders.json_lines").JsonLines
-    exec(use, {"RECORDERS": RECORDERS, "JsonLines": made})
+    exec(use, {"RECORDERS": RECORDERS, "Entry": Entry})
     recorder = start_recorder("json-lines", Recorded(RunFolder(tmp_path), Goals("a run")))
     options = {"preset": None, "population": 4, "hidden": [4], "generations": 3, "eval_episodes": 2}
     escalade.train("CartPole-v1", workers=0, verbose=False, recorders=[recorder], **options)
@@ -155,7 +155,7 @@ class Counts:
 def test_a_new_engine(follow, monkeypatch, tmp_path):
     use = follow("A new engine", escalade.engines)
     monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
-    exec(use, {"ENGINES": ENGINES, "EngineEntry": EngineEntry})
+    exec(use, {"ENGINES": ENGINES, "Entry": Entry})
     engine = start_engine("twice", lambda: Counts(remembers=False), 1)
     assert engine.run(10, 3).in_order() == [10, 11, 12]
     forgetful = start_engine("twice", lambda: Counts(remembers=True), 1)

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
+from tests.commands import DEADLINE
 
 import escalade
 from escalade.config.forms import HINTS
@@ -29,7 +30,7 @@ def test_names_are_listed_before_they_are_imported(package):
     code = "import importlib, json, sys; m = importlib.import_module(sys.argv[1])\n"
     code += "print(json.dumps([dir(m), m.__all__, 'torch' in sys.modules]))"
     command = [sys.executable, "-c", code, package]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
     listed, public, torch_came = json.loads(done.stdout)
     assert set(public) <= set(listed)
     assert len(listed) == len(set(listed))
@@ -111,7 +112,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
     pytest.importorskip("matplotlib")
     import IPython.display
 
-    from escalade.recorders import Goals
+    from escalade.recorders import Goals, Recorded
     from escalade.recorders.notebook import NotebookPlot
 
     shown, updated = [], []
@@ -120,7 +121,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
         update = staticmethod(updated.append)
 
     monkeypatch.setattr(IPython.display, "display", lambda it, display_id: shown.append(it) or Handle)
-    plot = NotebookPlot(Goals("t", target_return=475.0))
+    plot = NotebookPlot(Recorded(None, Goals("t", target_return=475.0)))
     for row in run.history:
         plot.generation(row)
     plot.close()
@@ -130,9 +131,8 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
 
 
 def test_the_live_plot_says_what_it_needs(monkeypatch):
-    from escalade.recorders import Goals
-    from escalade.recorders.notebook import NotebookPlot
-
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(escalade.InputError, match=r"needs matplotlib: pip install 'escalade\[notebook\]'"):
-        NotebookPlot(Goals("t"))
+    with pytest.raises(
+        escalade.InputError, match=r"needs matplotlib and IPython: pip install 'escalade\[notebook\]'"
+    ):
+        escalade.train("CartPole-v1", recorders=["notebook"])

@@ -8,9 +8,10 @@ import pytest
 import escalade
 from escalade import InputError
 from escalade.config.options import Config
-from escalade.engines import ENGINES, InProcessEngine, registry, start_engine
+from escalade.engines import ENGINES, InProcessEngine, start_engine
 from escalade.engines.processes import ProcessEngine
 from escalade.engines.threads import ThreadEngine
+from escalade.support.registry import Entry
 
 
 class Doubles:
@@ -47,7 +48,7 @@ def test_engines_have_names(name, workers, kind):
 
 
 def test_an_unknown_engine_is_named_with_its_nearest():
-    with pytest.raises(InputError, match="engine 'slurm' must be one of local, threads"):
+    with pytest.raises(InputError, match="unknown `engine` 'slurm': it must be one of local, threads"):
         start_engine("slurm", Doubles, 2)
     with pytest.raises(InputError, match="unknown `engine` 'thread'; did you mean threads"):
         Config(env="CartPole-v1", engine="thread")
@@ -57,7 +58,7 @@ def test_a_new_engine_is_one_file_and_one_entry(monkeypatch):
     module = ModuleType("an_engine_of_mine")
     module.start = lambda factory, options: (InProcessEngine(factory), options.workers)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(ENGINES, "mine", registry.EngineEntry(module.__name__, "as a test"))
+    monkeypatch.setitem(ENGINES, "mine", Entry("as a test", f"{module.__name__}:start"))
     engine, workers = start_engine("mine", Doubles, 3)
     assert engine.run(0, 2).in_order() == [0, 2]
     assert workers == 3

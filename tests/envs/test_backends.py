@@ -155,9 +155,9 @@ def test_gymnasiums_own_registrations_are_known():
 
 
 def test_a_backend_that_is_not_installed_is_named(monkeypatch):
-    missing = replace(BACKENDS["envpool"], package="no_such_package")
+    missing = replace(BACKENDS["envpool"], packages=("no_such_package",))
     monkeypatch.setitem(BACKENDS, "envpool", missing)
-    with pytest.raises(InputError, match="`backend` envpool is not installed: pip install"):
+    with pytest.raises(InputError, match="EnvPool needs no_such_package: pip install"):
         resolve("CartPole-v1", backend="envpool")
     assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
 
@@ -168,7 +168,7 @@ def test_a_backend_is_one_file_and_one_entry(monkeypatch):
     module.supports = lambda environment: environment.id == "CartPole-v1"
     module.make_vector = OneStep
     monkeypatch.setitem(sys.modules, "one_step_backend", module)
-    monkeypatch.setitem(BACKENDS, "one-step", BackendEntry("One", "one_step_backend", "numpy", most_rows=3))
+    monkeypatch.setitem(BACKENDS, "one-step", BackendEntry("One", "one_step_backend", most_rows=3))
     environment = settle_backend(resolve("CartPole-v1", backend="one-step"))
     assert vectorize(environment, 3).step(seeded([0]), np.zeros(1))[2].tolist() == [True]
     with pytest.raises(InputError, match="One has no Acrobot-v1"):

@@ -23,7 +23,7 @@ OFFSET = "tests.environments:Offset"
 def test_text_is_read(text, arguments, keywords):
     call = parse(text)
     assert (call.arguments, call.keywords) == (arguments, keywords)
-    assert (call.text, call.name) == (text, "C")
+    assert (call.text, call.home.partition(":")[2]) == (text, "C")
 
 
 BAD = ["", "a", "a:", ":C", "a b:C", "a:C.d", "a:C()()", "a:C(", "a:C; d", "a:C(x)", "a:C(f())", "a:C(1+x)"]

@@ -168,7 +168,7 @@ def test_a_module_that_cannot_be_exported_is_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--format", "tflite"], "--format 'tflite' must be one of onnx"),
+        (["--format", "tflite"], "unknown --format 'tflite': it must be one of onnx"),
         (["--checkpoint", "9"], "--checkpoint '9' must be best, latest or one of the generations 0, 1"),
         (["--format", "torchscript", "--output", "no/such/place.pt"], "no/such/place.pt cannot be written"),
     ],

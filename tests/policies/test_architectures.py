@@ -177,7 +177,10 @@ def test_a_cell_outside_of_a_chain_has_no_memory():
     ("options", "said"),
     [
         ({"policy": "natur"}, "unknown `policy` 'natur'.*did you mean nature"),
-        ({"policy": "qqq"}, "unknown `policy` 'qqq': use linear, mlp, .*small-cnn or package.module:factory"),
+        (
+            {"policy": "qqq"},
+            "unknown `policy` 'qqq': it must be one of linear, mlp, .*small-cnn, or package.module:factory",
+        ),
         ({"policy": "nature", "hidden": [8]}, "`hidden` does nothing with `policy` nature: leave it out"),
         ({"policy": "hebbian", "bias": False}, "`bias` does nothing with `policy` hebbian"),
     ],

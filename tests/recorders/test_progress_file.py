@@ -5,7 +5,8 @@ import math
 import pytest
 
 from escalade import InputError, StorageFailure
-from escalade.recorders import COLUMNS, ProgressFile, Row, read_progress, rewind
+from escalade.recorders import COLUMNS, Goals, ProgressFile, Recorded, Row, read_progress, rewind
+from escalade.storage.run_folder import RunFolder
 
 
 def row(generation, evaluation=None):
@@ -32,8 +33,14 @@ def row(generation, evaluation=None):
     )
 
 
+def progress(path):
+    folder = RunFolder(path.parent)
+    folder.progress = path
+    return ProgressFile(Recorded(folder, Goals("a run")))
+
+
 def written(path, rows):
-    file = ProgressFile(path)
+    file = progress(path)
     for one in rows:
         file.generation(one)
     file.note("nothing")
@@ -53,7 +60,7 @@ def test_rows_read_back_as_they_were(tmp_path):
 
 
 def test_every_row_is_readable_at_once(tmp_path):
-    file = ProgressFile(tmp_path / "progress.csv")
+    file = progress(tmp_path / "progress.csv")
     for generation in (1, 2, 3):
         file.generation(row(generation))
         assert len(read_progress(tmp_path / "progress.csv")["generation"]) == generation
@@ -93,8 +100,8 @@ def test_undecodable_tails_are_dropped(tmp_path):
 def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
     (tmp_path / "p.csv").symlink_to("/dev/full")
     with pytest.raises(StorageFailure, match=r"p.csv could not be written.*make room"):
-        ProgressFile(tmp_path / "p.csv")
-    file = ProgressFile(tmp_path / "q.csv")
+        progress(tmp_path / "p.csv")
+    file = progress(tmp_path / "q.csv")
     file.close()
     file._table._file = (tmp_path / "p.csv").open("a")
     with pytest.raises(StorageFailure, match="make room"):

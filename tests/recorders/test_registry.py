@@ -6,6 +6,7 @@ from escalade import InputError
 from escalade.recorders import TRACKERS, Goals, ProgressFile, Row
 from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
 from escalade.storage.run_folder import RunFolder
+from escalade.support.registry import Entry
 
 ROW = Row(1, 8, 12345, 3.0, 20.5, 2.5, 1.0, 99.0, 50.0, 17.5, 1, 0.1, 0.02, 0.01, 4000.0, 9, 0)
 
@@ -13,8 +14,8 @@ ROW = Row(1, 8, 12345, 3.0, 20.5, 2.5, 1.0, 99.0, 50.0, 17.5, 1, 0.1, 0.02, 0.01
 class Counting:
     """A recorder as CONTRIBUTING's worked example has it."""
 
-    def __init__(self, path):
-        self.path, self.rows = path, 0
+    def __init__(self, run):
+        self.path, self.rows = run.folder.path / "count.txt", 0
 
     def generation(self, row):
         self.rows += 1
@@ -40,7 +41,7 @@ def test_every_name_makes_a_recorder(run):
 
 
 def test_one_entry_makes_a_recorder_known(run, monkeypatch):
-    monkeypatch.setitem(RECORDERS, "count", lambda run: Counting(run.folder.path / "count.txt"))
+    monkeypatch.setitem(RECORDERS, "count", Entry("a count", f"{__name__}:Counting"))
     recorder = start_recorder("count", run)
     recorder.generation(None)
     recorder.close()
@@ -48,14 +49,14 @@ def test_one_entry_makes_a_recorder_known(run, monkeypatch):
 
 
 def test_a_recorder_that_is_made_is_taken_as_it_is(run):
-    made = Counting(run.folder.path)
+    made = Counting(run)
     assert start_recorder(made, run) is made
 
 
 def test_an_unknown_name_is_answered_with_its_nearest(run):
-    with pytest.raises(InputError, match=r"no recorder 'consol'; did you mean console\?"):
+    with pytest.raises(InputError, match=r"unknown `recorders` 'consol'; did you mean console\?"):
         start_recorder("consol", run)
-    with pytest.raises(InputError, match=r"no recorder 'xyz': csv, console"):
+    with pytest.raises(InputError, match=r"unknown `recorders` 'xyz': it must be one of csv, console"):
         start_recorder("xyz", run)
 
 

@@ -17,10 +17,11 @@ import escalade
 from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.forms import OPTIONS as FIELDS
-from escalade.recorders import TRACKERS, Goals, Recorded, read_rows, tracking
-from escalade.recorders.registry import start_recorder
+from escalade.recorders import TRACKERS, Goals, Recorded, read_rows
+from escalade.recorders.registry import RECORDERS, start_recorder
 from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
+from escalade.support.registry import Entry
 
 SMALL = {"preset": None, "population": 4, "hidden": [4], "max_episode_steps": 20, "workers": 0}
 FLAGS = "--preset none --population 4 --hidden 4 --max-episode-steps 20 --workers 0".split()  # noqa: SIM905
@@ -174,7 +175,7 @@ class Breaks:
 @pytest.mark.parametrize("when", ["start", "log", "note", "close"])
 def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, monkeypatch, capsys):
     tracker = Breaks(when)
-    monkeypatch.setitem(TRACKERS, "wandb", tracking.TrackerEntry("Weights & Biases", "its_module", "json"))
+    monkeypatch.setitem(TRACKERS, "wandb", Entry("Weights & Biases", "its_module:start"))
     monkeypatch.setitem(sys.modules, "its_module", tracker)
     options = {"generations": 2, "track": ["wandb"], "run_dir": tmp_path / "run"}
     # Without a limit of steps a run has something to say.
@@ -189,17 +190,17 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, mon
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(TRACKERS, name, replace(TRACKERS[name], package="of_another_machine"))
+    monkeypatch.setitem(RECORDERS, name, replace(TRACKERS[name], packages=("of_another_machine",)))
     assert main(["train", "CartPole-v1", "--track", name, "--run-dir", str(tmp_path / "run")]) == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
-    assert f"is not installed: pip install 'escalade[{name}]'" in said.err
+    assert f"needs of_another_machine: pip install 'escalade[{name}]'" in said.err
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_tracker_needs_a_run_folder(name):
-    pytest.importorskip(TRACKERS[name].package)
+    pytest.importorskip(TRACKERS[name].packages[0])
     how = {"generations": 1, "population": 4, "recorders": [name]}
     with pytest.raises(InputError, match="needs a run folder"):
         escalade.evolve(torch.nn.Linear(1, 1), lambda module: 0.0, **how)

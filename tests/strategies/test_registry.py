@@ -16,7 +16,8 @@ from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies.base import Strategy
-from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry, entry_named
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry
+from escalade.support.registry import named
 from escalade.training.parts import make_strategy
 
 ROOT = Path(__file__).parent.parent.parent
@@ -90,7 +91,7 @@ def test_options_that_only_some_take():
 
 def test_an_unknown_name_brings_the_nearest():
     with pytest.raises(InputError, match="did you mean cma-es"):
-        entry_named("cmaes")
+        named("strategy", "cmaes", STRATEGIES)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import torch
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import CMAES, SNES, SepCMAES
-from escalade.strategies.restarts import BIPOP, IPOP, restarts_named
+from escalade.strategies.restarts import BIPOP, IPOP, RESTARTS
 from escalade.strategies.stopping import StopRules
+from escalade.support.registry import named
 
 TABLE = NoiseTable(6, 2**14)
 VARIED = np.arange(10.0)
@@ -126,4 +127,4 @@ def test_bipop_spends_as_much_on_small_populations_as_on_large_ones():
 
 def test_an_unknown_schedule_is_refused():
     with pytest.raises(InputError, match="did you mean bipop"):
-        restarts_named("bipopp")
+        named("restarts", "bipopp", RESTARTS)

@@ -15,7 +15,7 @@ from torch import nn
 from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.fitness.catching import Catch, caught
 from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.policies.layout import Layout, M
@@ -28,11 +28,12 @@ from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, whole_number
+from escalade.support.registry import check_named
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
-from escalade.training.in_folder import check_listeners
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback
+from escalade.training.session import check_listeners
 from escalade.training.strategy import StrategyFactory, build_strategy
 
 _WARM = ["torch", "escalade.fitness.work"]
@@ -175,11 +176,8 @@ def evolve(
             callbacks=callbacks,
             facts=_facts(module, layout, strategy, made, asked) | ({"batch": batch} if batched else {}),
         )
-        running = _start(setup, engine, workers, step_timeout)
-        try:
-            return run_plan(module, setup, made, running, plan)
-        finally:
-            running.close()
+        start = partial(_start, setup, engine, workers, step_timeout)
+        return run_plan(module, setup, made, start, plan)
 
 
 def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:
@@ -271,8 +269,7 @@ def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | No
 
 
 def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | None) -> None:
-    if engine not in ENGINES:
-        raise InputError(f"engine {engine!r} must be one of {', '.join(ENGINES)}{nearest(engine, ENGINES)}")
+    check_named("engine", engine, ENGINES)
     if whole_number(workers, "workers") < 0:
         raise InputError(f"workers {workers} must not be negative: 0 runs everything in this process")
     if workers and batched and batch_size is None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from torch import nn
 
-from escalade.errors import InputError, nearest
 from escalade.media.export import FORMATS, Exported, export_policy
 from escalade.policies.policy import load
 from escalade.storage.run_folder import RunFolder
+from escalade.support.registry import named
 from escalade.training.parts import find_environment
 from escalade.training.saved import SavedPolicy
 
@@ -38,10 +38,8 @@ def export(
         InputError: there is no such run, checkpoint or format, a package is missing, or what was exported
             differs from the policy.
     """
-    if format not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise InputError(f"`format` {format!r} must be one of {known}{nearest(format, FORMATS)}")
-    place, ending = Path(run), FORMATS[format].suffix
+    chosen = named("format", format, FORMATS)
+    place, ending = Path(run), chosen.suffix
     if os.path.isfile(place):
         policy, of, default = load(place, network), place.name, place.with_suffix(ending)
     else:

@@ -17,12 +17,13 @@ from escalade.recorders import Goals, Recorded, Recorder, check_recorders, start
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
 from escalade.strategies.cma import default_population
-from escalade.strategies.registry import STRATEGIES, entry_named
-from escalade.strategies.restarts import Restarts, Start, restarts_named
+from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.restarts import RESTARTS, Restarts, Start
 from escalade.strategies.result import Optimum
 from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
 from escalade.support.numbers import counted, real_number, whole_number
+from escalade.support.registry import named
 from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
 from escalade.training.search import Search
@@ -121,7 +122,7 @@ def optimize(
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
     space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"))
-    factory = strategy if callable(strategy) else entry_named(strategy).load()
+    factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
     schedule = None if restarts is None else _schedule(restarts, strategy, space, population)
     with ExitStack() as closing:
         calls = FunctionCalls(
@@ -163,11 +164,11 @@ def _schedule(
     Raises:
         InputError: there is no such schedule, or it is not for this strategy.
     """
-    if callable(strategy) or not entry_named(strategy).restarts:
+    if callable(strategy) or not STRATEGIES[strategy].restarts:
         able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
         raise InputError(f"restarts={restarts!r} is for strategy {able}: leave it out")
     first = default_population(space.dimension) if population is None else population
-    return restarts_named(restarts)(first, space.rng)
+    return named("restarts", restarts, RESTARTS)(first, space.rng)
 
 
 def _name(given: object) -> str:

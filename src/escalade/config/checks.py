@@ -10,12 +10,13 @@ from escalade.engines.registry import ENGINES
 from escalade.envs import wrapping
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.strategies.shaping import SHAPINGS
+from escalade.support.registry import check_named, named
 
 if TYPE_CHECKING:
     from escalade.config.options import Config
@@ -45,11 +46,11 @@ def check(config: Config) -> None:
     """
     if not config.env:
         raise InputError("no environment given: name a Gymnasium id, such as CartPole-v1")
-    _named("backend", config.backend, BACKEND_CHOICES)
-    _named("engine", config.engine, ENGINES)
-    _named("on_error", config.on_error, ON_ERROR)
+    check_named("backend", config.backend, BACKEND_CHOICES)
+    check_named("engine", config.engine, ENGINES)
+    check_named("on_error", config.on_error, ON_ERROR)
     if config.shaping is not None:
-        _named("shaping", config.shaping, SHAPINGS)
+        check_named("shaping", config.shaping, SHAPINGS)
     _at_least(config, 1, "max_episode_steps", "episodes_per_member", "eval_episodes", "eval_every")
     _at_least(config, 1, "generations", "env_steps", "top_directions", "min_episodes", "min_env_steps")
     _at_least(
@@ -80,7 +81,7 @@ def check(config: Config) -> None:
     _check_policy(config)
     _check_start(config)
     for name in config.action_map.split(","):
-        _named("action_map", name, BOUNDINGS)
+        check_named("action_map", name, BOUNDINGS)
     _check_cluster(config)
     _check_frames(config)
     _check_reward(config)
@@ -126,7 +127,7 @@ def _check_recorders(config: Config) -> None:
         from escalade.recorders.tracking import TRACKERS
 
         for tracker in config.track:
-            _named("track", tracker, TRACKERS)
+            check_named("track", tracker, TRACKERS)
     for text in config.recorder:
         if ":" not in text:
             raise InputError(f"`recorder` {text} must be written as package.module:Recorder")
@@ -160,11 +161,7 @@ def _listed(values: Collection[int]) -> str:
 def _check_policy(config: Config) -> None:
     if ":" in config.policy:
         return
-    if config.policy not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
-        hint = nearest(config.policy, ARCHITECTURES) or f": use {known} or package.module:factory"
-        raise InputError(f"unknown `policy` {config.policy!r}{hint}")
-    entry = ARCHITECTURES[config.policy]
+    entry = named("policy", config.policy, ARCHITECTURES, ", or package.module:factory")
     for name in ("hidden", "activation", "bias"):
         if name not in entry.options and getattr(config, name) != _default(config, name):
             raise InputError(f"`{name}` does nothing with `policy` {config.policy}: leave it out")
@@ -208,31 +205,30 @@ def _check_reward(config: Config) -> None:
 def _check_strategy(config: Config) -> None:
     if ":" in config.strategy:  # a class of the user's is looked at when it is made
         return
-    _named("strategy", config.strategy, STRATEGIES)
-    named = STRATEGIES[config.strategy]
+    entry = named("strategy", config.strategy, STRATEGIES, ", or package.module:Class")
     for name in STRATEGY_OPTIONS:
-        if name not in named.options and getattr(config, name) != _default(config, name):
+        if name not in entry.options and getattr(config, name) != _default(config, name):
             takers = ", ".join(other for other, known in STRATEGIES.items() if name in known.options)
             raise InputError(f"`{name}` does nothing with {config.strategy}: leave it out (for {takers})")
     if config.momentum != _default(config, "momentum") and config.optimizer not in ("sgd", "clipup"):
         raise InputError(f"`momentum` {config.momentum} needs `optimizer` sgd or clipup")
-    if named.antithetic and config.population % 2:
+    if entry.antithetic and config.population % 2:
         raise InputError(
             f"`population` {config.population} is odd, but {config.strategy} needs mirrored pairs: "
             f"use {config.population + 1}"
         )
-    if config.population < named.smallest:
+    if config.population < entry.smallest:
         raise InputError(
             f"`population` {config.population} is too small for {config.strategy}: "
-            f"use at least {named.smallest}"
+            f"use at least {entry.smallest}"
         )
-    if named.adapts_sigma and ":" in str(config.sigma):
+    if entry.adapts_sigma and ":" in str(config.sigma):
         raise InputError(
             f"`sigma` {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
             "give its first value"
         )
     asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
-    if asked and not named.grows:
+    if asked and not entry.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
         raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")
     if config.top_directions is not None and config.top_directions > config.population // 2:
@@ -240,12 +236,6 @@ def _check_strategy(config: Config) -> None:
             f"`top_directions` {config.top_directions} is more than the {config.population // 2} directions "
             f"of a population of {config.population}"
         )
-
-
-def _named(name: str, value: str, known: Collection[str]) -> None:
-    if value not in known:
-        hint = nearest(value, known) or f": it must be one of {', '.join(known)}"
-        raise InputError(f"unknown `{name}` {value!r}{hint}")
 
 
 def _at_least(config: Config, least: int, *names: str) -> None:

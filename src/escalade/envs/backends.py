@@ -8,52 +8,36 @@ environment that it may run.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from escalade.errors import InputError
-from escalade.support.installing import install
+from escalade.support.registry import Entry
 
 if TYPE_CHECKING:
     from escalade.envs.environment import Environment, VectorEnvironment
 
 
-@dataclass(frozen=True)
-class BackendEntry:
-    """A backend, before its file is imported."""
+@dataclass(frozen=True, kw_only=True)
+class BackendEntry(Entry):
+    """A backend, before its file is imported; its home is that file."""
 
-    title: str
-    module: str
-    package: str
-    """What must be installed."""
     most_rows: int
     """Episodes that one process runs at once: where more no longer makes a step cheaper."""
     by_name_only: tuple[str, ...] = ()
     """Beginnings of ids that ``auto`` leaves to a later backend: slower here, or not quite the same."""
     fresh: bool = False
     """Whether every episode begins in a new environment, or in the state of one."""
-    extra: str | None = None
-    """Escalade's extra that installs the package, where it is not called like it."""
     python: bool = False
     """Whether it steps Gymnasium's own objects, which can be wrapped and give an info."""
-
-    @property
-    def installed(self) -> bool:
-        """Whether its package is there."""
-        return importlib.util.find_spec(self.package) is not None
-
-    def load(self) -> Any:
-        """The backend's file, imported."""
-        return importlib.import_module(self.module)
 
 
 BACKENDS: Final[dict[str, BackendEntry]] = {
     "envpool": BackendEntry(
         "EnvPool",
         "escalade.envs.envpool_backend",
-        "envpool",
+        packages=("envpool",),
+        extra="envpool",
         most_rows=1024,
         fresh=True,
         # Each wave needs a fresh pool, and Humanoid's model takes longer to build than is won back:
@@ -62,26 +46,13 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         by_name_only=("Humanoid-", "CarRacing-"),
     ),
     "ale": BackendEntry(
-        "ALE", "escalade.envs.ale_backend", "ale_py", most_rows=64, fresh=True, extra="atari"
+        "ALE", "escalade.envs.ale_backend", packages=("ale_py",), extra="atari", most_rows=64, fresh=True
     ),
-    "gymnasium": BackendEntry(
-        "Gymnasium", "escalade.envs.gymnasium_backend", "gymnasium", most_rows=64, python=True
-    ),
+    "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", most_rows=64, python=True),
 }
 """In the order in which ``auto`` tries them. The last one runs everything."""
 
 CHOICES: Final = ("auto", *BACKENDS)
-
-
-def check_installed(backend: str) -> None:
-    """Refuse a backend whose package is missing.
-
-    Raises:
-        InputError: names the command that installs it.
-    """
-    if backend != "auto" and not BACKENDS[backend].installed:
-        entry = BACKENDS[backend]
-        raise InputError(f"`backend` {backend} is not installed: {install(entry.extra or entry.package)}")
 
 
 def settle_backend(environment: Environment) -> Environment:

@@ -20,7 +20,7 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from escalade.envs.atari import frame_limit
-from escalade.envs.backends import check_installed
+from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close
 from escalade.envs.course import Course
@@ -33,6 +33,7 @@ from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
 from escalade.support.imports import import_named
 from escalade.support.installing import install
+from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 
 _NEED_FRESH = {
@@ -104,19 +105,19 @@ class Environment:
     action_space: gymnasium.Space[Any]
     threshold: float | None = field(default=None, compare=False)
     fresh: bool = False
-    """Whether every episode is run in an environment object of its own."""
+    """True where every episode is run in an environment object of its own."""
     frames: Frames = Frames()
-    """What is done to images and frames."""
+    """The treatment of images and frames."""
     course: Course = Course()
     """How episodes begin and end beside what the environment says."""
     wrappers: tuple[Wrapper, ...] = ()
-    """What the environment is wrapped in; the first is nearest to it."""
+    """The wrappers around the environment; the first is nearest to it."""
     reward_info: str | None = None
     """The entry of a step's info that training takes for the reward."""
     info_keys: tuple[str, ...] = ()
     """Entries of an episode's last info that are reported of it."""
     forgiving: bool = False
-    """Whether an episode whose environment raises ends with a reward of NaN, instead of the run."""
+    """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
 
     @property
     def id(self) -> str:
@@ -125,7 +126,7 @@ class Environment:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing stands between the environment and a policy."""
+        """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.course == Course()
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
@@ -196,7 +197,8 @@ def resolve(
     """
     kwargs = dict(kwargs or {})
     spec = _find(env_id)
-    check_installed(backend)
+    if backend != "auto":
+        named("backend", backend, BACKENDS).check_installed("backend")
     headless()
     bare = Environment(
         spec,
@@ -293,7 +295,7 @@ def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
 
 
 def needs_fresh(spec: EnvSpec) -> bool:
-    """Whether objects of this environment are known to carry something over between episodes."""
+    """Tell whether objects of this environment are known to carry something over between episodes."""
     entry = spec.entry_point
     module = entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", "")
     return module in _NEED_FRESH
@@ -309,7 +311,7 @@ def headless() -> None:
 
 
 def _has_egl() -> bool:
-    """Whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
+    """Tell whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
     if sys.platform == "linux":
         with suppress(OSError):
             ctypes.CDLL("libEGL.so.1")
@@ -332,7 +334,7 @@ def _find(env_id: str) -> EnvSpec:
 
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
-    """How to install the package that an environment misses."""
+    """The command that installs the package that an environment misses."""
     if "opencv" in str(problem):
         return install("pixels")
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""

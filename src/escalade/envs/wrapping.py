@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from escalade.envs.closing import close
-from escalade.errors import InputError, nearest
-from escalade.support.imports import import_named
+from escalade.errors import InputError
+from escalade.support.imports import imported
 
 if TYPE_CHECKING:  # the options are checked before Gymnasium is wanted
     import gymnasium
@@ -25,8 +25,7 @@ class WrapperCall:
     """A wrapper as it was written: a class by name, and the literal values it is called with."""
 
     text: str
-    module: str
-    name: str
+    home: str
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
 
@@ -41,7 +40,7 @@ class Wrapper:
     keywords: dict[str, Any]
 
     def __call__(self, env: gymnasium.Env[Any, Any]) -> Any:
-        """What the factory makes of the environment."""
+        """Return what the factory makes of the environment."""
         arguments, keywords = copy.deepcopy((self.arguments, self.keywords))  # which it may keep and change
         return self.factory(env, *arguments, **keywords)
 
@@ -75,7 +74,7 @@ def parse(text: str) -> WrapperCall:
         ) from None
     if len(keywords) < len(values.keywords):
         raise InputError(f"`wrappers` {text}: its arguments must be written out, without **")
-    return WrapperCall(text, module.strip(), call_of.id, arguments, keywords)
+    return WrapperCall(text, f"{module.strip()}:{call_of.id}", arguments, keywords)
 
 
 def find(texts: Sequence[str]) -> tuple[Wrapper, ...]:
@@ -88,11 +87,7 @@ def find(texts: Sequence[str]) -> tuple[Wrapper, ...]:
 
 
 def _found(call: WrapperCall) -> Wrapper:
-    module = import_named(call.module, f"`wrappers` {call.text}")
-    factory = getattr(module, call.name, None)
-    if not callable(factory):
-        near = nearest(call.name, [name for name in vars(module) if not name.startswith("_")])
-        raise InputError(f"`wrappers` {call.text}: module {call.module} has no {call.name}{near}")
+    factory = imported(call.home, f"`wrappers` {call.text}")
     return Wrapper(call.text, factory, call.arguments, call.keywords)
 
 
@@ -137,6 +132,6 @@ def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> 
 
 
 def entries(info: Iterable[Any]) -> str:
-    """What an info has, in words."""
+    """Say what an info has."""
     names = ", ".join(map(str, info))
     return f"it has {names}" if names else "it is empty"

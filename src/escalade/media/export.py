@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import logging
@@ -19,12 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from escalade.envs.spaces import describe, flatten, is_image, observation_dtype, observation_shape
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.policies.deployed import DeployedPolicy
 from escalade.policies.policy import Policy
 from escalade.storage.files import write_bytes
 from escalade.storage.tensors import write
-from escalade.support.installing import install
+from escalade.support.installing import check_installed
+from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 
 OBSERVATIONS: Final = 1000
@@ -76,12 +76,8 @@ def export_policy(
         InputError: there is no such format, a package is missing, or the policy cannot be exported.
         StorageFailure: the disk is full.
     """
-    if format not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise InputError(f"`format` {format!r} must be one of {known}{nearest(format, FORMATS)}")
-    how = FORMATS[format]
-    if missing := [name for name in how.packages if importlib.util.find_spec(name) is None]:
-        raise InputError(f"format {format} needs {' and '.join(missing)}: {install('export')}")
+    how = named("format", format, FORMATS)
+    check_installed(f"format {format}", "export", *how.packages)
     module = DeployedPolicy(policy)
     count = len(module.first_state)
     inputs = ["observation", *(f"state_{number}" for number in range(count))]

@@ -1,12 +1,15 @@
-"""Activations of numpy arrays, in place; shape kept."""
+"""Activations by name, and what they do to numpy arrays: in place, shape kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from escalade.support.registry import Entry
 
 Array = NDArray[np.float32]
 
@@ -43,11 +46,19 @@ def _relu(x: Array) -> None:
     np.maximum(x, 0.0, out=x)
 
 
-ACTIVATIONS: Final[dict[str, Callable[[Array], None]]] = {
-    "tanh": _tanh,
-    "relu": _relu,
-    "elu": _elu,
-    "selu": _selu,
+@dataclass(frozen=True, kw_only=True)
+class Activation(Entry):
+    """An activation; its home is the module that networks are made of."""
+
+    in_place: Callable[[Array], None]
+    """The same of an array."""
+
+
+ACTIVATIONS: Final[dict[str, Activation]] = {
+    "tanh": Activation("hyperbolic tangent", "torch.nn:Tanh", in_place=_tanh),
+    "relu": Activation("rectified linear", "torch.nn:ReLU", in_place=_relu),
+    "elu": Activation("exponential linear", "torch.nn:ELU", in_place=_elu),
+    "selu": Activation("scaled exponential linear", "torch.nn:SELU", in_place=_selu),
 }
 
 

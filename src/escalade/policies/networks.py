@@ -12,14 +12,15 @@ from torch import Tensor, nn
 
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
+from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.architectures.shape import Request
 from escalade.policies.initialisation import INITIALISATIONS, initialise
 from escalade.policies.layout import Layout, Vector
-from escalade.policies.recognition import MODULES, plain_pieces, stack_of
+from escalade.policies.recognition import plain_pieces, stack_of
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
-from escalade.support.imports import import_named
+from escalade.support.imports import imported
 
 _MOST = 10**9
 """Parameters of a policy: 4 GB, of which a run holds a few copies."""
@@ -64,19 +65,23 @@ def build(
     # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
     # meta device would import sympy, half a second.)
     with torch.random.fork_rng(devices=[]):
-        network = _made(policy, Request(shape, outputs, tuple(hidden), MODULES[activation], bias))
+        network = _made(policy, Request(shape, outputs, tuple(hidden), ACTIVATIONS[activation].load(), bias))
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
     return network
 
 
 def number_count(policy: str, inputs: Sequence[int], outputs: int, **options: Any) -> int:
-    """How many numbers the state dict of such a network holds; nothing of its size is made.
+    """Count the numbers in the state dict of such a network; nothing of its size is made.
 
     Raises:
         InputError: there is no such network.
     """
     chosen = Request(
-        tuple(inputs), outputs, tuple(options["hidden"]), MODULES[options["activation"]], options["bias"]
+        tuple(inputs),
+        outputs,
+        tuple(options["hidden"]),
+        ACTIVATIONS[options["activation"]].load(),
+        options["bias"],
     )
     with torch.device("meta"):
         state = _made(policy, chosen).state_dict()
@@ -87,11 +92,12 @@ def _made(policy: str, request: Request) -> nn.Module:
     entry = ARCHITECTURES[policy]
     if entry.images and len(request.shape) != 3:
         raise InputError(f"`policy` {policy} is for images, and the observations are vectors: use mlp or gru")
-    return entry.load()(request)
+    network: nn.Module = entry.load()(request)
+    return network
 
 
 def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> Stack | TorchNetwork:
-    """What runs a population of this module: a stack where it is plain layers, torch.func otherwise.
+    """Return what runs a population of this module: a stack for plain layers, torch.func otherwise.
 
     ``shape`` is that of one observation, (size,) or (C, H, W); convolutions need it.
 
@@ -106,7 +112,7 @@ def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> 
 
 
 def layout_of(module: nn.Module) -> Layout:
-    """How the module's parameters lie in the vector that :func:`batched_network` takes.
+    """Return the places of the module's parameters in the vector that :func:`batched_network` takes.
 
     Raises:
         InputError: it has no parameters to evolve, or one that cannot be.
@@ -128,7 +134,7 @@ def from_vector(module: nn.Module, vector: Vector | Tensor) -> None:
 
 
 def frozen_state(module: nn.Module) -> dict[str, NDArray[Any]]:
-    """What the flat vector does not hold: frozen parameters and buffers, by name.
+    """Copy what the flat vector does not hold: frozen parameters and buffers, by name.
 
     Types that numpy lacks (bfloat16 and smaller) come as float32, which holds their numbers exactly.
 
@@ -175,15 +181,12 @@ def as_array(name: str, tensor: Any) -> NDArray[Any]:
 
 
 def _from_factory(policy: str, inputs: int | tuple[int, ...], outputs: int) -> nn.Module:
-    module, _, name = policy.partition(":")
-    factory = getattr(import_named(module, f"`policy` {policy}"), name, None)
-    if not callable(factory):
-        raise InputError(f"`policy` {policy}: module {module!r} has no function {name!r}")
+    factory = imported(policy, f"`policy` {policy}")
     try:
         network = factory(inputs, outputs)
     except Exception as problem:  # whatever the user's code raises
         raise InputError(
-            f"`policy` {policy}: {name}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
+            f"`policy` {policy}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
         ) from problem
     if not isinstance(network, nn.Module):
         raise InputError(f"`policy` {policy} made a {type(network).__name__}, not an nn.Module")

@@ -21,7 +21,7 @@ _LARGEST: Final = 0.1  # of the weights that an episode begins with
 
 
 @dataclass(frozen=True)
-class PlasticLinear(VectorLayer):
+class PlasticLayer(VectorLayer):
     """A linear layer without bias whose weights are state: equation 1 of the paper, once a step.
 
     A weight w from input x to output y grows by ``rate * (A * x * y + B * x + C * y + D)``; then the
@@ -45,14 +45,14 @@ class PlasticLinear(VectorLayer):
 
 
 class _PlasticOperation(Operation):
-    def __init__(self, layer: PlasticLinear, rows: int) -> None:
+    def __init__(self, layer: PlasticLayer, rows: int) -> None:
         self._number = layer.number
         self._rule = block(rows, COEFFICIENTS, layer.features, layer.units)
         self._weight = block(rows, layer.features, layer.units)
         super().__init__([self._rule], [self._weight])
         self._out = block(rows, 1, layer.units)
         self._change, self._part = (block(layer.features, layer.units) for _ in range(2))
-        self._activate = ACTIVATIONS[layer.activation] if layer.activation else None
+        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def begin(self, row: int, seed: int) -> None:
         self._weight[row] = first_weights(seed, self._number, self._weight[row].shape)

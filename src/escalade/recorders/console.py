@@ -9,6 +9,7 @@ from typing import TextIO
 
 from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.live import LiveConsole
+from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Recorder, Row
 from escalade.support.numbers import number
 from escalade.support.output import printing, visible, wording
@@ -32,6 +33,11 @@ def make_console(
         return _Silent()
     kind = LiveConsole if stream.isatty() else PlainConsole
     return kind(goals, stream, earlier, paced=paced)
+
+
+def start(run: Recorded) -> Recorder:
+    """The console of a run."""
+    return make_console(run.goals, earlier=run.earlier)
 
 
 class _Silent:

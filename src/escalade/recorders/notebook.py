@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import math
 import time
 from typing import Any
 
-from escalade.errors import InputError
-from escalade.recorders.goals import Goals, duration
+from escalade.recorders.goals import duration
 from escalade.recorders.history import History
+from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Row
 from escalade.support.numbers import LARGEST, number
 
@@ -19,16 +18,10 @@ _TIMES = 20.0  # what a picture took, likewise
 
 
 class NotebookPlot:
-    """Draws evaluations, the population's mean and its range, in the output of the cell that trains.
+    """Draws evaluations, the population's mean and its range, in the output of the cell that trains."""
 
-    Raises:
-        InputError: matplotlib or IPython is not installed.
-    """
-
-    def __init__(self, goals: Goals) -> None:
-        if missing := [name for name in ("matplotlib", "IPython") if importlib.util.find_spec(name) is None]:
-            raise InputError(f"the live plot needs {missing[0]}: pip install 'escalade[notebook]'")
-        self._goals = goals
+    def __init__(self, run: Recorded) -> None:
+        self._goals = run.goals
         self._rows: list[Row] = []
         self._next = 0.0
         self._display: Any = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import LEVELS, Row
 from escalade.recorders.tables import TableFile
 
@@ -18,8 +18,8 @@ COLUMNS = ("generation", *(f"return_q{round(100 * level):02d}" for level in LEVE
 class PopulationFile:
     """Appends the quantiles of each generation's returns."""
 
-    def __init__(self, path: Path) -> None:
-        self._table = TableFile(path, COLUMNS)
+    def __init__(self, run: Recorded) -> None:
+        self._table = TableFile(run.files.population, COLUMNS)
 
     def generation(self, row: Row) -> None:
         self._table.write([(row.generation, *row.quantiles)])

@@ -8,18 +8,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
 from escalade.recorders.tables import TableFile, rewind_table
 from escalade.storage.files import read_bytes
 
+if TYPE_CHECKING:
+    from escalade.recorders.recorded import Recorded
+
 
 class ProgressFile:
-    """Appends rows. ``info`` names the columns of :attr:`Row.info`, which come last."""
+    """Appends rows; the columns of :attr:`Row.info` come last."""
 
-    def __init__(self, path: Path, info: Sequence[str] = ()) -> None:
-        self._table = TableFile(path, (*COLUMNS, *info))
+    def __init__(self, run: Recorded) -> None:
+        self._table = TableFile(run.files.progress, (*COLUMNS, *run.info))
 
     def generation(self, row: Row) -> None:
         self._table.write([row.columns().values()])

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
-from escalade.errors import InputError, nearest
-from escalade.recorders.console import make_console
-from escalade.recorders.notebook import NotebookPlot
-from escalade.recorders.population import PopulationFile
-from escalade.recorders.progress import ProgressFile
+from escalade.errors import InputError
 from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Recorder
-from escalade.recorders.tracking import TRACKERS, Tracking, check_tracker
-from escalade.support.imports import import_named
+from escalade.recorders.tracking import TRACKERS, Tracking
+from escalade.support.imports import imported
+from escalade.support.registry import Entry, find, named
 
 Factory = Callable[[Recorded], Recorder]
 
-RECORDERS: Final[dict[str, Factory]] = {
-    "csv": lambda run: ProgressFile(run.files.progress, run.info),
-    "console": lambda run: make_console(run.goals, earlier=run.earlier),
-    "notebook": lambda run: NotebookPlot(run.goals),
-    "population": lambda run: PopulationFile(run.files.population),
-    **{name: partial(Tracking, name) for name in TRACKERS},
+RECORDERS: Final[dict[str, Entry]] = {
+    "csv": Entry("progress.csv", "escalade.recorders.progress:ProgressFile"),
+    "console": Entry("the console", "escalade.recorders.console:start"),
+    "notebook": Entry(
+        "the live plot", "escalade.recorders.notebook:NotebookPlot", ("matplotlib", "IPython"), "notebook"
+    ),
+    "population": Entry("population.csv", "escalade.recorders.population:PopulationFile"),
+    **TRACKERS,
 }
-"""What makes a recorder for a run, by name."""
+"""An entry's home is called with a :class:`Recorded` and gives a recorder; a tracker's gives a log."""
 
 _METHODS = ("generation", "note", "close")
 
@@ -42,9 +40,10 @@ def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorder
         raise InputError(f"`{option}` must be a list of names and recorders, not {recorders!r}")
     for which in recorders:
         if isinstance(which, str):
-            _named(which, option)
-            if which in TRACKERS:
-                check_tracker(which)
+            if ":" in which:
+                imported(which, f"`{option}` {which}")
+            else:
+                named(option, which, RECORDERS).check_installed(option)
         else:
             _check_methods(which, repr(which), option)
 
@@ -103,7 +102,9 @@ def start_recorder(which: str | Recorder, run: Recorded) -> Recorder:
     """
     if not isinstance(which, str):
         return which
-    recorder = _named(which)(run)
+    if which in TRACKERS:
+        return Tracking(TRACKERS[which], run)
+    recorder: Recorder = find("recorders", which, RECORDERS)(run)
     if ":" in which:
         _check_methods(recorder, which, "recorders")
     return recorder
@@ -114,23 +115,3 @@ def _check_methods(recorder: Any, name: str, option: str) -> None:
         raise InputError(
             f"`{option}`: {name} is no recorder: it needs the methods generation, note and close"
         )
-
-
-def _named(name: str, option: str = "recorders") -> Factory:
-    if ":" in name:
-        return _imported(name, option)
-    if name not in RECORDERS:
-        hint = nearest(name, RECORDERS) or f": {', '.join(RECORDERS)}"
-        raise InputError(f"`{option}`: there is no recorder {name!r}{hint}")
-    return RECORDERS[name]
-
-
-def _imported(text: str, option: str) -> Factory:
-    """What ``package.module:Name`` names."""
-    module_name, _, name = text.partition(":")
-    module = import_named(module_name, f"`{option}` {text}")
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        near = nearest(name, [known for known in vars(module) if not known.startswith("_")])
-        raise InputError(f"`{option}` {text}: module {module_name} has no {name}{near}")
-    return factory  # type: ignore[no-any-return]

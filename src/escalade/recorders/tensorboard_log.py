@@ -10,13 +10,8 @@ FOLDER = "tensorboard"
 _FLUSH_SECONDS = 10
 
 
-def start(run: Recorded) -> TensorBoardLog:
-    """The log of a run. What was logged of generations that run again is taken back."""
-    return TensorBoardLog(run)
-
-
 class TensorBoardLog:
-    """Scalars by generation, and notes as text."""
+    """Scalars by generation, and notes as text. What was logged of generations that run again goes."""
 
     def __init__(self, run: Recorded) -> None:
         from torch.utils.tensorboard import SummaryWriter

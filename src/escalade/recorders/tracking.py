@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from escalade.errors import InputError
 from escalade.recorders.population import COLUMNS as QUANTILES
 from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Row
+from escalade.support.registry import Entry
 
 _T = TypeVar("_T")
 
 
 class Log(Protocol):
-    """What a tracker takes. Whatever it raises ends the tracking, and not the run."""
+    """The methods of a tracker. Whatever it raises ends the tracking, and not the run."""
 
     def log(self, generation: int, numbers: Mapping[str, float]) -> None:
         """Take the numbers of a generation, by the columns of progress.csv and population.csv."""
@@ -33,45 +31,22 @@ class Log(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class TrackerEntry:
-    """A tracker, before its file is imported; the file's ``start(run)`` gives its :class:`Log`."""
-
-    title: str
-    module: str
-    package: str
-    """What must be installed; Escalade's extra is called like the tracker."""
-
-    def start(self, run: Recorded) -> Log:
-        """The log of a run, begun or gone on with."""
-        log: Log = importlib.import_module(self.module).start(run)
-        return log
-
-
-TRACKERS: Final[dict[str, TrackerEntry]] = {
-    "tensorboard": TrackerEntry("TensorBoard", "escalade.recorders.tensorboard_log", "tensorboard"),
-    "wandb": TrackerEntry("Weights & Biases", "escalade.recorders.wandb_log", "wandb"),
+TRACKERS: Final[dict[str, Entry]] = {
+    "tensorboard": Entry(
+        "TensorBoard", "escalade.recorders.tensorboard_log:TensorBoardLog", ("tensorboard",), "tensorboard"
+    ),
+    "wandb": Entry("Weights & Biases", "escalade.recorders.wandb_log:WandbLog", ("wandb",), "wandb"),
 }
-"""A new one is a file and an entry here."""
-
-
-def check_tracker(name: str) -> None:
-    """Refuse a tracker whose package is missing.
-
-    Raises:
-        InputError: names the command that installs it.
-    """
-    if importlib.util.find_spec(TRACKERS[name].package) is None:
-        raise InputError(f"{TRACKERS[name].title} is not installed: pip install 'escalade[{name}]'")
+"""A new one is a file with a :class:`Log` of a run, begun or gone on with, and an entry here."""
 
 
 class Tracking:
     """A tracker as a recorder: what it raises is said once, and the run goes on without it."""
 
-    def __init__(self, name: str, run: Recorded) -> None:
-        self._title, self._say = TRACKERS[name].title, run.say
+    def __init__(self, tracker: Entry, run: Recorded) -> None:
+        self._title, self._say = tracker.title, run.say
         self._log: Log | None = None
-        self._log = self._guarded(lambda: TRACKERS[name].start(run))
+        self._log = self._guarded(lambda: tracker.load()(run))
 
     def generation(self, row: Row) -> None:
         log = self._log

@@ -22,11 +22,6 @@ _START_SECONDS = 30.0
 _END_SECONDS = 60.0
 
 
-def start(run: Recorded) -> WandbLog:
-    """The log of a run, begun or gone on with."""
-    return WandbLog(run)
-
-
 class WandbLog:
     """Numbers by generation. Those of generations that were logged before a kill are not logged twice.
 

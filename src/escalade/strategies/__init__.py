@@ -1,4 +1,4 @@
-"""How the centre moves: ask/tell strategies, one file each, listed in :mod:`escalade.strategies.registry`."""
+"""Strategies with ask and tell, one file each, listed in :mod:`escalade.strategies.registry`."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from escalade.strategies.result import Result as Result
 
 # Imported when first used, because they need torch: a mistyped flag should not wait for it.
-_HOMES = {entry.class_name: entry.module for entry in STRATEGIES.values()} | {
+_HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES.values()} | {
     "ClipUp": "escalade.strategies.clipup",
     "DensePopulation": "escalade.perturbation",
     "GaussianStrategy": "escalade.strategies.gaussian",

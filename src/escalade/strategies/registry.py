@@ -6,15 +6,13 @@ names in :mod:`escalade.strategies`, the command line's checks and the table in 
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from escalade.errors import InputError, nearest
+from escalade.support.registry import Entry
 
 if TYPE_CHECKING:  # when the program runs, a class is imported when first used: it needs torch
     from escalade.strategies.ars import ARS as ARS
-    from escalade.strategies.base import Strategy
     from escalade.strategies.cem import CEM as CEM
     from escalade.strategies.cma import CMAES as CMAES
     from escalade.strategies.openai_es import OpenAIES as OpenAIES
@@ -24,13 +22,10 @@ if TYPE_CHECKING:  # when the program runs, a class is imported when first used:
     from escalade.strategies.snes import SNES as SNES
 
 
-@dataclass(frozen=True)
-class StrategyEntry:
-    """One strategy, before its class is imported."""
+@dataclass(frozen=True, kw_only=True)
+class StrategyEntry(Entry):
+    """One strategy, before its class is imported: what it needs and what it can do."""
 
-    home: str
-    """``module:class``, the module seen from :mod:`escalade.strategies`."""
-    title: str
     paper: str
     use: str
     """What it is good for, for the table in the guide."""
@@ -48,61 +43,51 @@ class StrategyEntry:
     """The smallest population it can work with."""
 
     @property
-    def module(self) -> str:
-        """The module that defines the class."""
-        return f"escalade.strategies.{self.home.partition(':')[0]}"
-
-    @property
     def class_name(self) -> str:
         """The name of the class."""
         return self.home.partition(":")[2]
 
-    def load(self) -> type[Strategy]:
-        """The class, imported."""
-        found: type[Strategy] = getattr(importlib.import_module(self.module), self.class_name)
-        return found
 
-
-_GRADIENT = frozenset({"lr", "optimizer", "weight_decay", "shaping"})
+_GRADIENT: Final = frozenset({"lr", "optimizer", "weight_decay", "shaping"})
 
 STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
-        "openai_es:OpenAIES",
         "OpenAI-ES",
-        "Salimans et al. 2017",
+        "escalade.strategies.openai_es:OpenAIES",
+        paper="Salimans et al. 2017",
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
         options=_GRADIENT,
         antithetic=True,
     ),
     "ars": StrategyEntry(
-        "ars:ARS",
         "Augmented Random Search",
-        "Mania et al. 2018",
+        "escalade.strategies.ars:ARS",
+        paper="Mania et al. 2018",
         use="linear policies",
         options=frozenset({"lr", "top_directions"}),
         antithetic=True,
     ),
     "pgpe": StrategyEntry(
-        "pgpe:PGPE",
         "PGPE",
-        "Sehnke et al. 2010",
+        "escalade.strategies.pgpe:PGPE",
+        paper="Sehnke et al. 2010",
         use="networks, when the scale of each parameter should adapt",
         options=_GRADIENT,
         antithetic=True,
         adapts_sigma=True,
     ),
     "snes": StrategyEntry(
-        "snes:SNES",
         "Separable NES",
-        "Schaul et al. 2011",
+        "escalade.strategies.snes:SNES",
+        paper="Schaul et al. 2011",
         use="networks and functions, when the scale of each parameter should adapt",
         options=frozenset({"lr", "shaping"}),
         adapts_sigma=True,
     ),
     "simple-gaussian": StrategyEntry(
-        "simple_gaussian:SimpleGaussian",
         "Simple Gaussian ES",
-        "Rechenberg 1973",
+        "escalade.strategies.simple_gaussian:SimpleGaussian",
+        paper="Rechenberg 1973",
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
         grows=False,
@@ -110,9 +95,9 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         smallest=4,
     ),
     "cem": StrategyEntry(
-        "cem:CEM",
         "Cross-entropy method",
-        "de Boer et al. 2005",
+        "escalade.strategies.cem:CEM",
+        paper="de Boer et al. 2005",
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
         grows=False,
@@ -120,9 +105,9 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         smallest=10,
     ),
     "sep-cma-es": StrategyEntry(
-        "sep_cma:SepCMAES",
         "Separable CMA-ES",
-        "Ros and Hansen 2008",
+        "escalade.strategies.sep_cma:SepCMAES",
+        paper="Ros and Hansen 2008",
         use="thousands of parameters",
         grows=False,
         adapts_sigma=True,
@@ -130,9 +115,9 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         smallest=4,
     ),
     "cma-es": StrategyEntry(
-        "cma:CMAES",
         "CMA-ES",
-        "Hansen 2016",
+        "escalade.strategies.cma:CMAES",
+        paper="Hansen 2016",
         use="up to a few hundred parameters that depend on each other",
         grows=False,
         adapts_sigma=True,
@@ -146,15 +131,3 @@ GROWTH_OPTIONS: Final = ("min_episodes", "min_env_steps")
 
 STRATEGY_OPTIONS: Final = tuple(sorted(frozenset().union(*(entry.options for entry in STRATEGIES.values()))))
 """The options of a training run that only some strategies take."""
-
-
-def entry_named(name: str) -> StrategyEntry:
-    """The entry of the strategy called ``name``.
-
-    Raises:
-        InputError: there is none.
-    """
-    if name not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise InputError(f"strategy {name!r} must be one of {known}{nearest(str(name), STRATEGIES)}")
-    return STRATEGIES[name]

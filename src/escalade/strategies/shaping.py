@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.errors import InputError
 from escalade.strategies.ranking import Array, ranks
 from escalade.support.numbers import LARGEST
 
@@ -89,19 +88,8 @@ SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {
 }
 
 
-def shaping_named(name: str) -> Callable[[Array], Array]:
-    """The shaping called ``name``.
-
-    Raises:
-        InputError: there is none.
-    """
-    if name not in SHAPINGS:
-        raise InputError(f"shaping {name!r} must be one of {', '.join(SHAPINGS)}")
-    return SHAPINGS[name]
-
-
 def usable(fitness: Array) -> NDArray[np.bool_]:
-    """Where fitness is neither NaN nor infinite, nor so large that its sums would be, shape (n,)."""
+    """True where fitness is neither NaN nor infinite, nor so large that its sums would be, shape (n,)."""
     return np.abs(fitness) <= LARGEST
 
 

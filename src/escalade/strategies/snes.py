@@ -15,7 +15,8 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.schedules import Schedule, parse
-from escalade.strategies.shaping import shaping_named
+from escalade.strategies.shaping import SHAPINGS
+from escalade.support.registry import named
 
 
 class SNES(AdaptiveStrategy):
@@ -69,7 +70,7 @@ class SNES(AdaptiveStrategy):
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
         self._lr = parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
-        self.shaping = shaping_named(shaping)
+        self.shaping = named("shaping", shaping, SHAPINGS)
         self._scaled = shaping == "nes"
 
     @property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import Any
 
-from escalade.errors import InputError
+from escalade.errors import InputError, nearest
 
 
 def import_named(module: str, what: str) -> ModuleType:
@@ -21,3 +22,18 @@ def import_named(module: str, what: str) -> ModuleType:
         missing = isinstance(problem, ModuleNotFoundError) and f"{module}.".startswith(f"{problem.name}.")
         mend = ": run this in the folder that holds it, or set PYTHONPATH to that folder" if missing else ""
         raise InputError(f"{what}: module {module} cannot be imported ({kind}{problem}){mend}") from None
+
+
+def imported(home: str, what: str) -> Any:
+    """The class or function ``package.module:Name`` of a user, named in ``what``, an option and its value.
+
+    Raises:
+        InputError: the module cannot be imported, or has nothing of that name that can be called.
+    """
+    module_name, _, name = home.partition(":")
+    module = import_named(module_name, what)
+    found = getattr(module, name, None)
+    if not callable(found):
+        near = nearest(name, [known for known in vars(module) if not known.startswith("_")])
+        raise InputError(f"{what}: module {module_name} has no {name}{near}")
+    return found

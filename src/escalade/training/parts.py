@@ -29,7 +29,7 @@ from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.optimizers import optimizer_named
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
-from escalade.support.imports import import_named
+from escalade.support.imports import imported
 from escalade.training.strategy import build_strategy, keywords_of
 
 
@@ -178,7 +178,9 @@ def _named_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSour
     if options.get("optimizer") is not None:
         options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
     given = {name: value for name, value in options.items() if value is not None}
-    return entry.load()(start, seed=config.seed, perturbation=noise, **given, **_further(config, given))
+    given |= {"seed": config.seed, "perturbation": noise, **_further(config, given)}
+    made: Strategy = entry.load()(start, **given)
+    return made
 
 
 def _own_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
@@ -187,10 +189,7 @@ def _own_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     Of the options that only some strategies take, it is given those that its constructor has.
     """
     what = f"`strategy` {config.strategy}"
-    module, _, name = config.strategy.partition(":")
-    kind = getattr(import_named(module, what), name, None)
-    if not callable(kind):
-        raise InputError(f"{what}: module {module} has no class {name!r}")
+    kind = imported(config.strategy, what)
     known = keywords_of(kind)
     options: dict[str, Any] = {"population": config.population, "seed": config.seed}
     for option in ("sigma", *STRATEGY_OPTIONS):

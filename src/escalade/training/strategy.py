@@ -12,8 +12,9 @@ from escalade.perturbation import Stream, seeds
 from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.own import is_own
-from escalade.strategies.registry import entry_named
+from escalade.strategies.registry import STRATEGIES
 from escalade.support.generators import generators_seeded
+from escalade.support.registry import named
 
 StrategyFactory = Callable[..., Strategy]
 """A strategy class, or what is called like one: ``factory(x0, population=..., sigma=..., seed=..., ...)``."""
@@ -29,7 +30,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
     """
-    factory: StrategyFactory = strategy if callable(strategy) else entry_named(strategy).load()
+    factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
     name = getattr(strategy, "__name__", str(strategy))
     fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}

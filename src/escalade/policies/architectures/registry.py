@@ -6,67 +6,66 @@ of layers that :mod:`escalade.policies.recognition` knows. It is imported when i
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:  # the command line's help lists the names without importing torch
-    from torch import nn
-
-    from escalade.policies.architectures.shape import Request
-
-_MLP: Final = frozenset({"hidden", "activation", "bias"})
+from escalade.support.registry import Entry
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """A named network, before its file is imported."""
+@dataclass(frozen=True, kw_only=True)
+class Architecture(Entry):
+    """A named network, before its file is imported; its home takes a Request and gives an nn.Module."""
 
-    place: str
-    """``file:function``."""
-    title: str
     use: str
     options: frozenset[str] = frozenset()
     """Those of ``hidden``, ``activation`` and ``bias`` that it reads."""
     images: bool = False
-    """Whether it takes images only; the others flatten them."""
+    """True where it takes images only; the others flatten them."""
 
-    def load(self) -> Callable[[Request], nn.Module]:
-        """The function that makes it."""
-        file, _, name = self.place.partition(":")
-        maker: Callable[[Request], nn.Module] = getattr(
-            importlib.import_module(f"escalade.policies.architectures.{file}"), name
-        )
-        return maker
 
+_HERE: Final = "escalade.policies.architectures"
+_BIAS: Final = frozenset({"bias"})
+_MLP: Final = frozenset({"hidden", "activation", "bias"})
 
 ARCHITECTURES: Final[dict[str, Architecture]] = {
-    "linear": Architecture("perceptron:make_linear", "one layer", "vectors", frozenset({"bias"})),
-    "mlp": Architecture("perceptron:make_mlp", "multilayer perceptron", "vectors", _MLP),
+    "linear": Architecture("one layer", f"{_HERE}.perceptron:make_linear", use="vectors", options=_BIAS),
+    "mlp": Architecture("multilayer perceptron", f"{_HERE}.perceptron:make_mlp", use="vectors", options=_MLP),
     "quadratic": Architecture(
-        "quadratic:make",
         "one layer, on the observation and the products of its numbers",
-        "vectors",
-        frozenset({"bias"}),
+        f"{_HERE}.quadratic:make",
+        use="vectors",
+        options=_BIAS,
     ),
-    "gru": Architecture("recurrent:make_gru", "a GRU cell behind plain layers", "vectors, memory", _MLP),
-    "lstm": Architecture("recurrent:make_lstm", "an LSTM cell behind plain layers", "vectors, memory", _MLP),
+    "gru": Architecture(
+        "a GRU cell behind plain layers", f"{_HERE}.recurrent:make_gru", use="vectors, memory", options=_MLP
+    ),
+    "lstm": Architecture(
+        "an LSTM cell behind plain layers",
+        f"{_HERE}.recurrent:make_lstm",
+        use="vectors, memory",
+        options=_MLP,
+    ),
     "hebbian": Architecture(
-        "hebbian:make",
         "plastic layers: Najarro and Risi 2020",
-        "vectors; weights change within the episode",
-        frozenset({"hidden", "activation"}),
+        f"{_HERE}.hebbian:make",
+        use="vectors; weights change within the episode",
+        options=_MLP - _BIAS,
     ),
-    "nature": Architecture("nature:make", "Mnih et al. 2015", "4 x 84 x 84", images=True),
+    "nature": Architecture("Mnih et al. 2015", f"{_HERE}.nature:make", use="4 x 84 x 84", images=True),
     "openai-atari": Architecture(
-        "openai_atari:make", "Salimans et al. 2017: virtual batch normalisation", "4 x 84 x 84", images=True
+        "Salimans et al. 2017: virtual batch normalisation",
+        f"{_HERE}.openai_atari:make",
+        use="4 x 84 x 84",
+        images=True,
     ),
     "conv-lstm": Architecture(
-        "conv_lstm:make", "pytorch-es: convolutions and an LSTM cell", "1 x 42 x 42, memory", images=True
+        "pytorch-es: convolutions and an LSTM cell",
+        f"{_HERE}.conv_lstm:make",
+        use="1 x 42 x 42, memory",
+        images=True,
     ),
     "small-cnn": Architecture(
-        "small_cnn:make", "enajx/ES: a small CNN without biases", "3 x 84 x 84", images=True
+        "enajx/ES: a small CNN without biases", f"{_HERE}.small_cnn:make", use="3 x 84 x 84", images=True
     ),
 }
 """The networks that ``policy`` names."""

@@ -1,0 +1,68 @@
+"""Registries: what an entry says is known before its module is imported."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from escalade import InputError
+from escalade.envs.backends import BACKENDS
+from escalade.policies.activations import ACTIVATIONS
+from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.recorders.registry import RECORDERS
+from escalade.support.registry import Entry, check_named, find, named
+
+THINGS = {"one": Entry("One", "escalade_things:One"), "file": Entry("File", "escalade_things")}
+
+
+@pytest.fixture(autouse=True)
+def things(tmp_path, monkeypatch):
+    (tmp_path / "escalade_things.py").write_text(
+        "class One:\n    pass\n\n\ndef two():\n    pass\n\n\nTHREE = 3\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("escalade_things", None)
+
+
+def test_a_home_is_imported_when_it_is_asked_for():
+    assert "escalade_things" not in sys.modules
+    kind = THINGS["one"].load()
+    assert kind is sys.modules["escalade_things"].One
+    assert THINGS["file"].load() is sys.modules["escalade_things"]
+
+
+def test_a_name_is_ours_or_the_place_of_the_users_own():
+    kind = find("thing", "one", THINGS)
+    assert find("thing", "escalade_things:One", THINGS) is kind
+    with pytest.raises(InputError, match=r"^`thing` escalade_things:tow: .* has no tow; did you mean two\?$"):
+        find("thing", "escalade_things:tow", THINGS)
+    with pytest.raises(InputError, match="has no THREE"):
+        find("thing", "escalade_things:THREE", THINGS)  # it cannot be called
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest_or_with_all():
+    with pytest.raises(InputError, match=r"^unknown `thing` 'fil'; did you mean file\?$"):
+        named("thing", "fil", THINGS)
+    with pytest.raises(
+        InputError, match=r"^unknown `thing` 'xyz': it must be one of one, file, or a class of yours$"
+    ):
+        check_named("thing", "xyz", THINGS, ", or a class of yours")
+    with pytest.raises(InputError, match=r"^unknown `thing` 3: it must be one of one, file$"):
+        named("thing", 3, THINGS)
+
+
+def test_a_missing_package_comes_with_the_command_that_installs_it():
+    there = replace(THINGS["one"], packages=("json",), extra="things")
+    there.check_installed("thing")
+    with pytest.raises(
+        InputError, match=r"^`thing`: One needs no_such and nor_this: pip install 'escalade\[things\]'"
+    ):
+        replace(there, packages=("no_such", "json", "nor_this")).check_installed("thing")
+
+
+@pytest.mark.parametrize("registry", [ARCHITECTURES, ACTIVATIONS, BACKENDS, RECORDERS])
+def test_every_home_of_ours_is_there(registry):
+    for entry in registry.values():
+        if entry.installed:
+            assert entry.load() is not None
