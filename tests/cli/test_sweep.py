@@ -54,9 +54,7 @@ def test_python_goes_on_with_the_commands_sweep(swept, tmp_path):
     said = []
     found = escalade.sweep(place / "poles.toml", run_dir=tmp_path / "sweep", say=said.append)
     assert (found.interrupted, said) == (False, [])
-    assert [one.value for one in found.result.trials] == [
-        one[2] for one in trials(place / "runs" / "sweep-poles")
-    ]
+    assert [one.value for one in found.trials] == [one[2] for one in trials(place / "runs" / "sweep-poles")]
 
 
 @pytest.fixture(scope="module")

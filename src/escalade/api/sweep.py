@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
@@ -36,16 +36,6 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.1
 
 
-@dataclass(frozen=True)
-class Swept:
-    """How a sweep ended."""
-
-    result: SweepResult
-    interrupted: bool
-    files: tuple[Path, ...]
-    """What was written into its folder."""
-
-
 def sweep(
     file: str | PathLike[str],
     *,
@@ -53,7 +43,7 @@ def sweep(
     jobs: int = 1,
     trials: int | None = None,
     say: Callable[[str], None] = print,
-) -> Swept:
+) -> SweepResult:
     """Search for options, as a file describes it; see :class:`escalade.config.sweep.SweepPlan`.
 
     A sweep that was interrupted or killed goes on where it was. With one job, and a budget that is not in
@@ -86,7 +76,7 @@ def sweep(
             write_bytes(kept, read_bytes(Path(file)))
         result = SweepResult(folder, plan, open_study(plan, folder))
         interrupted = _Lead(result, jobs, say).run()
-        return Swept(result, interrupted, tuple(write_results(result)))
+        return replace(result, interrupted=interrupted, files=tuple(write_results(result)))
 
 
 def part_of(config: Config, row: Row) -> int:
@@ -145,19 +135,18 @@ class _Lead:
             raise
 
     def _suggest(self, trial: Trial) -> dict[str, Any]:
-        """What the trial is to try, of which a trial that was begun earlier has all or some already.
+        """Suggest what the trial lacks: one that was begun earlier has its values already.
 
         A value is drawn from the sweep's seed, the trial's number and the option's name, so that a sweep
         that was killed and started again suggests what it would have suggested.
         """
         from optuna.samplers import RandomSampler, TPESampler
 
+        sampler = TPESampler if self._plan.sampler == "tpe" else RandomSampler
         for name, distribution in self._plan.space.items():
-            address = hashlib.sha256(f"{self._plan.sampler_seed}/{trial.number}/{name}".encode())
-            seed = int.from_bytes(address.digest()[:4], "big")
-            self._study.sampler = (
-                TPESampler(seed=seed) if self._plan.sampler == "tpe" else RandomSampler(seed)
-            )
+            address = f"{self._plan.sampler_seed}/{trial.number}/{name}".encode()
+            seed = int.from_bytes(hashlib.sha256(address).digest()[:4], "big")
+            self._study.sampler = sampler(seed=seed)
             trial._suggest(name, distribution)
         return trial.params
 

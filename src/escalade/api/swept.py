@@ -6,12 +6,11 @@ import csv
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from escalade.config.conversion import to_toml
 from escalade.config.sweep import SweepPlan, read_sweep
@@ -30,11 +29,11 @@ PARTS = 20
 """Parts that a run's budget is cut in; after each, its latest evaluation is reported to Optuna."""
 PLAN = "sweep.toml"
 PICTURES = {
-    "history.png": "Return of the trials",
-    "importance.png": "How much each option matters",
-    "parallel.png": "Options and returns",
+    "history.png": ("Return of the trials", "plot_optimization_history"),
+    "importance.png": ("How much each option matters", "plot_param_importances"),
+    "parallel.png": ("Options and returns", "plot_parallel_coordinate"),
 }
-"""Titles of the pictures in a sweep's folder."""
+"""Pictures in a sweep's folder: their titles, and the functions of Optuna that draw them."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,10 @@ class SweepResult:
     plan: SweepPlan
     study: Study
     """Optuna's own, for its pictures and its importances too."""
+    interrupted: bool = False
+    """Whether the sweep ended before all of its trials had."""
+    files: tuple[Path, ...] = ()
+    """What it wrote into its folder at its end."""
 
     @property
     def trials(self) -> list[FrozenTrial]:
@@ -97,8 +100,8 @@ def with_sweeps(places: Sequence[Path]) -> tuple[list[Path], list[Swept]]:
         runs += found.runs(best.number)
         facts = {**found.states(), "best trial": best.number, "its return": number(best.value)}
         texts = [{name: str(value) for name, value in table.items()} for table in (facts, best.params)]
-        pictures = [(title, place / name) for name, title in PICTURES.items() if (place / name).is_file()]
-        sweeps.append(Swept(place.resolve().name, *texts, pictures))
+        drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
+        sweeps.append(Swept(place.resolve().name, *texts, drawn))
     return runs, sweeps
 
 
@@ -154,22 +157,16 @@ def _draw(result: SweepResult) -> list[str]:
     from optuna.importance import PedAnovaImportanceEvaluator  # Optuna's default needs scikit-learn
     from optuna.visualization import matplotlib as plots
 
-    values = [trial.value for trial in result.trials if trial.state.name == "COMPLETE"]
-    pictures: dict[str, Callable[..., Any]] = {
-        "history.png": plots.plot_optimization_history,
-        "parallel.png": plots.plot_parallel_coordinate,
-    }
-    if len(values) >= 4 and len(set(values)) > 1:  # fewer say nothing of importance
-        importances, evaluator = plots.plot_param_importances, PedAnovaImportanceEvaluator()
-        pictures["importance.png"] = partial(importances, evaluator=evaluator)
-    for name, draw in pictures.items():
-        with (
-            rc_context({"savefig.bbox": "tight"}),
-            warnings.catch_warnings(),
-        ):  # Optuna sets a style, and says: experimental
-            warnings.simplefilter("ignore")
-            figure = draw(result.study, target_name="return").figure
+    values, drawn = [one.value for one in result.trials if one.state.name == "COMPLETE"], []
+    for name, (_, draw) in PICTURES.items():
+        evaluated = {"evaluator": PedAnovaImportanceEvaluator()} if name == "importance.png" else {}
+        if evaluated and (len(values) < 4 or len(set(values)) == 1):
+            continue  # so few say nothing of importance
+        with rc_context({"savefig.bbox": "tight"}), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are experimental
+            figure = getattr(plots, draw)(result.study, target_name="return", **evaluated).figure
             figure.set_size_inches(9, 5)
             save_figure(figure, result.folder / name)
             pyplot.close(figure)
-    return list(pictures)
+        drawn.append(name)
+    return drawn

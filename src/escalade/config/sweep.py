@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from escalade.config import presets
 from escalade.config.commands import text_of
@@ -22,14 +22,6 @@ BUDGETS = ("generations", "env_steps", "seconds")
 """Limits that a trial may be given; one of them ends it."""
 
 _NOT_SEARCHED = ("env", "seed", "run_dir", "workers", "engine", "address", *BUDGETS)
-_PRUNING = {"pruner": Literal["median", "halving", "none"], "startup_trials": int, "warmup": float}
-_FILE = {
-    "trials": int,
-    "seeds": tuple[int, ...],
-    "sampler": Literal["tpe", "random"],
-    "sampler_seed": int,
-    "preset": str,
-}
 _RANGE = {"low": float, "high": float, "log": bool, "step": float}
 
 
@@ -41,8 +33,8 @@ class SweepPlan:
     """How many there are to be, ended early or not."""
     options: Values
     """What all trials share."""
-    space: dict[str, BaseDistribution]
-    """What is searched, by option; a listed value goes by its text."""
+    space: dict[str, Any]
+    """What is searched: Optuna's distribution by option; a listed value goes by its text."""
     seeds: tuple[int, ...] = (0,)
     """A trial's value is the mean over runs with these seeds."""
     sampler: Literal["tpe", "random"] = "tpe"
@@ -67,6 +59,9 @@ class SweepPlan:
         return Config(**(presets.options(given["env"], self.preset, given) | given))
 
 
+_HINTS = get_type_hints(SweepPlan) | {"pruning": Values}
+
+
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
     """Read a sweep's file; ``trials`` wins over what it says.
 
@@ -85,14 +80,12 @@ def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> Sweep
 
 
 def _plan(content: Values) -> SweepPlan:
-    tables = {name: content.get(name, {}) for name in ("options", "space", "pruning")}
-    if wrong := [name for name, table in tables.items() if not isinstance(table, dict)]:
-        raise InputError(f"[{wrong[0]}] must be a table")
-    plain = {name: value for name, value in content.items() if name not in tables}
-    given = _read({"trials": 0} | plain, _FILE, "") | _read(tables["pruning"], _PRUNING, "[pruning] ")
-    options = from_values(tables["options"], "[options]")
-    space = {name: _dimension(name, value) for name, value in tables["space"].items()}
-    plan = SweepPlan(options=options, space=space, **given)
+    empty: Values = {"trials": 0, "options": {}, "space": {}, "pruning": {}}
+    read = _read(empty | content, _HINTS, "")
+    read |= _read(read.pop("pruning"), _HINTS, "[pruning] ")
+    read["options"] = options = from_values(read["options"], "[options]")
+    read["space"] = space = {name: _dimension(name, value) for name, value in read["space"].items()}
+    plan = SweepPlan(**read)
     if plan.trials < 1:
         raise InputError("trials must be a whole number of at least 1")
     if not 0 <= plan.warmup < 1:
@@ -103,9 +96,8 @@ def _plan(content: Values) -> SweepPlan:
         raise InputError("[options] must name an env")
     if not space:
         raise InputError("[space] is empty: name an option to search, such as sigma = {low = 0.1, high = 1}")
-    for name in ("seed", "run_dir"):
-        if name in options:
-            raise InputError(f"[options] {name} is the sweep's to choose: leave it out")
+    if own := [name for name in ("seed", "run_dir") if name in options]:
+        raise InputError(f"[options] {own[0]} is the sweep's to choose: leave it out")
     if both := [name for name in space if name in options]:
         raise InputError(f"{both[0]} stands in [options] and in [space]: choose one")
     if not any(getattr(plan.config({}), name) for name in BUDGETS):
@@ -143,7 +135,6 @@ def _read(table: Values, kinds: Mapping[str, Any], where: str) -> Values:
         try:
             table = table | {name: as_type(kinds[name], value)}
         except (TypeError, ValueError, OverflowError):
-            raise InputError(
-                f"{where}{name} {value!r} is not valid: it takes {describe(kinds[name])}"
-            ) from None
+            known = describe(kinds[name])
+            raise InputError(f"{where}{name} {value!r} is not valid: it takes {known}") from None
     return table
