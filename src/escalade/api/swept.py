@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,9 +100,9 @@ def with_sweeps(places: Sequence[Path]) -> tuple[list[Path], list[Swept]]:
             raise InputError(f"{place}: no trial of this sweep has ended; go on with `escalade sweep`")
         runs += found.runs(best.number)
         facts = {**found.states(), "best trial": best.number, "its return": number(best.value)}
-        texts = [{name: str(value) for name, value in table.items()} for table in (facts, best.params)]
+        shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
         drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
-        sweeps.append(Swept(place.resolve().name, *texts, drawn))
+        sweeps.append(Swept(place.resolve().name, shown, chosen, drawn))
     return runs, sweeps
 
 
@@ -128,8 +129,8 @@ def open_study(plan: SweepPlan, folder: Path) -> Study:
             file.truncate(file.read().rfind(b"\n") + 1)
     try:
         journal = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
-        known = {"study_name": "escalade", "direction": "maximize", "load_if_exists": True}
-        return optuna.create_study(storage=journal, pruner=pruners[plan.pruner], **known)
+        make = partial(optuna.create_study, study_name="escalade", direction="maximize", load_if_exists=True)
+        return make(storage=journal, pruner=pruners[plan.pruner])
     except (ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{path} is damaged ({problem}): move it away to begin anew") from None
 
