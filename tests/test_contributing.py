@@ -22,7 +22,7 @@ from escalade.engines.registry import ENGINES, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
 from escalade.recorders import Goals
-from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
+from escalade.recorders.registry import RECORDERS, RunInfo, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
 from escalade.training.score import SCORES
@@ -100,7 +100,7 @@ def test_a_new_recorder(follow, monkeypatch, tmp_path):
     use = follow("A new recorder", escalade.recorders)
     monkeypatch.setitem(RECORDERS, "json-lines", None)  # taken out again at the end
     exec(use, {"RECORDERS": RECORDERS, "Entry": Entry})
-    recorder = start_recorder("json-lines", Recorded(RunFolder(tmp_path), Goals("a run")))
+    recorder = start_recorder("json-lines", RunInfo(RunFolder(tmp_path), Goals("a run")))
     options = {"preset": None, "population": 4, "hidden": [4], "generations": 3, "eval_episodes": 2}
     escalade.train("CartPole-v1", workers=0, verbose=False, recorders=[recorder], **options)
     written = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
