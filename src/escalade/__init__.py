@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from escalade.api.plot import plot
     from escalade.api.report import report
     from escalade.api.run import Run
-    from escalade.api.sweep.sweep import sweep
+    from escalade.api.sweep import sweep
     from escalade.api.train import resume, train
     from escalade.policies.policy import Policy, load
     from escalade.strategies.result import Optimum
@@ -43,7 +43,7 @@ __getattr__ = lazy_names(
         "report": "escalade.api.report",
         "resume": "escalade.api.train",
         "strategies": "escalade.strategies",
-        "sweep": "escalade.api.sweep.sweep",
+        "sweep": "escalade.api.sweep",
         "train": "escalade.api.train",
     },
 )

@@ -10,18 +10,14 @@ import pytest
 from tests.commands import Running, command
 
 import escalade
-from escalade import EngineFailure
-from escalade.api.sweep.crew import Crew
-from escalade.api.sweep.results import load_sweep
-from escalade.api.sweep.trial import PARTS, Watch
+from escalade.api.sweep import part_of
+from escalade.api.swept import PARTS, load_sweep
 from escalade.cli import main as cli
 from escalade.cli.training import config_typed
 from escalade.config.files import read_config
 from escalade.config.options import Config
-from escalade.media.sweeps import draw_parallel
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
-from escalade.training.loop import View
 
 PLAN = """
 trials = {trials}
@@ -48,7 +44,8 @@ warmup = 0.1
 
 
 def trials(folder):
-    return [(one.number, one.state, one.value, one.params, one.parts) for one in load_sweep(folder).trials]
+    facts = ("number", "state", "value", "params", "intermediate_values")
+    return [[getattr(one, fact) for fact in facts] for one in load_sweep(folder).trials]
 
 
 def test_python_goes_on_with_the_commands_sweep(swept, tmp_path):
@@ -57,9 +54,7 @@ def test_python_goes_on_with_the_commands_sweep(swept, tmp_path):
     said = []
     found = escalade.sweep(place / "poles.toml", run_dir=tmp_path / "sweep", say=said.append)
     assert (found.interrupted, said) == (False, [])
-    assert [one.value for one in found.result.trials] == [
-        one[2] for one in trials(place / "runs" / "sweep-poles")
-    ]
+    assert [one.value for one in found.trials] == [one[2] for one in trials(place / "runs" / "sweep-poles")]
 
 
 @pytest.fixture(scope="module")
@@ -77,22 +72,24 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
     folder = place / "runs" / "sweep-poles"
     found = load_sweep(folder)
     assert [trial.number for trial in found.trials] == list(range(4))
-    assert {trial.state for trial in found.trials} == {"ended", "pruned"}
+    assert {trial.state.name for trial in found.trials} == {"COMPLETE", "PRUNED"}
     for trial in found.trials:
-        (run,) = found.runs(trial)
+        (run,) = found.runs(trial.number)
         summary = json.loads((run / "summary.json").read_text())
-        assert summary["stop_reason"] == ("generations" if trial.state == "ended" else "callback")
-        assert trial.value in (None, summary["eval_return_mean"])
-        assert (trial.state == "ended") == (max(trial.parts, default=0) == PARTS - 1)
+        assert summary["seed"] == 5
+        if trial.state.name == "COMPLETE":
+            assert summary["stop_reason"] == "generations"
+            assert trial.value == summary["eval_return_mean"]
+            assert list(trial.intermediate_values) == list(range(1, PARTS))
     again = ["train", "--config", folder / "best.toml", "--preset", "none", "--run-dir", place / "best"]
     assert cli.main([str(word) for word in again]) == 0
     digests = [
         json.loads((run / "summary.json").read_text())["params_sha256"]
-        for run in (place / "best", *found.runs(found.best))
+        for run in (place / "best", *found.runs(found.best.number))
     ]
     assert digests[0] == digests[1]
     parsed = cli.parse(["train", "--config", str(folder / "best.toml"), "--preset", "none"])
-    best = read_config(RunFolder(found.runs(found.best)[0]))
+    best = read_config(RunFolder(found.runs(found.best.number)[0]))
     assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None)
     assert f"the best is trial {found.best.number}, return {number(found.best.value)}" in out
     assert len((folder / "trials.csv").read_text().splitlines()) == 5
@@ -108,7 +105,7 @@ def test_a_report_of_a_sweep_is_of_its_best_trial_and_holds_its_pictures(swept, 
     assert "<h2>Sweep: sweep-poles</h2>" in page
     assert f"<dt>best trial</dt><dd>{best.number}</dd>" in page
     assert f"<dt>optimizer</dt><dd>{best.params['optimizer']}</dd>" in page
-    assert f"trial-{best.number:04d}" in page
+    assert "seed5" in page
     drawn = [base64.b64encode(path.read_bytes()).decode() for path in sorted(folder.glob("*.png"))]
     assert len(drawn) >= 2
     assert all(f'src="data:image/png;base64,{data}"' in page for data in drawn)
@@ -121,7 +118,7 @@ def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
     place, _ = swept
     shutil.copy(place / "poles.toml", tmp_path)
     running = Running("sweep", "poles.toml", "--run-dir", "again", cwd=tmp_path)
-    running.until(lambda: len(list(tmp_path.glob("again/trial-0001/progress.csv"))) == 1)
+    running.until(lambda: len(list(tmp_path.glob("again/trial-0001/seed5/progress.csv"))) == 1)
     for process in running.family():
         process.kill()
     running.wait()
@@ -142,8 +139,8 @@ def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
     found = load_sweep(tmp_path / "runs" / "sweep-s")
     assert found.best is not None
     for trial in found.trials:
-        if trial.state == "ended":
-            runs = [json.loads((run / "summary.json").read_text()) for run in found.runs(trial)]
+        if trial.state.name == "COMPLETE":
+            runs = [json.loads((run / "summary.json").read_text()) for run in found.runs(trial.number)]
             assert [run["seed"] for run in runs] == [3, 4]
             assert trial.value == sum(run["eval_return_mean"] for run in runs) / 2
 
@@ -160,41 +157,21 @@ def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
     assert cli.main(["sweep", "other.toml", "--jobs", "0"]) == 2
 
 
-class Rows:
-    """A run's rows, one at a time."""
-
-    def __init__(self, config):
-        self.asked = []
-        self.watch = Watch(config, self._ask, 0, [])
-
-    def _ask(self, part, value):
-        self.asked.append((part, value))
-        return part >= 10
-
-    def pass_by(self, generation, evaluation):
-        row = type("Row", (), {"generation": generation, "env_steps": 0, "seconds": 0.0})
-        row.eval_return_mean = evaluation
-        return self.watch(View(row, None, None, None))
+def test_a_part_of_the_budget_is_passed_by_whichever_limit_is_nearest():
+    row = type("Row", (), {"generation": 2, "env_steps": 600, "seconds": 1.0})
+    assert part_of(Config(env="any", generations=8), row) == PARTS // 4
+    assert part_of(Config(env="any", generations=8, env_steps=1000, seconds=50), row) == PARTS * 3 // 5
+    row.env_steps = None
+    assert part_of(Config(env="any", env_steps=1000, seconds=4), row) == PARTS // 4
 
 
-def test_each_part_of_the_budget_is_reported_once_with_the_latest_evaluation():
-    rows = Rows(Config(env="any", generations=8))
-    assert not rows.pass_by(1, None)  # nothing to report yet
-    assert rows.asked == []
-    assert not rows.pass_by(2, 7.0)
-    assert rows.asked == [(part, 7.0) for part in range(1, 6)]
-    assert not rows.pass_by(3, None)
-    assert rows.asked[5:] == [(6, 7.0), (7, 7.0)]
-    assert rows.pass_by(5, 9.0)
-    assert rows.asked[7:] == [(8, 9.0), (9, 9.0), (10, 9.0)]
-    assert rows.watch.pruned
-
-
-def test_trials_are_lines_through_their_options(tmp_path):
-    rows = [({"sigma": 0.1 * number, "optimizer": "adam"}, float(number)) for number in (1, 2)]
-    draw_parallel(rows, {"sigma"}, tmp_path / "p.svg")
-    text = (tmp_path / "p.svg").read_text()
-    assert all(f"<!-- {word} -->" in text for word in ("sigma", "optimizer", "return", "adam", "0.1", "0.2"))
+def test_a_trial_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
+    plan = PLAN.format(trials=2)
+    (tmp_path / "s.toml").write_text(plan.replace("CartPole-v1", "tests.environments:Raises-v0"))
+    assert cli.main(["sweep", str(tmp_path / "s.toml"), "--run-dir", str(tmp_path / "f")]) == 2
+    out, err = capsys.readouterr()
+    assert out.count(": failed: ") == 2
+    assert "ran to its end: its trials.csv lists them" in err
 
 
 def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, capsys):
@@ -202,19 +179,3 @@ def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, caps
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
     assert "sweeps need Optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err
-
-
-def test_a_process_that_ends_is_a_failure_unless_it_was_interrupted(tmp_path):
-    for interrupted in (True, False):
-        with Crew(1, tmp_path) as crew:
-            (hand,) = crew.hands
-            hand.begin(0, [])  # not even one run: it cannot answer with their mean
-            if interrupted:
-                hand.interrupt()
-                assert crew.ready(60) == [hand]
-                assert hand.answers() == [{"interrupted": True}]
-                continue
-            assert crew.ready(60) == [hand]
-            with pytest.raises(EngineFailure, match=r"trial 0 ended with 1: .*job-0.log says why"):
-                hand.answers()
-    assert "StatisticsError" in (tmp_path / "job-0.log").read_text()

@@ -1,9 +1,10 @@
 """The file of a sweep: what it says, and how it is refused."""
 
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from escalade import InputError
-from escalade.config.sweep import Choices, Range, read_sweep
+from escalade.config.sweep import read_sweep
 
 WHOLE = """
 trials = 9
@@ -32,17 +33,17 @@ def written(tmp_path):
 
 def test_what_a_file_says(written):
     plan = read_sweep(written(WHOLE), trials=3)
-    assert (plan.trials, plan.seeds, plan.sampler, plan.pruning.warmup) == (3, (1, 2), "tpe", 0.5)
-    assert plan.space["sigma"] == Range(0.01, 1.0, log=True)
-    assert plan.space["population"] == Range(8, 64, step=8)
-    assert (plan.space["sigma"].whole, plan.space["population"].whole) == (False, True)
-    assert plan.space["hidden"] == Choices({"16": (16,), "64,64": (64, 64)})
-    config = plan.config({"sigma": 0.2, "population": 16, "hidden": (16,), "strategy": "pgpe"})
+    assert (plan.trials, plan.seeds, plan.sampler, plan.warmup) == (3, (1, 2), "tpe", 0.5)
+    assert plan.space["sigma"] == FloatDistribution(0.01, 1.0, log=True)
+    assert plan.space["population"] == IntDistribution(8, 64, step=8)
+    assert plan.space["hidden"] == CategoricalDistribution(["16", "64,64"])
+    config = plan.config({"sigma": 0.2, "population": 16, "hidden": "16", "strategy": "pgpe"})
     assert (config.sigma, config.hidden, config.strategy, config.generations) == (0.2, (16,), "pgpe", 5)
 
 
 WRONG = {
-    'trials = "many"': "trials must be a whole number",
+    'trials = "many"': "trials 'many' is not valid: it takes a whole number",
+    "trials = 0": "trials must be a whole number of at least 1",
     "trials = 2\nspeed = 3": "unknown entry 'speed'; did you mean seeds",
     "trials = 2": r"\[options\] must name an env",
     'trials = 2\n[options]\nenv = "CartPole-v1"': r"\[space\] is empty",
@@ -52,13 +53,13 @@ SPACES = {
     "seed = [1, 2]": "seed is no option that can be searched",
     "generations = [1, 2]": "generations is no option that can be searched",
     "sigma = [1]": "two values at least",
-    "sigma = [1, 1]": "lists a value twice",
+    "sigma = [1, 1]": "two values at least, each once",
     'sigma = ["a", {}]': "`sigma`",
     "sigma = 3": "a list of values, or a range",
     "sigma = {low = 1}": "a list of values, or a range",
-    "sigma = {low = 2, high = 1}": "low must be below high",
-    "sigma = {low = 0, high = 1, log = true}": "above 0 for log",
-    "sigma = {low = 1, high = 2, log = true, step = 1}": "log or step, not both",
+    "sigma = {low = 2, high = 1}": r"`low <= high` must hold",
+    "sigma = {low = 0, high = 1, log = true}": "`low > 0` must hold for `log=True`",
+    "sigma = {low = 1, high = 2, log = true, step = 1}": "`step` is not supported when `log` is true",
     "sigma = {low = 1, high = 2, lg = true}": "unknown entry 'lg'; did you mean log",
     "hidden = {low = 1, high = 2}": "hidden",
     "bias = {low = 0, high = 1}": "`bias`",
@@ -86,5 +87,5 @@ def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
         read_sweep(written(f"{env}sigma = 1\ngenerations = 2\n[space]\nsigma = [1, 2]"))
     with pytest.raises(InputError, match=r"\[options\] seed is the sweep's to choose"):
         read_sweep(written(f"{env}seed = 1\n[space]\nsigma = [1, 2]"))
-    with pytest.raises(InputError, match="pruner 'best' must be one of median, halving, none"):
+    with pytest.raises(InputError, match="pruner 'best' is not valid: it takes one of median, halving, none"):
         read_sweep(written(f'{env}generations = 2\n[space]\nsigma = [1, 2]\n[pruning]\npruner = "best"'))

@@ -20,11 +20,13 @@ from escalade.support.cores import cores
 from escalade.support.numbers import whole_number
 
 _POLL_SECONDS = 0.05
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
+    """A run in a process of its own."""
+
     planned: Planned
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
@@ -41,29 +43,26 @@ def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
         EngineFailure: a run failed otherwise.
     """
     whole_number(jobs, "`jobs`", 1)
-    waiting, running = deque(planned), list[_Job]()
+    waiting, running = deque(planned), list[Job]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                running.append(_start(waiting.popleft(), max(1, cores() // jobs)))
+                running.append(start_job(waiting.popleft(), max(1, cores() // jobs)))
             ended = [job for job in running if job.process.poll() is not None]
             for job in ended:
                 running.remove(job)
-                _check(job)
-                if job.process.returncode == _INTERRUPTED:
+                check_job(job)
+                if job.process.returncode == INTERRUPTED:
                     waiting.clear()
                 yield job.planned
             if not ended:
                 time.sleep(_POLL_SECONDS)
     finally:
-        for job in running:
-            job.process.send_signal(signal.SIGINT)
-        for job in running:
-            job.process.wait()
-            job.errors.close()
+        end_jobs(running)
 
 
-def _start(one: Planned, share: int) -> _Job:
+def start_job(one: Planned, share: int) -> Job:
+    """Begin a run, or go on with it; with ``share`` workers where it names no number of them."""
     config = one.config if one.config.workers is not None else one.config.replace(workers=share)
     if one.begun is None:
         command = [*shlex.split(train_command(config))[1:], *words("run_dir", str(one.folder))]
@@ -79,14 +78,29 @@ def _start(one: Planned, share: int) -> _Job:
         stderr=errors,
         start_new_session=True,  # Ctrl-C reaches this process, which hands it on once: twice would not save
     )
-    return _Job(one, process, errors)
+    return Job(one, process, errors)
 
 
-def _check(job: _Job) -> None:
+def end_jobs(running: Sequence[Job]) -> None:
+    """Interrupt these runs and wait until they have ended, saved."""
+    for job in running:
+        job.process.send_signal(signal.SIGINT)
+    for job in running:
+        job.process.wait()
+        job.errors.close()
+
+
+def check_job(job: Job) -> None:
+    """Raise what ended a run whose process has ended; nothing where it is done or was interrupted.
+
+    Raises:
+        InputError: its input is wrong.
+        EngineFailure: it failed otherwise.
+    """
     with job.errors as errors:
         errors.seek(0)
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    if job.process.returncode in (0, _INTERRUPTED):
+    if job.process.returncode in (0, INTERRUPTED):
         return
     said = lines[-1].removeprefix("escalade: ") if lines else f"exit code {job.process.returncode}"
     kind = InputError if job.process.returncode == InputError.exit_code else EngineFailure

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from escalade.api.groups import RunFacts, find_runs, read_facts
-from escalade.api.sweep.reported import with_sweeps
+from escalade.api.swept import with_sweeps
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
 from escalade.errors import InputError

@@ -31,22 +31,17 @@ def add_sweep(commands: Any) -> None:
 
 def _sweep(parsed: argparse.Namespace) -> int:
     jobs, trials = whole("jobs", parsed.jobs, 1) or 1, whole("trials", parsed.trials, None)
-    from escalade.api.sweep.sweep import sweep
+    from escalade.api.sweep import sweep
 
-    swept = sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)
-    result = swept.result
-    if swept.interrupted:
+    result = sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)
+    best = result.best
+    if result.interrupted:
         say("interrupted; the same command goes on with what is missing")
-    if result.best is None:
-        if not swept.interrupted:
-            raise InputError(f"no trial of {result.folder} ran to its end: its trials.csv lists them")
-        return INTERRUPTED
-    counted = [f"{sum(one.state == state for one in result.trials)} {state}" for state in ("ended", "pruned")]
-    say(
-        f"{len(result.trials)} trials, {', '.join(counted)}: the best is trial {result.best.number}, "
-        f"return {number(result.best.value)}"
-    )
-    say(f"in {result.folder}: {', '.join(path.name for path in swept.files)}")
-    preset = "" if result.plan.preset == "auto" else f" --preset {result.plan.preset}"
-    say(f"train with the best options: escalade train --config {result.folder / 'best.toml'}{preset}")
-    return INTERRUPTED if swept.interrupted else 0
+    elif best is None:
+        raise InputError(f"no trial of {result.folder} ran to its end: its trials.csv lists them")
+    if best is not None:
+        states = ", ".join(f"{count} {state}" for state, count in result.states().items())
+        say(f"{states}: the best is trial {best.number}, return {number(best.value)}")
+        say(f"in {result.folder}: {', '.join(path.name for path in result.files)}")
+        say(f"train with the best options: escalade train --config {result.folder / 'best.toml'}")
+    return INTERRUPTED if result.interrupted else 0

@@ -41,7 +41,7 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
         listed = "" if value.lower() == "none" else value  # an option that is given once
         value = [part.strip() for part in listed.split(",") if part.strip()]
     try:
-        return _convert(annotation, value, text)
+        return as_type(annotation, value, text)
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise InputError(f"`{name}` {_short(value)} is not valid: it takes {describe(annotation)}") from None
 
@@ -108,7 +108,8 @@ def toml_text(values: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _convert(annotation: Any, value: Any, text: bool) -> Any:
+def as_type(annotation: Any, value: Any, text: bool = False) -> Any:
+    """The value as this type has it; a TypeError, ValueError or OverflowError where it cannot be."""
     origin, choices = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return _convert_union(choices, value, text)
@@ -132,7 +133,7 @@ def _convert_tuple(kind: type, value: Any, text: bool) -> tuple[Any, ...]:
         value = [value] if kind is str else [part for part in value.split(",") if part]
     if not isinstance(value, list | tuple | None):
         raise TypeError
-    return tuple(_convert(kind, part, text) for part in value or ())
+    return tuple(as_type(kind, part, text) for part in value or ())
 
 
 def _convert_dict(value: Any) -> dict[str, Any]:
@@ -151,7 +152,7 @@ def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
     for choice in choices:
         if choice is not type(None):
             try:
-                return _convert(choice, value, text)
+                return as_type(choice, value, text)
             except (TypeError, ValueError, OverflowError):
                 continue
     raise ValueError

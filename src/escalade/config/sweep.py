@@ -4,58 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from escalade.config import presets
-from escalade.config.conversion import Values, convert, from_values, parse_toml
+from escalade.config.commands import text_of
+from escalade.config.conversion import Values, as_type, convert, from_values, parse_toml
+from escalade.config.forms import describe
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
+from escalade.support.installing import install
 
-SAMPLERS = ("tpe", "random")
-PRUNERS = ("median", "halving", "none")
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
 BUDGETS = ("generations", "env_steps", "seconds")
 """Limits that a trial may be given; one of them ends it."""
 
-_NOT_SEARCHED = ("env", "seed", "run_dir", "workers", "engine", "address")
-_RANGE_KEYS = ("low", "high", "log", "step")
-
-
-@dataclass(frozen=True)
-class Range:
-    """Numbers from ``low`` to ``high``, both included."""
-
-    low: float
-    high: float
-    log: bool = False
-    """Whether their logarithm is what is spread evenly."""
-    step: float | None = None
-    """Only every ``step``-th of them; None for all."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether they are whole numbers."""
-        return isinstance(self.low, int)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """Values of which one is taken, by the text that stands for each."""
-
-    values: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """How trials that do badly are ended early."""
-
-    pruner: str = "median"
-    """``median`` ends trials that are worse than the median of those before, at the same part of the
-    budget; ``halving`` is asynchronous successive halving; ``none`` ends none."""
-    startup_trials: int = 5
-    """``median``: the first trials, which none of them ends."""
-    warmup: float = 0.2
-    """``median``: the part of its budget that every trial gets."""
+_NOT_SEARCHED = ("env", "seed", "run_dir", "workers", "engine", "address", *BUDGETS)
+_RANGE = {"low": float, "high": float, "log": bool, "step": float}
 
 
 @dataclass(frozen=True)
@@ -66,145 +33,108 @@ class SweepPlan:
     """How many there are to be, ended early or not."""
     options: Values
     """What all trials share."""
-    space: dict[str, Range | Choices]
-    """What is searched, by option."""
+    space: dict[str, Any]
+    """What is searched: Optuna's distribution by option; a listed value goes by its text."""
     seeds: tuple[int, ...] = (0,)
     """A trial's value is the mean over runs with these seeds."""
-    sampler: str = "tpe"
+    sampler: Literal["tpe", "random"] = "tpe"
     sampler_seed: int = 0
     preset: str = "auto"
-    pruning: Pruning = Pruning()
+    pruner: Literal["median", "halving", "none"] = "median"
+    """``median`` ends trials that are worse than the median of those before, at the same part of the
+    budget; ``halving`` is asynchronous successive halving; ``none`` ends none."""
+    startup_trials: int = 5
+    """``median``: the first trials, which none of them ends."""
+    warmup: float = 0.2
+    """``median``: the part of its budget that every trial gets."""
 
-    def config(self, chosen: Mapping[str, Any]) -> Config:
-        """The config of a trial, given its choice of ``space``.
+    def config(self, params: Mapping[str, Any]) -> Config:
+        """The config of a trial with these parameters.
 
         Raises:
             InputError: the options do not go together.
         """
-        given = self.options | dict(chosen)
+        chosen = {name: convert(name, one, text=isinstance(one, str)) for name, one in params.items()}
+        given = self.options | chosen
         return Config(**(presets.options(given["env"], self.preset, given) | given))
 
 
-def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
-    """Read a sweep's file.
+_HINTS = get_type_hints(SweepPlan) | {"pruning": Values}
 
-    Args:
-        path: of the file.
-        trials: wins over what the file says.
+
+def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
+    """Read a sweep's file; ``trials`` wins over what it says.
 
     Raises:
-        InputError: it cannot be read, or something in it is wrong.
+        InputError: it cannot be read, something in it is wrong, or Optuna is missing.
     """
+    try:
+        import optuna  # noqa: F401 - whose distributions make the space
+    except ImportError:
+        raise InputError(f"sweeps need Optuna: {install('sweep')}") from None
     content = parse_toml(path)
     try:
-        return _plan(content if trials is None else content | {"trials": trials})
+        return _plan(content | ({} if trials is None else {"trials": trials}))
     except InputError as problem:
         raise InputError(f"{os.fspath(path)}: {problem}") from None
 
 
 def _plan(content: Values) -> SweepPlan:
-    _check_keys(content, [one.name for one in fields(SweepPlan)], "")
-    options = from_values(_table(content, "options"), "[options]")
-    space = {name: _dimension(name, value) for name, value in _table(content, "space").items()}
-    plan = SweepPlan(
-        trials=_whole(content, "trials", None, 1),
-        options=options,
-        space=space,
-        seeds=_seeds(content.get("seeds", [0])),
-        sampler=_one_of(content, "sampler", SAMPLERS, "tpe"),
-        sampler_seed=_whole(content, "sampler_seed", 0, 0),
-        preset=str(content.get("preset", "auto")),
-        pruning=_pruning(_table(content, "pruning")),
-    )
+    empty: Values = {"trials": 0, "options": {}, "space": {}, "pruning": {}}
+    read = _read(empty | content, _HINTS, "")
+    read |= _read(read.pop("pruning"), _HINTS, "[pruning] ")
+    read["options"] = options = from_values(read["options"], "[options]")
+    read["space"] = space = {name: _dimension(name, value) for name, value in read["space"].items()}
+    plan = SweepPlan(**read)
+    if plan.trials < 1:
+        raise InputError("trials must be a whole number of at least 1")
+    if not 0 <= plan.warmup < 1:
+        raise InputError("[pruning] warmup must be a part of the budget, from 0 to below 1")
+    if not 0 < len(plan.seeds) == len(set(plan.seeds)):
+        raise InputError("seeds must be a list of seeds, each once")
     if not options.get("env"):
         raise InputError("[options] must name an env")
     if not space:
-        raise InputError(
-            "[space] is empty: name an option to search, such as sigma = {low = 0.01, high = 0.5}"
-        )
-    for name in ("seed", "run_dir"):
-        if name in options:
-            raise InputError(f"[options] {name} is the sweep's to choose: leave it out")
+        raise InputError("[space] is empty: name an option to search, such as sigma = {low = 0.1, high = 1}")
+    if own := [name for name in ("seed", "run_dir") if name in options]:
+        raise InputError(f"[options] {own[0]} is the sweep's to choose: leave it out")
     if both := [name for name in space if name in options]:
         raise InputError(f"{both[0]} stands in [options] and in [space]: choose one")
-    config = Config(**(presets.options(options["env"], plan.preset, options) | options))
-    if not any(getattr(config, name) for name in BUDGETS):
+    if not any(getattr(plan.config({}), name) for name in BUDGETS):
         raise InputError(f"a trial needs a budget: give one of {', '.join(BUDGETS)} in [options]")
     return plan
 
 
-def _dimension(name: str, value: Any) -> Range | Choices:
-    if name not in OPTIONS or name in _NOT_SEARCHED or name in BUDGETS:
-        known = [option for option in OPTIONS if option not in (*_NOT_SEARCHED, *BUDGETS)]
-        raise InputError(f"[space] {name} is no option that can be searched{nearest(name, known)}")
+def _dimension(name: str, value: Any) -> BaseDistribution:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    where, known = f"[space] {name}", [option for option in OPTIONS if option not in _NOT_SEARCHED]
+    if name not in known:
+        raise InputError(f"{where} is no option that can be searched{nearest(name, known)}")
     if isinstance(value, list):
-        return _choices(name, value)
+        texts = [text_of(convert(name, one, text=False)) for one in value]
+        if len(set(texts)) < max(2, len(texts)):
+            raise InputError(f"{where} must list two values at least, each once")
+        return CategoricalDistribution(texts)
     if not isinstance(value, dict) or not {"low", "high"} <= value.keys():
-        raise InputError(f"[space] {name} must be a list of values, or a range such as {{low = 1, high = 9}}")
-    _check_keys(value, _RANGE_KEYS, f"[space] {name}: ")
-    low, high = (convert(name, value[end], text=False) for end in ("low", "high"))
-    if not all(isinstance(end, int | float) and not isinstance(end, bool) for end in (low, high)):
-        raise InputError(f"[space] {name} is not a number: list its values")
-    log, step = value.get("log", False), value.get("step")
-    if not isinstance(log, bool) or not (step is None or (isinstance(step, int | float) and step > 0)):
-        raise InputError(f"[space] {name}: log is true or false, and step a number above 0")
-    if low >= high or (log and low <= 0):
-        raise InputError(f"[space] {name}: low must be below high" + (", and above 0 for log" if log else ""))
-    if log and step is not None:
-        raise InputError(f"[space] {name}: a range has log or step, not both")
-    return Range(low, high, log, step)
+        raise InputError(f"{where} must be a list of values, or a range such as {{low = 1, high = 9}}")
+    checked = _read(value, _RANGE, f"{where}: ")
+    ends = {end: convert(name, value[end], text=False) for end in ("low", "high")}
+    if type(ends["low"]) not in (int, float):
+        raise InputError(f"{where} is not a number: list its values")
+    try:
+        return (IntDistribution if type(ends["low"]) is int else FloatDistribution)(**(checked | ends))
+    except ValueError as problem:
+        raise InputError(f"{where}: {problem}") from None
 
 
-def _choices(name: str, listed: list[Any]) -> Choices:
-    if len(listed) < 2:
-        raise InputError(f"[space] {name} must list two values at least")
-    values = {_text(value): convert(name, value, text=False) for value in listed}
-    if len(values) < len(listed):
-        raise InputError(f"[space] {name} lists a value twice")
-    return Choices(values)
-
-
-def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _pruning(table: Values) -> Pruning:
-    _check_keys(table, [one.name for one in fields(Pruning)], "[pruning] ")
-    warmup = table.get("warmup", 0.2)
-    if not isinstance(warmup, int | float) or not 0 <= warmup < 1:
-        raise InputError("[pruning] warmup must be a part of the budget, from 0 to below 1")
-    pruner = _one_of(table, "pruner", PRUNERS, "median")
-    return Pruning(pruner, _whole(table, "startup_trials", 5, 0), float(warmup))
-
-
-def _seeds(value: Any) -> tuple[int, ...]:
-    listed = value if isinstance(value, list) else [value]
-    if not listed or len(set(map(str, listed))) < len(listed):
-        raise InputError("seeds must be a list of seeds, each once")
-    return tuple(convert("seed", seed, text=False) for seed in listed)
-
-
-def _table(content: Values, name: str) -> Values:
-    table = content.get(name, {})
-    if not isinstance(table, dict):
-        raise InputError(f"[{name}] must be a table")
+def _read(table: Values, kinds: Mapping[str, Any], where: str) -> Values:
+    for name, value in table.items():
+        if name not in kinds:
+            raise InputError(f"{where}unknown entry {name!r}{nearest(name, kinds)}")
+        try:
+            table = table | {name: as_type(kinds[name], value)}
+        except (TypeError, ValueError, OverflowError):
+            known = describe(kinds[name])
+            raise InputError(f"{where}{name} {value!r} is not valid: it takes {known}") from None
     return table
-
-
-def _one_of(content: Values, name: str, choices: tuple[str, ...], default: str) -> str:
-    value = content.get(name, default)
-    if value not in choices:
-        raise InputError(f"{name} {value!r} must be one of {', '.join(choices)}")
-    return str(value)
-
-
-def _whole(content: Values, name: str, default: int | None, least: int) -> int:
-    value = content.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}")
-    return value
-
-
-def _check_keys(table: Mapping[str, Any], known: list[str] | tuple[str, ...], where: str) -> None:
-    if unknown := [name for name in table if name not in known]:
-        raise InputError(f"{where}unknown entry {unknown[0]!r}{nearest(unknown[0], known)}")

@@ -1,1 +1,0 @@
-"""A search for options: many trials, each an ordinary run, suggested and ended early by Optuna."""
