@@ -40,14 +40,14 @@ from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, RunFacts, Session, check_listeners, open_session
+from escalade.training.session import Checkpoint, Session, SessionFacts, check_listeners, open_session
 from escalade.training.sources import inherited
 from escalade.training.start import begin
 
 
 @dataclass(frozen=True)
 class _Listeners:
-    """Who watches a run."""
+    """The listeners of a run."""
 
     verbose: bool
     recorders: Sequence[Recorder | str]
@@ -210,7 +210,7 @@ def resume_folder(
 
 @dataclass(frozen=True)
 class _Ready:
-    """What a run goes on with, known to fit together."""
+    """The parts that a run goes on with, known to fit together."""
 
     checkpoint: Checkpoint
     config: Config
@@ -309,8 +309,8 @@ def _facts(
     folder: RunFolder,
     listeners: _Listeners,
     loaded: Loaded[Checkpoint] | None,
-) -> RunFacts:
-    return RunFacts(
+) -> SessionFacts:
+    return SessionFacts(
         folder=folder,
         loaded=loaded,
         recorders=listeners.recorders,
@@ -326,7 +326,7 @@ def _facts(
 
 
 def _subject(config: Config) -> dict[str, Any]:
-    """What is trained, for the summary."""
+    """The thing that is trained, for the summary."""
     start = {"start_from": config.start_from, "start_sha256": config.start_sha256}
     subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
     return subject if config.start_from is None else subject | start
