@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LETTERS = 44  # in a line of the legend
 _MOST_DOTS = 25  # points of a line that are marked one by one
+BEYOND = " is beyond the axis"
+"""Behind the name of a target that is not drawn."""
 _PREFIXES = 1e4  # from here on ticks upwards are 10k, not 10000
 
 
@@ -75,7 +77,7 @@ class Chart:
     lines: Sequence[Line] = ()
     areas: Sequence[Area] = ()
     target: float | None = None
-    """Drawn as a line across, and only named where it would press the curves flat."""
+    """Drawn as a line across, and only named where it would press the curves flat; not beside ``ends``."""
     note: str = ""
     ends: tuple[float, float] | None = None
     """Of the axis upwards; found from the numbers where it is None."""
@@ -94,8 +96,12 @@ def drawable(values: Array) -> Array:
     return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def draw(axes: Axes, chart: Chart) -> None:
-    """Draw the curves, the axis to the right with its name, and the grid; no title and no legend."""
+def draw(axes: Axes, chart: Chart) -> str:
+    """Draw the curves, the target, the axis to the right with its name, and the grid; no title, no legend.
+
+    Returns:
+        The name of the target; empty where there is none.
+    """
     for area in chart.areas:
         looks: dict[str, Any] = {"color": style(area.style)["color"], "label": _wrapped(area.label)}
         if len(np.unique(area.at)) == 1:  # a single place has no width
@@ -106,27 +112,29 @@ def draw(axes: Axes, chart: Chart) -> None:
         axes.fill_between(area.at, low, high, alpha=0.18, linewidth=0, step=step, **looks)
     for line in chart.lines:
         axes.plot(*line.points(), label=_wrapped(line.label), **_looks(line))
-    shown = (
-        [] if chart.target is None or not np.isfinite(drawable(np.array(chart.target))) else [chart.target]
-    )
-    for target in shown:
-        if _fit(axes, chart, shown):
-            axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {number(target)}")
-        else:
-            axes.plot([], [], " ", label=f"target {number(target)} is beyond the axis")
-    if not shown:
-        _fit(axes, chart, shown)
+    target = _fit(axes, chart)
     _name_axes(axes, chart)
+    return target
 
 
-def _fit(axes: Axes, chart: Chart, shown: Sequence[float]) -> bool:
-    """Limit the axis upwards, and find whether it holds the values ``shown``."""
+def _fit(axes: Axes, chart: Chart) -> str:
+    """Limit the axis upwards, and draw the target, whose name is returned."""
     if chart.ends is not None:
         axes.set_ylim(*chart.ends)
-        return True
+        return ""
+    values = [line.points()[1] for line in chart.lines]
     inner = [drawable(end) for area in chart.areas if not area.outer for end in (area.low, area.high)]
     outer = [drawable(end) for area in chart.areas if area.outer for end in (area.low, area.high)]
-    return fit_returns(axes, [*(line.points()[1] for line in chart.lines), *inner], shown, around=outer)
+    shown = [] if chart.target is None or not abs(chart.target) <= LARGEST else [chart.target]
+    seen = fit_returns(axes, [*values, *inner], shown, around=outer)
+    if not shown:
+        return ""
+    name = f"target {number(shown[0])}" + BEYOND * (not seen)
+    if seen:
+        axes.axhline(shown[0], color=GREY, linestyle="--", linewidth=1, label=name)
+    else:
+        axes.plot([], [], " ", label=name)
+    return name
 
 
 def _name_axes(axes: Axes, chart: Chart) -> None:
@@ -156,6 +164,10 @@ def _wrapped(label: str) -> str:
     return textwrap.fill(visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)
 
 
+_BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+_BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "fontsize": "small"}
+
+
 def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") -> None:
     """Draw charts beside each other into a png, pdf or svg file: the same bytes for the same charts.
 
@@ -181,11 +193,9 @@ def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") ->
         draw(axes, chart)
         axes.set_ylabel(chart.what)
         axes.set_title(visible(chart.title))
-        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "fontsize": "small"}
         labels.append("\n".join(axes.get_legend_handles_labels()[1]).splitlines())
         if labels[-1]:
-            axes.legend(frameon=False, **(below if several else beside))
+            axes.legend(frameon=False, **(_BELOW if several else _BESIDE))
     for axes in places[len(charts) :]:
         axes.set_visible(False)
     if caption:

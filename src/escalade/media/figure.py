@@ -95,7 +95,7 @@ def fit_returns(
     finite = [values[np.isfinite(values)] for values in drawn]
     finite = [values for values in finite if len(values)]
     if not finite:
-        return False
+        return True  # matplotlib's own limits hold what is drawn besides
     kept = [*np.percentile(np.concatenate(finite), [2.5, 97.5]), *(values[-1] for values in finite)]
     low, high = float(min(kept)), float(max(kept))
     everything = np.concatenate([*finite, *(values[np.isfinite(values)] for values in around)])

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from escalade.media.charts import Area, Chart, Line, draw, drawable
+from escalade.media.charts import BEYOND, Area, Chart, Line, draw, drawable
 from escalade.media.figure import COLOURS, GREY, reproducible, style
 
 _WIDTH, _HEIGHT = 420, 250  # in the units of the style sheet's letters
@@ -89,7 +89,7 @@ def _marks(chart: Chart, name: str) -> tuple[str, str]:
         figure = Figure(figsize=(_WIDTH / 72, _HEIGHT / 72), layout="constrained")
         axes = figure.subplots()
         axes.margins(x=0.02)
-        draw(axes, _thinned(chart))
+        target = draw(axes, _thinned(chart))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.tick_params(length=0, pad=5)
@@ -97,7 +97,6 @@ def _marks(chart: Chart, name: str) -> tuple[str, str]:
         axes.spines["bottom"].set_color(GREY)
         for part in (figure, axes):
             part.patch.set_visible(False)
-        target = [label for label in axes.get_legend_handles_labels()[1] if label.startswith("target ")]
         for mark in (*axes.lines, *axes.collections):
             mark.set_gid(f"told {mark.get_label()}")
         figure.savefig(text, format="svg")
@@ -105,7 +104,7 @@ def _marks(chart: Chart, name: str) -> tuple[str, str]:
     drawing = drawing[drawing.index("<g ") : drawing.rindex("</svg>")]
     for pattern, shorter in _SHORTER:
         drawing = re.sub(pattern, shorter, drawing)
-    return drawing, target[-1] if target and chart.target is not None else ""
+    return drawing, target
 
 
 def swatch(place: int) -> str:
@@ -130,7 +129,7 @@ def _caption(chart: Chart, target: str) -> str:
             shown.append((_swatch(path), area.label))
     if target:
         line = _swatch('d="M1 4H29" style="stroke: var(--soft); stroke-dasharray: 4 2"')
-        shown.append(("" if target.endswith("axis") else line, target))
+        shown.append(("" if target.endswith(BEYOND) else line, target))
     spans = [
         f"<span>{mark}{html.escape(label)}</span>" for mark, label in [*shown, ("", chart.note)] if label
     ]
