@@ -1,10 +1,11 @@
 # The two commands: `make train` and `make test`. Both set up everything they need in .venv.
+# `make test-all` runs the slow tests too.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := runs/first
 
-.PHONY: train test lint types tests docs setup format clean
+.PHONY: train test test-all lint types tests tests-all docs setup format clean
 
 train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	rm -rf $(RUN)
@@ -13,7 +14,9 @@ train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	$(BIN)/escalade render $(RUN)
 	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
 
-test: lint types docs tests  ## all that continuous integration runs
+test: lint types docs tests  ## what a change is checked by
+
+test-all: lint types docs tests-all  ## all that continuous integration runs
 
 lint: $(VENV)/ready  ## format, lint, and the direction of imports
 	$(BIN)/ruff format --check .
@@ -25,6 +28,9 @@ types: $(VENV)/ready
 
 tests: $(VENV)/ready
 	$(BIN)/pytest -n 6
+
+tests-all: $(VENV)/ready  ## with those marked slow, and five times the damaged run folders
+	ESCALADE_FUZZ_CASES=600 $(BIN)/pytest -n 6 -m 'slow or not slow'
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

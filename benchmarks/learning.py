@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,8 @@ def keep(run: Path, episodes: int, checkpoint: str) -> None:
 
 
 def row(folder: Path) -> dict[str, Any]:
-    """What the table says of a kept run."""
-    config = read_config(RunFolder(folder))
+    """What the table says of a kept run; its config may hold options that have gone since."""
+    config = tomllib.loads((folder / "config.toml").read_text())
     progress = read_progress(folder / "progress.csv")
     evaluation = json.loads((folder / "evaluation.json").read_text())
     reached = [
@@ -67,18 +68,18 @@ def row(folder: Path) -> dict[str, Any]:
         for seconds, steps, mean in zip(
             progress["seconds"], progress["env_steps"], progress["eval_return_mean"], strict=True
         )
-        if not math.isnan(mean) and mean > BARS[config.env]
+        if not math.isnan(mean) and mean > BARS[config["env"]]
     ]
     first = f"{reached[0][0] / 60:.0f} min, {reached[0][1]:,.0f} steps" if reached else "-"
     shown = "{policy}: {mean:.1f} ({min:.0f} to {max:.0f}), {episodes} episodes"
     return {
         "run": f"[{folder.name}](results/learning/{folder.name}/progress.csv)",
-        "environment": config.env,
-        "strategy, policy": f"{config.strategy}, {config.policy}",
-        "workers": config.worker_count,
+        "environment": config["env"],
+        "strategy, policy": f"{config['strategy']}, {config['policy']}",
+        "workers": config["workers"],
         "minutes": f"{progress['seconds'][-1] / 60:.0f}",
         "env steps": f"{progress['env_steps'][-1]:,.0f}",
-        "bar": f"{BARS[config.env]:g}",
+        "bar": f"{BARS[config['env']]:g}",
         "first evaluation above it": first,
         "best or latest policy, mean (min to max)": shown.format(**evaluation),
     }

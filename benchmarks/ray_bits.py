@@ -24,7 +24,6 @@ OPTIONS = {
     "population": 32,
     "generations": 5,
     "eval_episodes": 3,
-    "verbose": False,
 }
 VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}

@@ -71,7 +71,7 @@ def measure(env: str, generations: int) -> None:
     for generation in range(generations):
         recording.calls.clear()
         began = time.perf_counter()
-        frozen = normalizer.freeze() if config.normalize_observations else None
+        frozen = normalizer.snapshot() if config.normalize_observations else None
         job = EpisodeJob(config.seed, generation, strategy.sample(), normalization=frozen)
         episodes = Episodes.of(engine.run(job, job.items))
         strategy.tell(episodes.returns)

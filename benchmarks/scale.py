@@ -51,7 +51,6 @@ class SimulatedCluster:
 
     def __init__(self, workers: int, processes: int, call_seconds: float, reply_seconds: float) -> None:
         self.events = self
-        self.versions: dict[str, str] = {}
         self.dashboard = None
         self.processes = processes
         self.actors = workers // processes
@@ -61,8 +60,7 @@ class SimulatedCluster:
         self.network_free = 0.0  # when the driver's network card is idle again
         self._due: list[tuple[float, int, Any]] = []
         self._count = 0
-        self._busy: dict[int, float] = {}  # when a worker is free again, and how long it worked
-        self._worked: dict[int, float] = {}
+        self._busy: dict[int, float] = {}  # when a worker is free again
         self._chance = random.Random(1)
         self._rows = np.random.default_rng(1).standard_normal((8192, 3 + 2 * OBSERVATIONS))
         self._rows[:, 1:3] = STEPS
@@ -95,10 +93,10 @@ class SimulatedCluster:
         return job
 
     def start_worker(self, avoid: Sequence[str]) -> int:
-        worker = len(self._worked) + 1
-        self._worked[worker] = self._busy[worker] = 0.0
+        worker = len(self._busy) + 1
+        self._busy[worker] = 0.0
         info = {"slots": SLOTS * self.processes, "refills": self.processes == 1}
-        self._later(0.0, Ready(worker, "0", info, {}))
+        self._later(0.0, Ready(worker, "0", info))
         return worker
 
     def send(self, worker: int, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
@@ -107,9 +105,8 @@ class SimulatedCluster:
         rounds = -(-len(items) // self.processes)
         took = rounds * STEPS * STEP_SECONDS * self._chance.uniform(1 - JITTER, 1 + JITTER)
         self._busy[worker] = begins + took
-        self._worked[worker] += took
         results = self._results(items)
-        self._later(begins + took + LATENCY, Reply(worker, chunk, results, self._worked[worker]))
+        self._later(begins + took + LATENCY, Reply(worker, chunk, "0", results, took))
 
     def _results(self, items: Sequence[int]) -> list[tuple[Any, Any]]:
         """As from rollouts: some episodes report the moments of their observations. Cheap to make up."""
@@ -119,6 +116,9 @@ class SimulatedCluster:
         middle, last = first + len(told), first + len(items)
         batches = [(told, self._rows[first:middle]), (rest, self._narrow[middle:last])]
         return [batch for batch in batches if batch[0]]
+
+    def await_ready(self, worker: int) -> None:
+        raise AssertionError("nothing is lost here")
 
     def end_worker(self, worker: int) -> None:
         raise AssertionError("nothing is lost here")
@@ -182,7 +182,7 @@ def simulate(workers: int, members: int, processes: int, calls: tuple[float, flo
     parts = PARTS.setdefault("parts", make_parts(config))
     cluster = SimulatedCluster(workers, processes, *calls)
     engine = RayEngine(cluster, EngineOptions(workers, elastic=True))
-    while len(engine._workers) < cluster.actors:
+    while not all(worker.info for worker in engine._workers.values()):
         engine._hear()
     clock = Clock(cluster, engine)
     simulated = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)

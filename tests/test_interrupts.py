@@ -3,17 +3,21 @@ nothing is left: no process, no shared memory, no temporary file.
 """
 
 import os
+import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from tests.commands import bits, command, running, summary, temporary_files, wait_until
+from tests.commands import bits, running, summary, temporary_files, wait_until
 
 import escalade
+from escalade.cli.main import main
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
+from escalade.support import interrupts
 from escalade.support.interrupts import Interrupts
-from escalade.training.in_folder import Checkpoint
+from escalade.training.session import Checkpoint
 
 SHM = Path("/dev/shm")
 SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]
@@ -101,16 +105,18 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
     assert latest.progress.generation == 0
 
 
-def test_one_request_that_arrives_twice_is_one(tmp_path):
-    # As of ``timeout -s INT``, which signals the process and then its group.
-    before, run = shared(), tmp_path / "run"
-    with running("train", "CartPole-v1", *SMALL, "--workers", 1, "--run-dir", run, cwd=tmp_path) as process:
-        process.until(lambda: rows(run) >= 1)
-        process.signal(signal.SIGINT)
-        process.signal(signal.SIGINT, group=True)
-        assert process.wait() == 130
-        left_clean(process, run, before)
-    assert summary(run)["stop_reason"] == "interrupted"
+def test_one_request_that_arrives_twice_is_one(monkeypatch):
+    """As of ``timeout -s INT``, which signals the process and then its group."""
+    now = [100.0]
+    monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with Interrupts() as asked:
+        signal.raise_signal(signal.SIGINT)
+        now[0] += 0.4
+        signal.raise_signal(signal.SIGINT)
+        assert asked.requested
+        now[0] += 0.2
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_quit_ends_at_once_and_leaves_nothing(tmp_path):
@@ -126,11 +132,11 @@ def test_quit_ends_at_once_and_leaves_nothing(tmp_path):
 
 
 def test_nohup_goes_on_without_its_terminal():
-    interrupts, before = Interrupts(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asked, before = Interrupts(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with interrupts:
+        with asked:
             signal.raise_signal(signal.SIGHUP)
-        assert not interrupts.requested
+        assert not asked.requested
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -167,10 +173,9 @@ def test_nothing_outlives_a_finished_run(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("finished") / "run"
-    escalade.train("CartPole-v1", generations=4, snapshot_every=1, run_dir=str(folder), **LIBRARY)
-    return folder
+def finished(museum):
+    options = LIBRARY | {"generations": 4, "snapshot_every": 1}
+    return museum.show("a finished run", lambda to: escalade.train("CartPole-v1", run_dir=to, **options))
 
 
 def truncate(file):
@@ -199,8 +204,7 @@ def flip(file):
 )
 def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(damage, said, finished, tmp_path, capsys):
     run = tmp_path / "run"
-    escalade.train("CartPole-v1", generations=4, snapshot_every=1, run_dir=str(run), **LIBRARY)
-    assert bits(run) == bits(finished)
+    shutil.copytree(finished, run)
     damage(run / "checkpoints" / "generation-000004.safetensors")
     capsys.readouterr()
     escalade.resume(run, workers=0)
@@ -212,13 +216,13 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(damage, said, fi
     assert read(run / "checkpoints" / "generation-000004.safetensors")
 
 
-def test_a_run_whose_checkpoints_are_all_damaged_says_so(tmp_path):
+def test_a_run_whose_checkpoints_are_all_damaged_says_so(tmp_path, capsys):
     run = tmp_path / "run"
     escalade.train("CartPole-v1", generations=2, run_dir=str(run), **LIBRARY)
     for number, file in enumerate(sorted((run / "checkpoints").iterdir())):
         (flip, truncate)[number % 2](file)
-    result = command("resume", "run", cwd=tmp_path)
-    assert result.returncode == 2
-    assert "no checkpoint to go on from" in result.stderr
-    assert "damaged" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert main(["resume", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "no checkpoint to go on from" in said
+    assert "damaged" in said
+    assert len(said.splitlines()) == 1

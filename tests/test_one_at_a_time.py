@@ -35,7 +35,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path, capsys):
         process.signal(signal.SIGKILL)
         process.wait()
     # The kernel took the lock back: nothing has to be removed by hand.
-    assert command("resume", run, "--generations", "1", cwd=tmp_path).returncode == 0
+    assert main(["resume", str(run), "--generations", "1"]) == 0
 
 
 def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
@@ -54,9 +54,9 @@ def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
 
 def test_of_two_resumes_one_goes_on(tmp_path):
     run, alone = tmp_path / "run", tmp_path / "alone"
-    assert command("train", *SHORT, "--run-dir", run, cwd=tmp_path).returncode == 0
+    assert main(["train", *SHORT, "--run-dir", str(run)]) == 0
     shutil.copytree(run, alone)
-    assert command("resume", alone, "--generations", "100", cwd=tmp_path).returncode == 0
+    assert main(["resume", str(alone), "--generations", "100"]) == 0
     with running("resume", run, "--generations", "100", cwd=tmp_path) as process:
         lock = run / ".lock"  # there while somebody holds it
         process.until(lambda: lock.exists() and f"process {process.process.pid} " in lock.read_text())

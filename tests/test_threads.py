@@ -9,6 +9,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+from tests.commands import DEADLINE
 
 import escalade
 from escalade.envs.quiet import quiet
@@ -57,12 +58,12 @@ def test_threads_that_leave_in_another_order_restore_what_was_there():
         def stay(context=context, inside=inside, leave=leave):
             with context():
                 inside.set()
-                leave.wait(30)
+                leave.wait(DEADLINE)
 
         thread = threading.Thread(target=stay)
         with context():
             thread.start()
-            inside.wait(30)
+            inside.wait(DEADLINE)
         leave.set()
         thread.join()
         assert process_state() == before
@@ -74,7 +75,7 @@ def test_one_thread_holds_while_another_leaves():
     def stay():
         with one_thread():
             inside.set()
-            leave.wait(30)
+            leave.wait(DEADLINE)
             found.append(torch.get_num_threads())
             late = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
             late.start()
@@ -85,7 +86,7 @@ def test_one_thread_holds_while_another_leaves():
     try:
         with one_thread():
             thread.start()
-            inside.wait(30)
+            inside.wait(DEADLINE)
         assert torch.get_num_threads() == 2
         leave.set()
         thread.join()

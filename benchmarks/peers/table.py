@@ -40,21 +40,27 @@ def _tasks(runs: Runs) -> list[str]:
 
 def times(runs: Runs) -> str:
     """Seconds to solved, of each program on each task."""
-    rows = [
-        [task, f"{TASKS[task].target:g}", *(_seconds(runs.get((task, program), [])) for program in NAMES)]
-        for task in _tasks(runs)
-    ]
+    rows = [[task, f"{TASKS[task].target:g}", *seconds(runs, task)] for task in _tasks(runs)]
     return markdown(["task", "target", *NAMES.values()], rows)
 
 
+def seconds(runs: Runs, task: str) -> list[str]:
+    """Seconds to solved, of each program on ``task``."""
+    return [_seconds(runs.get((task, program), [])) for program in NAMES]
+
+
 def _seconds(runs: list[Run]) -> str:
-    """The median, where a run that was not solved took longer than any, and how many were solved."""
+    """The median, where a run that was not solved took longer than any, and how many were solved of how many.
+
+    A single run says that it is one.
+    """
     if not runs:
         return "-"
     solved = [run["solved"] for run in runs if run["solved"] is not None]
     median = statistics.median([*solved, *[float("inf")] * (len(runs) - len(solved))])
     shown = f"{median:.1f}" if median < float("inf") else f"> {max(run['limit'] for run in runs):.0f}"
-    return f"{shown} ({len(solved)} of {len(runs)})"
+    count = "one seed" if len(runs) == 1 else f"{len(solved)} of {len(runs)}"
+    return f"{shown} ({count})"
 
 
 def returns(runs: Runs) -> str:

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from tests.commands import summary
 
 import escalade
 from escalade import InputError
@@ -24,17 +25,19 @@ BOUNDS = {"CartPole-v1": (0.0, 20.0), "Acrobot-v1": (-40.0, 0.0)}
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    made = [
-        escalade.train("CartPole-v1", seed=seed, run_dir=folder / f"{sigma}-{seed}", sigma=sigma, **OPTIONS)
-        for sigma in (0.1, 0.5)
-        for seed in (1, 2)
-    ]
+def runs(museum):
+    folder = museum.show("six runs of two tasks", make_runs)
+    return [folder / name for name in ("0.1-1", "0.1-2", "0.5-1", "0.5-2", "0.1-3", "acrobot")]
+
+
+def make_runs(folder):
+    for sigma in (0.1, 0.5):
+        for seed in (1, 2):
+            place = folder / f"{sigma}-{seed}"
+            escalade.train("CartPole-v1", seed=seed, run_dir=place, sigma=sigma, **OPTIONS)
     other = OPTIONS | {"generations": 3, "target_return": 5.0}
-    made.append(escalade.train("CartPole-v1", seed=3, run_dir=folder / "0.1-3", sigma=0.1, **other))
-    made.append(escalade.train("Acrobot-v1", seed=1, run_dir=folder / "acrobot", sigma=0.1, **OPTIONS))
-    return made
+    escalade.train("CartPole-v1", seed=3, run_dir=folder / "0.1-3", sigma=0.1, **other)
+    escalade.train("Acrobot-v1", seed=1, run_dir=folder / "acrobot", sigma=0.1, **OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +56,7 @@ def test_groups_are_of_one_environment_and_configuration(found):
 
 
 def test_runs_that_stopped_at_their_target_are_marked_with_the_episodes_of_their_means(runs, found):
-    episodes = [run.summary["eval_episodes"] for run in runs]
+    episodes = [summary(run)["eval_episodes"] for run in runs]
     assert [(line.at_target, line.eval_episodes) for line in found.lines] == [
         (1, episodes[0] + episodes[1] + episodes[4]),
         (0, 4),
@@ -68,9 +71,9 @@ def test_runs_that_stopped_at_their_target_are_marked_with_the_episodes_of_their
 
 def test_copies_of_a_run_count_once_and_are_named(runs, tmp_path, capsys):
     copy, again = tmp_path / "copy", tmp_path / "again"
-    shutil.copytree(runs[0].folder.path, copy)
+    shutil.copytree(runs[0], copy)
     escalade.train("CartPole-v1", seed=1, run_dir=again, sigma=0.1, **OPTIONS | {"workers": 1})
-    original = str(runs[0].folder.path)
+    original = str(runs[0])
     found = escalade.compare([runs[0], copy, runs[1], again])
     assert found.copies == {str(copy): original, str(again): original}  # equal bits are no more evidence
     (line,) = found.lines
@@ -139,7 +142,7 @@ def test_bounds_are_typed_with_their_task():
 
 def test_every_format_has_the_same_numbers(runs, found, capsys):
     def printed(*arguments):
-        assert cli.main(["compare", *(str(run.folder.path) for run in runs), *arguments]) == 0
+        assert cli.main(["compare", *map(str, runs), *arguments]) == 0
         return capsys.readouterr().out
 
     assert json.loads(printed("--json")) == json.loads(printed("--format", "json"))
@@ -155,7 +158,7 @@ def test_every_format_has_the_same_numbers(runs, found, capsys):
     assert rf"ars, sigma=0.5 & 2 & {mean} &" in latex
     assert r"IQM [95 \%]" in latex
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
-    assert cli.main(["compare", str(runs[0].folder.path), "--json", "--format", "csv"]) == 2
+    assert cli.main(["compare", str(runs[0]), "--json", "--format", "csv"]) == 2
     assert "choose one" in capsys.readouterr().err
 
 
@@ -163,11 +166,10 @@ def test_a_notebook_shows_tables_and_pictures(runs, found, tmp_path, monkeypatch
     page = found._repr_html_()
     assert page.count("<table>") == 3
     assert "ars, sigma=0.1" in page
-    paths = [run.folder.path for run in runs]
-    drawn = escalade.plot(paths, tmp_path / "c.png")
+    drawn = escalade.plot(runs, tmp_path / "c.png")
     assert drawn._repr_png_() == (tmp_path / "c.png").read_bytes()
     assert drawn._repr_svg_() is None
-    assert escalade.plot(paths, tmp_path / "c.svg")._repr_svg_().startswith("<?xml")
+    assert escalade.plot(runs, tmp_path / "c.svg")._repr_svg_().startswith("<?xml")
 
     class Pandas:
         DataFrame = staticmethod(lambda columns: columns)

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from tests.commands import DEADLINE
 from torch import nn
 from torch.func import functional_call, vmap
 
@@ -190,16 +191,14 @@ def test_workers_may_die(in_process, tmp_path):
 
 
 def test_threads_really_share_the_work():
-    barrier = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=DEADLINE)
 
     def meet(module, generation):
         if generation < 2:  # the last test is one item alone
             barrier.wait()
         return total(module)
 
-    evolve(
-        network(), meet, workers=2, engine="threads", population=8, generations=2, eval_every=0, seconds=60
-    )
+    evolve(network(), meet, workers=2, engine="threads", population=8, generations=2, eval_every=0)
 
 
 def test_a_failing_thread_ends_the_run_and_not_the_process():

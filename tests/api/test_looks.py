@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
+from tests.commands import DEADLINE
 
 import escalade
 from escalade.config.forms import HINTS
@@ -29,7 +30,7 @@ def test_names_are_listed_before_they_are_imported(package):
     code = "import importlib, json, sys; m = importlib.import_module(sys.argv[1])\n"
     code += "print(json.dumps([dir(m), m.__all__, 'torch' in sys.modules]))"
     command = [sys.executable, "-c", code, package]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
     listed, public, torch_came = json.loads(done.stdout)
     assert set(public) <= set(listed)
     assert len(listed) == len(set(listed))

@@ -13,13 +13,15 @@ OPTIONS |= {"generations": 4, "eval_every": 1, "eval_episodes": 2, "max_episode_
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
+def runs(museum):
+    return museum.show("two seeds of two sigmas", make_runs)
+
+
+def make_runs(folder):
     for sigma in (0.1, 0.5):
         for seed in (1, 2):
             place = folder / f"{sigma}" / f"seed{seed}"
             escalade.train("CartPole-v1", seed=seed, run_dir=place, sigma=sigma, **OPTIONS)
-    return folder
 
 
 def drawn(picture):

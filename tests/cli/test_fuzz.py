@@ -1,8 +1,8 @@
 """Files of a run folder, damaged in every way that their checksums do not show: one line, never a traceback.
 
 Each case copies a small run, changes one of its files, and gives the folder to a command in this
-process. Seeds are fixed, so a case that fails can be run again alone. More of them than time allows each
-time: ``ESCALADE_FUZZ_CASES=2000 pytest tests/cli/test_fuzz.py``.
+process. Seeds are fixed, so a case that fails can be run again alone. ``make test-all`` runs more of them
+than time allows each time, as does ``ESCALADE_FUZZ_CASES=2000 pytest tests/cli/test_fuzz.py``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import escalade
 from escalade.api import evaluate as evaluating
 from escalade.cli import main as cli
 from escalade.storage.tensors import digest, read
-from escalade.training import in_folder, parts
+from escalade.training import parts, session
 
-CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "600"))
+CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "120"))
 PARTS = 4  # of the cases: what is run as one test
 
 BASES = {
@@ -69,7 +69,7 @@ def _quick():
         return 0.0, 1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_folder, "plotting_available", lambda: False)
+        patch.setattr(session, "plotting_available", lambda: False)
         patch.setattr(evaluating, "record_episode", act_once)
         patch.setattr(os, "fsync", lambda descriptor: None)
         patch.setattr(parts, "table_size", lambda dimension: 4096 + dimension)
@@ -78,9 +78,12 @@ def _quick():
 
 
 @pytest.fixture(scope="module")
-def bases(tmp_path_factory):
+def bases(museum):
     """A finished run of each strategy, with a checkpoint of every generation."""
-    place = tmp_path_factory.mktemp("bases")
+    return museum.show("one run of each strategy", make_bases)
+
+
+def make_bases(place):
     for strategy, options in BASES.items():
         escalade.train(
             "CartPole-v1",
@@ -100,7 +103,6 @@ def bases(tmp_path_factory):
             run_dir=place / strategy,
             **options,
         )
-    return place
 
 
 def places(value, path=()):
@@ -166,7 +168,7 @@ def edit_tensors(tensors, chance):
 
 def write_text_of_state(path, tensors, text):
     """Write a file whose checksum is right, whatever the text of its state."""
-    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     path.write_bytes(save(arrays, metadata={"state": text, "sha256": digest(arrays, text)}))
 
 

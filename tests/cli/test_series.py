@@ -16,7 +16,7 @@ from escalade.api.series import parse_seeds, plan_series
 from escalade.cli import main as cli
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
-from escalade.training import in_folder
+from escalade.training import session
 
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
 SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
@@ -27,7 +27,7 @@ def call(tmp_path, monkeypatch, capfd):
     """The command's main function in an empty folder: its exit code and what it printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(in_folder, "plotting_available", lambda: False)  # no picture of each run
+    monkeypatch.setattr(session, "plotting_available", lambda: False)  # no picture of each run
 
     def run(*arguments):
         code = cli.main([str(argument) for argument in arguments])

@@ -51,7 +51,7 @@ def test_a_second_ctrl_c_gives_the_cursor_back(tmp_path):
     ]
     with terminal(*blocks, "--max-episode-steps", 30, "--run-dir", tmp_path / "run", cwd=tmp_path) as screen:
         before = screen.local_modes
-        screen.until(lambda: screen.local_modes != before)
+        screen.until(lambda: "\x1b[?25l" in screen.shown and screen.local_modes != before)
         screen.process.send_signal(3)  # SIGQUIT: at once
         assert screen.wait() == 131
         assert screen.local_modes == before

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 import torch
-from tests.commands import command, running
+from tests.commands import running
 
 import escalade
 from escalade.cli import main as cli
@@ -105,10 +105,9 @@ def test_a_run_of_evolve_is_watched_too(tmp_path, capsys):
     assert "stopped: --generations was reached" in said
 
 
-def test_what_is_no_run_costs_one_line(tmp_path):
-    done = command("watch", tmp_path, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"escalade: {tmp_path} is not a run folder: it has no config.toml\n"
+def test_what_is_no_run_costs_one_line(tmp_path, capsys):
+    assert cli.main(["watch", str(tmp_path)]) == 2
+    assert capsys.readouterr() == ("", f"escalade: {tmp_path} is not a run folder: it has no config.toml\n")
 
 
 def test_looking_at_a_lock_leaves_it_as_it_is(tmp_path):

@@ -7,6 +7,7 @@ import os
 from functools import partial
 
 import pytest
+from tests.commands import DEADLINE
 from tests.engines.owners import TINY, Closes, said, train
 
 import escalade
@@ -93,7 +94,7 @@ def answer(context, function, daemon=False):
     mine, theirs = context.Pipe()
     process = context.Process(target=said, args=(function, theirs), daemon=daemon)
     process.start()
-    assert mine.poll(60)
+    assert mine.poll(DEADLINE)
     answered = mine.recv()
     process.join()
     return answered

@@ -1,8 +1,8 @@
 """Engines: every item's result exactly once and in order, whatever happens to the workers."""
 
 import os
+import random
 import signal
-import threading
 import time
 
 import psutil
@@ -149,20 +149,25 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
     assert len(engine.pids) == 3
 
 
-def test_items_that_always_kill_their_worker_raise(engine):
+@pytest.fixture
+def hasty(monkeypatch):
+    monkeypatch.setattr(processes, "_MOST_DEATHS", 4)
+
+
+def test_items_that_always_kill_their_worker_raise(hasty, engine):
     with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*`workers=0`"):
         engine.run(("die", 0), 1)
 
 
 def test_shares_shrink_where_workers_do_not_live_to_finish_them():
-    engine = ProcessEngine(lambda: Fragile(slots=16), 2)
+    engine = ProcessEngine(lambda: Fragile(slots=4), 2)
     try:
-        assert engine.run(("", -1), 32).in_order() == [item**2 for item in range(32)]
+        assert engine.run(("", -1), 8).in_order() == [item**2 for item in range(8)]
     finally:
         engine.close()
 
 
-def test_workers_that_die_at_their_start_raise():
+def test_workers_that_die_at_their_start_raise(hasty):
     engine = ProcessEngine(Stillborn, 2)
     try:
         with pytest.raises(EngineFailure, match=r"times in a row.*code 9"):
@@ -242,16 +247,17 @@ def alive(process):
 
 
 def test_killing_at_random_loses_and_doubles_nothing(engine):
-    import random
-
-    chance = random.Random(3)
-    kills = []
+    chance, kills = random.Random(3), []
     for job in range(15):
-        victim = chance.choice(engine.pids)
-        timer = threading.Timer(chance.random() * 0.01, kill, [victim, kills])
-        timer.start()
+        moments = [chance.randrange(201)]  # results that are missing when somebody dies
+
+        def wait(moments=moments):
+            if moments and engine._results.missing <= moments[0]:
+                moments.clear()
+                kill(chance.choice(engine.pids), kills)
+
+        engine.on_wait = wait
         results = engine.run(("fine", None, job), 200).in_order()
-        timer.join()
         assert values(results) == [item**2 for item in range(200)]
         assert {result[2][0] for result in results} == {job}
     assert len(kills) >= 10

@@ -1,19 +1,17 @@
 """The driver's side of the Ray engine, on a cluster that is a list: every order of events can be had."""
 
-import asyncio
 import threading
 from queue import SimpleQueue
 
+import numpy as np
 import pytest
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import EngineOptions
 from escalade.engines.ray import actor, engine, fleet
 from escalade.engines.ray.engine import RayEngine
-from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply
-from escalade.engines.ray.work import Items
-
-VERSIONS = {"Python": "3.11.7", "torch": "2.13.0"}
+from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply, UnfitNode
+from escalade.engines.ray.versions import difference
 
 
 class ListedCluster:
@@ -21,15 +19,15 @@ class ListedCluster:
 
     def __init__(self, rooms, slots=4, refills=True):
         self.events = SimpleQueue()
-        self.versions = dict(VERSIONS)
         self.dashboard = None
         self.rooms = dict(rooms)
         self.info = {"slots": slots, "refills": refills}
         self.workers = {}  # number: node, None while there is no room
+        self.hands = {}  # number: chunks that were sent
         self.started = self.puts = 0
         self.sent = []
         self.avoided = ()
-        self.theirs = {}  # versions by node
+        self.unfit = {}  # what is wrong by node
         self.silent = set()  # workers that never answer
         self.on_send = lambda worker, items: None
 
@@ -40,25 +38,38 @@ class ListedCluster:
     def start_worker(self, avoid):
         self.avoided = avoid
         self.started += 1
-        self.workers[self.started] = None
+        self.workers[self.started], self.hands[self.started] = None, []
         self.place()
         return self.started
 
+    def await_ready(self, worker):
+        node = self.workers[worker]
+        if node is None:
+            return  # it is said when there is room
+        if node in self.unfit:
+            self.events.put(Failed(worker, UnfitNode(self.unfit[node], node)))
+        else:
+            self.events.put(Ready(worker, node, dict(self.info)))
+
     def place(self):
-        """Find room for workers that wait for it."""
+        """Find room for workers that wait for it, those too that were lost."""
         for name, room in self.rooms.items():
             for worker in [worker for worker, node in self.workers.items() if node is None]:
                 free = room - sum(node == name for node in self.workers.values())
                 if free > 0 and name not in self.avoided:
                     self.workers[worker] = name
-                    versions = VERSIONS | self.theirs.get(name, {})
-                    self.events.put(Ready(worker, name, dict(self.info), versions))
+                    self.await_ready(worker)
 
     def send(self, worker, chunk, number, job, items):
         self.sent.append((worker, list(items)))
+        self.hands[worker].append(chunk)
         self.on_send(worker, items)
-        if worker in self.workers and worker not in self.silent:
-            self.events.put(Reply(worker, chunk, [(items, [(number, item**2) for item in items])], 0.0))
+        if self.workers[worker] is None and chunk in self.hands[worker]:
+            self.lose(worker, "it is not there")
+        elif chunk in self.hands[worker] and worker not in self.silent:
+            self.hands[worker].remove(chunk)
+            results = [(items, [(number, item**2) for item in items])]
+            self.events.put(Reply(worker, chunk, self.workers[worker], results, 0.0))
 
     def end_worker(self, worker):
         self.workers.pop(worker, None)
@@ -70,9 +81,16 @@ class ListedCluster:
     def close(self):
         self.workers.clear()
 
-    def lose(self, worker, reason="killed"):
-        if self.workers.pop(worker, None):
-            self.events.put(Lost(worker, reason))
+    def lose(self, worker, reason="killed", for_good=False):
+        """A worker's process ends. Ray starts it again where there is room: here, at once."""
+        self.workers[worker] = None
+        for chunk in self.hands[worker]:
+            self.events.put(Lost(worker, chunk, reason, for_good))
+        self.hands[worker] = []
+        for name, room in self.rooms.items():
+            if sum(node == name for node in self.workers.values()) < room:
+                self.workers[worker] = name
+                break
 
     def lose_node(self, name):
         self.rooms.pop(name)
@@ -96,7 +114,7 @@ def make(cluster, workers=None):
 
 
 def squares(results):
-    return [result[1] for result in results]
+    return [result[1] for result in results.in_order()]
 
 
 @pytest.mark.parametrize("items", [1, 5, 6, 97])
@@ -105,7 +123,7 @@ def test_results_come_once_and_in_order(items, refills):
     cluster = ListedCluster({"1": 2, "2": 1}, refills=refills)
     run = make(cluster)
     for job in (1, 2):
-        assert run.run("job", items) == [(job, item**2) for item in range(items)]
+        assert run.run("job", items).in_order() == [(job, item**2) for item in range(items)]
     assert sorted(item for _, sent in cluster.sent for item in sent) == sorted(2 * list(range(items)))
     assert cluster.puts == 2  # the centre travels once a job
 
@@ -129,13 +147,14 @@ def test_what_a_lost_worker_had_is_run_by_others_and_it_is_replaced():
 
     cluster.on_send = on_send
     assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
-    assert cluster.started == 3
-    assert len(cluster.workers) == 2
+    assert cluster.started == 2  # it is the cluster that starts it again
+    assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
+    assert lost[0] in {worker for worker, _ in cluster.sent[-8:]}
     parts = run.report.nodes.values()
     assert sum(part.lost_chunks for part in parts) >= 1
     assert sum(part.repeated_chunks for part in parts) >= 1
-    assert sum(part.items for part in parts) == 20
-    assert sum(part.env_steps for part in parts) == 20 * 7
+    assert sum(part.items for part in parts) == 2 * 20
+    assert sum(part.env_steps for part in parts) == 2 * 20 * 7
 
 
 def test_a_node_that_leaves_and_one_that_joins_change_nothing_but_the_workers():
@@ -153,8 +172,6 @@ def test_a_node_that_leaves_and_one_that_joins_change_nothing_but_the_workers():
     assert sorted(cluster.workers.values()) == ["1", "3", "3", "3", "3"]
     assert any("10.0.0.2 left the cluster" in note for note in run.notes)
     assert any("10.0.0.3 joined the cluster" in note for note in run.notes)
-    # Requests that nobody can meet any more were taken back.
-    assert None not in cluster.workers.values()
 
 
 def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
@@ -173,46 +190,55 @@ def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
     assert sum("no node has room for a worker (1 node is there)" in text for text in run.notes) == 1
 
 
-def test_what_is_late_is_given_to_an_idle_worker_and_counts_once(monkeypatch):
-    monkeypatch.setattr(engine, "_LATE_SECONDS", 0.0)
+def test_an_answer_of_the_job_before_is_not_listened_to():
     cluster = ListedCluster({"1": 1, "2": 1})
-    cluster.silent.add(1)
-    run = make(cluster)
-    assert squares(run.run("job", 12)) == [item**2 for item in range(12)]
-    first = [items for worker, items in cluster.sent if worker == 1]
-    second = [items for worker, items in cluster.sent if worker == 2]
-    assert first
-    assert all(items in second for items in first)
-    assert sum(part.items for part in run.report.nodes.values()) == 12
-
-
-def test_a_late_worker_that_answers_in_the_next_job_is_not_listened_to(monkeypatch):
-    monkeypatch.setattr(engine, "_LATE_SECONDS", 0.0)
-    cluster = ListedCluster({"1": 1, "2": 1})
-    cluster.silent.add(1)
     run = make(cluster)
     run.run("job", 12)
-    cluster.silent.clear()
     for chunk in range(1, len(cluster.sent) + 1):
-        cluster.events.put(Reply(1, chunk, [(range(12), ["wrong"] * 12)], 0.0))
-    assert run.run("job", 12) == [(2, item**2) for item in range(12)]
+        cluster.events.put(Reply(1, chunk, "1", [(range(12), ["wrong"] * 12)], 0.0))
+        cluster.events.put(Lost(2, chunk, "late news"))
+    assert run.run("job", 12).in_order() == [(2, item**2) for item in range(12)]
+    assert not any(part.lost_chunks for part in run.report.nodes.values())
+
+
+def test_what_a_worker_had_that_is_not_started_again_is_run_by_another():
+    cluster = ListedCluster({"1": 2}, slots=8)
+    run = make(cluster)
+    cluster.on_send = lambda worker, items: worker == 1 and cluster.lose(1, for_good=True)
+    assert squares(run.run("job", 60)) == [item**2 for item in range(60)]
+    assert sorted(run._workers) == [2, 3]
 
 
 def test_what_the_work_raises_is_raised_here():
-    for kind in (EnvironmentFailure, InputError):
+    problems = [EnvironmentFailure("it broke"), InputError("it broke"), EngineFailure("it broke")]
+    for problem in [*problems, KeyError("x")]:  # the last is none of the work's: they come as Escalade's
         cluster = ListedCluster({"1": 1})
-        cluster.on_send = lambda worker, items, c=cluster, k=kind: c.events.put(
-            Failed(worker, k, "it broke", "", "")
-        )
         cluster.silent.add(1)
-        with pytest.raises(kind, match=r"^it broke$"):
+        cluster.on_send = lambda worker, items, c=cluster, p=problem: c.events.put(Failed(worker, p))
+        kind, words = (
+            (type(problem), "^it broke$") if problem in problems else (EngineFailure, "KeyError: 'x'")
+        )
+        with pytest.raises(kind, match=words):
             make(cluster).run("job", 3)
-    cluster = ListedCluster({"1": 1})
-    cluster.silent.add(1)
-    cluster.on_send = lambda worker, items: cluster.events.put(Failed(worker, None, "KeyError: 'x'", "trace"))
-    with pytest.raises(EngineFailure, match=r"a worker failed: KeyError: 'x'") as caught:
-        make(cluster).run("job", 3)
-    assert caught.value.__notes__ == ["trace"]
+
+
+def test_an_exception_becomes_one_that_travels_and_says_all():
+    import pickle
+
+    def raised(problem, cause=None):
+        try:
+            raise problem from cause
+        except BaseException as caught:  # noqa: BLE001 - as an actor does
+            return pickle.loads(pickle.dumps(actor._as_ours(caught, "n1")))
+
+    broken = raised(EnvironmentFailure("it broke"))
+    assert (type(broken), str(broken)) == (EnvironmentFailure, "it broke")
+    other = raised(SystemExit(3))
+    assert (type(other), str(other)) == (EngineFailure, "a worker failed: SystemExit: 3")
+    assert "Traceback" in other.__notes__[0]
+    absent = raised(InputError("no envs"), ImportError("No module", name="my_envs"))
+    said = "cannot import my_envs (no envs): install its package on every node"
+    assert (type(absent), str(absent), absent.node) == (UnfitNode, said, "n1")
 
 
 def test_workers_that_only_die_end_the_run():
@@ -228,43 +254,26 @@ def test_a_share_that_kills_workers_is_cut_until_it_gets_through():
     assert squares(make(cluster).run("job", 40)) == [item**2 for item in range(40)]
 
 
-@pytest.mark.parametrize(
-    ("event", "words"),
-    [
-        (
-            {"theirs": {"2": {"torch": "2.4.0"}}},
-            r"node 10.0.0.2 has torch 2.4.0 \(here 2.13.0\): install",
-        ),
-        ({}, "node 10.0.0.2 cannot import my_envs .* install its package on every node"),
-    ],
-)
-def test_a_node_that_is_not_like_the_others_is_named(event, words):
-    def spoil(cluster):
-        cluster.theirs = event.get("theirs", {})
-        if not cluster.theirs:
-            place = cluster.place
+def test_versions_differ_where_both_sides_have_them():
+    ours = {"python": "3.11.7", "torch": "2.13.0"}
+    assert not difference({"python": "3.11.7", "envpool": "1.0"}, ours)
+    assert difference({"torch": "2.4.0"}, ours) == "torch 2.4.0 (here 2.13.0)"
 
-            def failing():
-                place()
-                for worker, node in list(cluster.workers.items()):
-                    if node == "2":
-                        cluster.events.put(Failed(worker, None, "No module", "", "2", "my_envs"))
 
-            cluster.place = failing
-
+def test_a_node_that_is_not_like_the_others_is_named():
     cluster = ListedCluster({"1": 1, "2": 1})
-    spoil(cluster)
-    with pytest.raises(InputError, match=words):
+    cluster.unfit["2"] = "has torch 2.4.0 (here 2.13.0): install"
+    with pytest.raises(InputError, match=r"^node 10.0.0.2 has torch 2.4.0 \(here 2.13.0\): install$"):
         make(cluster).run("job", 20)
     # A run that has begun goes on without it.
     cluster = ListedCluster({"1": 1})
     run = make(cluster)
     run.run("job", 20)
-    spoil(cluster)
+    cluster.unfit["2"] = "has torch 2.4.0"
     cluster.rooms["2"] = 1
     for _ in range(2):
         assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
-    assert any("it is not used" in note for note in run.notes)
+    assert run.notes[-1] == "node 10.0.0.2 has torch 2.4.0; it is not used"
     assert list(cluster.workers.values()) == ["1"]
 
 
@@ -275,28 +284,6 @@ def test_chunks_are_a_whole_share_where_it_fits_and_pieces_otherwise():
     cluster = ListedCluster({"1": 1, "2": 1}, slots=8)
     make(cluster).run("job", 100)
     assert max(len(items) for _, items in cluster.sent) == 3
-
-
-def fresh(batches):
-    return {int(item): result for items, rows in batches for item, result in zip(items, rows, strict=True)}
-
-
-def test_an_item_given_back_and_an_item_done_twice_count_once():
-    items = Items(4, 1)
-    items.chunks = {}
-    from escalade.engines.ray.work import Chunk
-
-    first, _ = items.take(4)
-    items.chunks[1] = Chunk("a", first, 0.0)
-    items.chunks[2] = Chunk("b", first[:2], 0.0, repeat=True)
-    assert fresh(items.finish(2, [([1, 0], ["y", "x"])])) == {0: "x", 1: "y"}
-    assert items.give_back(1)
-    again, repeated = items.take(4)
-    assert (again, repeated) == (first[2:], True)
-    items.chunks[3] = Chunk("b", first, 0.0)
-    assert fresh(items.finish(3, [([0, 1, 2, 3], ["no", "no", "z", "w"])])) == {2: "z", 3: "w"}
-    assert items.results.in_order() == ["x", "y", "z", "w"]
-    assert not items.left
 
 
 def test_a_job_that_is_waited_for_too_long_is_given_up_and_the_next_one_runs():
@@ -330,15 +317,45 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
                     feed.alive()
                 feed.put(items[0], self.job)
 
-    async def serve():
-        feed = actor._ChunkFeed(asyncio.get_running_loop())
-        threading.Thread(target=feed.serve, args=(Endless(),), daemon=True).start()
-        feed.turn_to(1, "endless")
-        dropped = feed.add(1, [0])
-        feed.turn_to(2, "job")
-        done = feed.add(2, [7])
-        return await asyncio.wait_for(dropped, 60), await asyncio.wait_for(done, 60)
+    feed = actor.ChunkFeed()
+    threading.Thread(target=feed.serve, args=(Endless(),), daemon=True).start()
+    feed.turn_to(1, "endless")
+    dropped = feed.add(1, [0])
+    feed.turn_to(2, "job")
+    done = feed.add(2, [7])
+    assert dropped.result(60) is None
+    assert done.result(60) == [([7], ["job"])]
 
-    dropped, done = asyncio.run(serve())
-    assert dropped is None
-    assert done == [([7], ["job"])]
+
+def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
+    feed, problem = actor.ChunkFeed(), EngineFailure("it broke")
+    feed.turn_to(1, "job")
+    chunks = [feed.add(1, [0, 1]), feed.add(1, [2])]
+    feed.fail(problem)
+    feed.turn_to(2, "job")
+    assert [chunk.exception(0) for chunk in [*chunks, feed.add(2, [0])]] == [problem] * 3
+
+
+def test_results_go_to_the_chunks_that_asked():
+    class Mixed:
+        def begin(self, job):
+            pass
+
+        def run(self, feed):
+            taken = []
+            while len(taken) < 4:
+                taken += feed.take(4, wait=True)
+            feed.put_many(np.array([3, 0]), np.array([[30.0], [0.0]]))
+            feed.put(2, [20.0])
+            feed.put_many([1, 9], [[10.0], [90.0]])  # nobody asked for the last
+            feed.take(4, wait=True)
+
+    def answered(chunk):
+        results = chunk.result(60)
+        return {int(item): row[0] for items, rows in results for item, row in zip(items, rows, strict=True)}
+
+    feed = actor.ChunkFeed()
+    threading.Thread(target=feed.serve, args=(Mixed(),), daemon=True).start()
+    feed.turn_to(1, "job")
+    first, second = feed.add(1, [0, 2]), feed.add(1, [1, 3])
+    assert (answered(first), answered(second)) == ({0: 0.0, 2: 20.0}, {1: 10.0, 3: 30.0})

@@ -20,10 +20,13 @@ class Job:
 
 
 class Sleeps:
-    """Four items at a time; ``stuck`` never ends, as often as ``times`` says."""
+    """Four items at a time; ``stuck`` never ends, as often as ``times`` says, and says so in a file.
 
-    def __init__(self, folder, stuck, times, steps=0):
-        self.folder, self.stuck, self.times, self.steps = Path(folder), stuck, times, steps
+    ``endless`` gives signs of life until there is a file ``enough``.
+    """
+
+    def __init__(self, folder, stuck=None, times=0, endless=None):
+        self.folder, self.stuck, self.times, self.endless = Path(folder), stuck, times, endless
 
     def info(self):
         return {"slots": 4}
@@ -37,9 +40,10 @@ class Sleeps:
                 (self.folder / f"{item}-{time.monotonic_ns()}").write_text(str(items))
                 runs = len(list(self.folder.glob(f"{item}-*")))
                 if item == self.stuck and runs <= self.times:
+                    (self.folder / f"stuck-{os.getpid()}").touch()
                     time.sleep(10_000)
-                for _ in range(self.steps):
-                    time.sleep(0.1)
+                while item == self.endless and not (self.folder / "enough").exists():
+                    time.sleep(0.01)
                     feed.alive()
                 feed.put(item, item)
 
@@ -47,9 +51,25 @@ class Sleeps:
         pass
 
 
+class Clock:
+    """A second passes at each look of an engine for which it is ``going()``, and none between them.
+
+    So it does not count how long this machine takes to give a worker its turn.
+    """
+
+    def __init__(self):
+        self.now, self.going = 0.0, lambda: False
+
+    def monotonic(self):
+        self.now += self.going()
+        return self.now
+
+
 @pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(silence, "_FIRST_NOTE_SECONDS", 0.3)
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(silence, "time", made)
+    return made
 
 
 def engine_with(work, workers=2, **options):
@@ -58,19 +78,26 @@ def engine_with(work, workers=2, **options):
     return engine, notes
 
 
-def test_a_stopped_worker_is_named_and_waited_for(impatient, tmp_path):
-    engine, notes = engine_with(partial(Sleeps, tmp_path, None, 0), workers=1)
+def only_stuck(engine, folder):
+    """Whether nobody has work but one worker, which is stuck in it."""
+    busy = [worker.pid for worker in engine._workers if worker.items]
+    return len(busy) == 1 and (folder / f"stuck-{busy[0]}").exists()
+
+
+def test_a_stopped_worker_is_named_and_waited_for(clock, tmp_path, monkeypatch):
+    monkeypatch.setattr(silence, "_FIRST_NOTE_SECONDS", 2.0)
+    engine, notes = engine_with(partial(Sleeps, tmp_path), workers=1)
     try:
         engine.run(Job(), 4)
-        notes.clear()
         stopped = engine.pids[0]
         os.kill(stopped, signal.SIGSTOP)
 
         def go_on(note):
             notes.append(note)
+            clock.going = lambda: False
             os.kill(stopped, signal.SIGCONT)
 
-        engine.on_note = go_on
+        engine.on_note, clock.going = go_on, lambda: True
         assert engine.run(Job(), 4).in_order() == list(range(4))
     finally:
         engine.close()
@@ -81,8 +108,17 @@ def test_a_stopped_worker_is_named_and_waited_for(impatient, tmp_path):
     assert "`step_timeout`" in notes[0]
 
 
-def test_work_that_goes_on_is_not_silent(tmp_path):
-    engine, notes = engine_with(partial(Sleeps, tmp_path, None, 0, steps=40), workers=1, step_timeout=3.0)
+def test_work_that_goes_on_is_not_silent(clock, tmp_path):
+    engine, notes = engine_with(partial(Sleeps, tmp_path, endless=0), workers=1, step_timeout=10_000)
+    seen, clock.going = [], lambda: True
+
+    def wait():
+        seen.append(engine._workers[0].silent.seconds)
+        assert len(seen) < 1000, "it never came"
+        if seen != sorted(seen):  # it was silent for some looks, and then gave a sign
+            (tmp_path / "enough").touch()
+
+    engine.on_wait = wait
     try:
         assert engine.run(Job(), 1).in_order() == [0]
     finally:
@@ -90,8 +126,9 @@ def test_work_that_goes_on_is_not_silent(tmp_path):
     assert notes == []
 
 
-def test_items_of_a_silent_worker_are_run_again_one_at_a_time(tmp_path):
-    engine, notes = engine_with(partial(Sleeps, tmp_path, 5, 1), step_timeout=1.5)
+def test_items_of_a_silent_worker_are_run_again_one_at_a_time(clock, tmp_path):
+    engine, notes = engine_with(partial(Sleeps, tmp_path, 5, 1), step_timeout=3.0)
+    clock.going = partial(only_stuck, engine, tmp_path)
     try:
         assert engine.run(Job(), 8).in_order() == list(range(8))
         assert len(engine.pids) == 2
@@ -104,11 +141,12 @@ def test_items_of_a_silent_worker_are_run_again_one_at_a_time(tmp_path):
     assert [file.read_text() for file in again][1] == "[5]"
 
 
-def test_an_item_that_is_silent_twice_is_named(tmp_path):
-    engine, _ = engine_with(partial(Sleeps, tmp_path, 5, 2), step_timeout=1.0)
+def test_an_item_that_is_silent_twice_is_named(clock, tmp_path):
+    engine, _ = engine_with(partial(Sleeps, tmp_path, 5, 2), step_timeout=3.0)
+    clock.going = partial(only_stuck, engine, tmp_path)
     try:
         with pytest.raises(
-            EnvironmentFailure, match=r"^member 5 \(seed 105\) gave no sign of life for 1 s, twice: "
+            EnvironmentFailure, match=r"^member 5 \(seed 105\) gave no sign of life for 3 s, twice: "
         ):
             engine.run(Job(), 8)
     finally:
@@ -118,7 +156,7 @@ def test_an_item_that_is_silent_twice_is_named(tmp_path):
 @pytest.mark.parametrize(("name", "workers"), [("local", 0), ("threads", 2)])
 def test_a_timeout_needs_processes(name, workers, tmp_path):
     with pytest.raises(InputError, match="`step_timeout` needs worker processes"):
-        start_engine(name, partial(Sleeps, tmp_path, None, 0), workers, step_timeout=1.0)
+        start_engine(name, partial(Sleeps, tmp_path), workers, step_timeout=1.0)
 
 
 def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):

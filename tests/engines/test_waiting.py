@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from tests.commands import wait_until
+from tests.commands import DEADLINE, wait_until
 
 from escalade.engines import processes, start_engine
 from escalade.engines.base import JobDropped
@@ -100,12 +100,12 @@ class Stubborn:
 LARGE = 200_000  # numbers: more than a pipe holds
 
 
-def within_a_minute(function):
+def in_time(function):
     """What ``function`` returns; where that takes longer the test fails, and leaves it behind."""
     found = []
     thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(DEADLINE)
     assert found, "it hangs, or raised"
     return found[0]
 
@@ -116,7 +116,7 @@ def give_up(engine, job, folder):
     def wait():
         if len(list(folder.iterdir())) >= 2:
             if job[0] == "flood":
-                assert all(worker.messages.poll(60) for worker in engine._workers)
+                assert all(worker.messages.poll(DEADLINE) for worker in engine._workers)
             raise Enough
 
     engine.on_wait = wait
@@ -147,7 +147,7 @@ def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypat
     give_up(two, (kind, ballast, tmp_path), tmp_path)
     before = set(two.pids)
     for _ in range(2):
-        results = within_a_minute(lambda: two.run(("plain", ballast, tmp_path), 40)).in_order()
+        results = in_time(lambda: two.run(("plain", ballast, tmp_path), 40)).in_order()
         assert results[:, 0].tolist() == list(range(40))
     if kind == "sleep":  # who does not say that it has given the job up is replaced
         assert before.isdisjoint(two.pids)
@@ -158,9 +158,8 @@ def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypat
 def test_what_a_dropped_job_raises_is_nobodys(two, tmp_path):
     give_up(two, ("fail", None, tmp_path), tmp_path)
     (tmp_path / "dropped").touch()
-    assert within_a_minute(lambda: two.run(("plain", None, tmp_path), 40)).in_order()[:, 0].tolist() == list(
-        range(40)
-    )
+    results = in_time(lambda: two.run(("plain", None, tmp_path), 40)).in_order()
+    assert results[:, 0].tolist() == list(range(40))
 
 
 def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monkeypatch):
@@ -177,7 +176,7 @@ def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monk
             crew.run(ListFeed(4, drop))
         crew.begin(("plain", ballast, tmp_path))
         feed = ListFeed(40)
-        within_a_minute(lambda: crew.run(feed) or True)
+        in_time(lambda: crew.run(feed) or True)
         assert feed.results.in_order()[:, 0].tolist() == list(range(40))
     finally:
         end(crew._engine)

@@ -1,6 +1,7 @@
 """The noise table: a function of its seed, read-only, as large as the policy needs."""
 
 import os
+import pickle
 import sys
 
 import numpy as np
@@ -38,6 +39,17 @@ def test_another_mapping_sees_the_same_numbers():
     values = attached.values
     del table
     assert np.isfinite(values).all()  # the memory lives as long as a mapping of it
+
+
+def test_pickled_for_elsewhere_its_numbers_are_an_array_beside_the_rest():
+    table, arrays = NoiseTable(5, 4096), []
+    rest = pickle.dumps(table, protocol=5, buffer_callback=arrays.append)
+    assert len(rest) < 1000
+    there = pickle.loads(rest, buffers=arrays)
+    assert np.shares_memory(there.values, table.values)  # as an object store keeps them, once a machine
+    attached = NoiseTable.attach(os.dup(there.fd), there.size, there.seed)
+    assert not np.shares_memory(attached.values, table.values)
+    np.testing.assert_array_equal(attached.values, table.values)
 
 
 def test_a_system_without_memfd_has_the_same_table(monkeypatch):

@@ -70,19 +70,19 @@ def test_large_offsets_do_not_hide_the_deviations():
     for at_once in (1, 50):
         normalizer = merged(episodes, at_once)
         np.testing.assert_allclose(
-            1 / normalizer.freeze().inverse_std, np.concatenate(episodes).std(0), rtol=1e-6
+            1 / normalizer.snapshot().inverse_std, np.concatenate(episodes).std(0), rtol=1e-6
         )
 
 
 def test_before_any_observation_it_changes_nothing():
-    frozen = Normalizer(3).freeze()
+    frozen = Normalizer(3).snapshot()
     seen = np.array([[1.5, -2.0, 0.0]])
     np.testing.assert_array_equal(frozen.apply(seen), seen.astype(np.float32))
 
 
 def test_what_is_frozen_does_not_move():
     normalizer = merged(data())
-    frozen = normalizer.freeze()
+    frozen = normalizer.snapshot()
     mean, inverse_std = frozen.mean.copy(), frozen.inverse_std.copy()
     normalizer.merge_episodes(np.array([5]), np.full((1, 2, 3), 1e6))
     np.testing.assert_array_equal(frozen.mean, mean)
@@ -92,7 +92,7 @@ def test_what_is_frozen_does_not_move():
 def test_observations_become_standard_and_are_clipped():
     episodes = data()
     everything = np.concatenate(episodes)
-    applied = merged(episodes).freeze().apply(everything)
+    applied = merged(episodes).snapshot().apply(everything)
     np.testing.assert_allclose(applied.mean(0), 0, atol=0.01)
     np.testing.assert_allclose(applied.std(0), 1, atol=0.01)
     extreme = Normalization(np.zeros(2), np.ones(2)).apply(np.array([1e9, -1e9]))
@@ -115,5 +115,5 @@ def test_numpy_and_torch_are_normalised_by_the_same_formula():
 def test_a_dimension_that_never_moved_keeps_its_scale():
     normalizer = Normalizer(2)
     normalizer.merge_episodes(np.array([10]), np.array([[[7.0, 0.0], [0.0, 10.0]]]))
-    assert normalizer.freeze().inverse_std.tolist() == [1.0, 1.0]
-    assert normalizer.freeze().mean.tolist() == [7.0, 0.0]
+    assert normalizer.snapshot().inverse_std.tolist() == [1.0, 1.0]
+    assert normalizer.snapshot().mean.tolist() == [7.0, 0.0]

@@ -9,7 +9,7 @@ import torch
 from escalade import InputError
 from escalade.policies.modules import Products
 from escalade.policies.networks import batched_network, build
-from escalade.policies.products import Products as Layer
+from escalade.policies.products import ProductsLayer as Layer
 from escalade.policies.products import product_count
 
 

@@ -268,12 +268,12 @@ def test_of_a_large_population_a_part_reports_moments(monkeypatch):
 
 def test_observations_far_from_zero_are_normalised_by_their_deviation():
     rollouts, job = setting("tests.environments:Clock-v0")
-    first = replace(job, normalization=Normalizer(2).freeze())
+    first = replace(job, normalization=Normalizer(2).snapshot())
     results = run(rollouts, first, Feed(range(job.items)))
     episodes = episodes_of(results)
     normalizer = Normalizer(2)
     normalizer.merge_episodes(episodes.seen, episodes.moments)
-    np.testing.assert_allclose(1 / normalizer.freeze().inverse_std, 1.0, rtol=0.15)
+    np.testing.assert_allclose(1 / normalizer.snapshot().inverse_std, 1.0, rtol=0.15)
 
 
 @pytest.mark.filterwarnings("error")

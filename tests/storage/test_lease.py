@@ -4,7 +4,6 @@ import os
 import tempfile
 import threading
 import time
-from dataclasses import asdict
 
 import pytest
 
@@ -76,16 +75,20 @@ def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monke
     beat = Mirror.beat
     monkeypatch.setattr(Mirror, "beat", lambda mirror, who: (seen.append(who), beat(mirror, who)))
     options = {name: value for name, value in TINY.items() if name not in ("preset", "verbose")}
-    values = asdict(Config(env=env, **options, env_kwargs={"every": 1} if ":" in env else {}))
-    driver = Driver.__new__(Driver)
-    driver._lines, driver._stop, driver._ended = [], threading.Event(), None
-    driver._lead(values, tmp_path / "tmp" / "escalade-x" / "first", str(tmp_path / "far"))
+    config = Config(env=env, **options, env_kwargs={"every": 1} if ":" in env else {})
+    far = tmp_path / "far" / "first"
+    driver = Driver(config, str(far))
+    if ":" in env:
+        with pytest.raises(escalade.EnvironmentFailure, match="the arm fell off"):
+            driver.result()
+    else:
+        assert driver.result()["storage"] == str(far)
+    assert driver.follow(0)[2]
     assert seen[0].startswith("the detached run first (process ")
-    assert not (tmp_path / "far" / lease.LEASE).exists()
+    assert not (far / lease.LEASE).exists()
     assert list((tmp_path / "tmp").iterdir()) == []
-    assert ("problem" in driver._ended) == (":" in env)
     if ":" not in env:
-        assert Watch(tmp_path / "far").look().state == "ended"
+        assert Watch(far).look().state == "ended"
 
 
 def test_a_lease_does_not_travel_with_the_run(far, tmp_path):

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from tests.commands import DEADLINE
 
 from escalade import InputError
 from escalade.storage.lock import FolderLock
@@ -20,7 +21,7 @@ from escalade.storage.lock import FolderLock
 lock = FolderLock(Path(sys.argv[1]))
 lock.acquire()
 print("held", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 
@@ -104,7 +105,7 @@ os._exit(9)
 def test_a_helper_that_the_environment_forked_holds_no_lock(tmp_path):
     command = [sys.executable, "-c", FORK_AND_DIE, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.wait(60) == 9
+        assert process.wait(DEADLINE) == 9
         assert process.stdout.readline() == "helper\n"  # which lives on
         lock = FolderLock(tmp_path)
         assert lock.look()[0] == "killed"

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from tests.commands import DEADLINE
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
@@ -127,6 +128,11 @@ def test_training_does_not_import_torchs_compiler(tmp_path):
     options += [{"strategy": "pgpe"}, {"strategy": "snes"}, {}]
     script = SCRIPT.format(options=options)
     ran = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE,
     )
     assert ran.stdout.strip() == "False"

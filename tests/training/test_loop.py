@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import escalade
-from escalade.api.train import _Listeners, _loop
+from escalade.api.train import _facts, _Listeners, _loop
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
@@ -18,6 +18,7 @@ from escalade.training import saving
 from escalade.training.objective import Evaluation
 from escalade.training.parts import make_parts
 from escalade.training.results import params_sha256, summarize
+from escalade.training.session import Session
 
 TINY = {"env": "tests.environments:Walk-v0", "population": 8, "hidden": (4,), "workers": 0, "seed": 2}
 TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
@@ -46,7 +47,9 @@ class Run:
         self.engine = parts.start_engine(config)
         self.interrupts = Interrupts()
         listeners = _Listeners(True, [], [])
-        self.loop = _loop(config, parts, folder, self.engine, listeners, False, [self.told], self.interrupts)
+        facts = _facts(config, parts, folder, listeners, None)
+        session = Session(facts, self.engine, self.interrupts, [self.told], 0)
+        self.loop = _loop(config, parts, session, listeners)
         self.objective = self.loop.objective
 
     def __call__(self):

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tests.commands import bits
 
 import escalade
 from escalade import InputError
@@ -14,9 +15,9 @@ OPTIONS |= {"backend": "gymnasium", "max_episode_steps": 15, "eval_episodes": 1,
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("saved") / "run"
-    return escalade.train("CartPole-v1", generations=3, run_dir=folder, **OPTIONS)
+def run(museum):
+    options = OPTIONS | {"generations": 3}
+    return museum.show("three checkpoints", lambda to: escalade.train("CartPole-v1", run_dir=to, **options))
 
 
 def without(*names):
@@ -60,7 +61,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_checkpoint_that_cannot_be_used_is_passed_over(change, run, tmp_path):
     folder = tmp_path / "run"
-    shutil.copytree(run.folder.path, folder)
+    shutil.copytree(run, folder)
     latest = folder / "checkpoints" / "generation-000003.safetensors"
     write(latest, *change(*read(latest)))
     notes = []
@@ -76,14 +77,14 @@ def test_a_checkpoint_that_cannot_be_used_is_passed_over(change, run, tmp_path):
             pass
 
     resumed = escalade.resume(folder, verbose=False, recorders=[Notes()])
-    assert resumed.summary["params_sha256"] == run.summary["params_sha256"]
+    assert resumed.summary["params_sha256"] == bits(run)
     assert "000003.safetensors cannot be used: " in notes[0]
     assert "after generation 2: 1 later ones" in notes[1]
 
 
 def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):
     folder = tmp_path / "run"
-    shutil.copytree(run.folder.path, folder)
+    shutil.copytree(run, folder)
     for checkpoint in (folder / "checkpoints").iterdir():
         shutil.copy(folder / "policy.safetensors", checkpoint)
     for call in (escalade.resume, escalade.evaluate):
@@ -93,14 +94,14 @@ def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):
 
 def test_a_run_goes_on_whatever_became_of_its_config_file(run, tmp_path):
     folder = tmp_path / "run"
-    shutil.copytree(run.folder.path, folder)
+    shutil.copytree(run, folder)
     (folder / "config.toml").write_text("")
     resumed = escalade.resume(folder, verbose=False, generations=4)
     assert resumed.summary["generations"] == 4
-    assert (folder / "config.toml").read_text() == (run.folder.path / "config.toml").read_text().replace(
+    assert (folder / "config.toml").read_text() == (run / "config.toml").read_text().replace(
         "generations = 3", "generations = 4"
-    ).replace(str(run.folder.path), str(folder))
+    ).replace(str(run), str(folder))
 
 
 def test_a_run_that_was_read_is_not_left_locked(run):
-    assert not (run.folder.path / ".lock").exists()
+    assert not (run / ".lock").exists()

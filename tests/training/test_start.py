@@ -26,10 +26,9 @@ def train(folder, env=WALK, **options):
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory):
+def first(museum):
     """The folder of a run to begin with."""
-    folder = tmp_path_factory.mktemp("start") / "first"
-    return train(folder, seed=3, generations=4, snapshot_every=1).folder.path
+    return museum.show("a beginning", lambda to: train(to, seed=3, generations=4, snapshot_every=1))
 
 
 def first_state(folder):
@@ -119,7 +118,7 @@ def test_a_normaliser_that_grows_does_not_outweigh_what_is_new():
     old.count, old.mean, old.squares = 4e6, np.array([3.0]), np.array([16e6])
     grown = old.grown(2)
     assert grown.count == 1e5
-    np.testing.assert_allclose(grown.freeze().inverse_std, [0.5, 1.0])
+    np.testing.assert_allclose(grown.snapshot().inverse_std, [0.5, 1.0])
     assert old.grown(1).count == 4e6
 
 
@@ -141,7 +140,8 @@ def test_a_centre_of_another_size_than_its_policy_is_one_line(first, tmp_path):
     shutil.copytree(first, tmp_path / "old")
     place = RunFolder(tmp_path / "old").checkpoints.path(4)
     tensors, state = read(place)
-    write(place, tensors | {"strategy.center": np.ones(5, np.float32)}, state)
+    of_five = dict.fromkeys(("strategy.center", "best.center"), np.ones(5, np.float32))
+    write(place, tensors | of_five, state)
     with pytest.raises(
         InputError, match=r"its centre has 5 parameters, and the policy that its config names \d+"
     ):

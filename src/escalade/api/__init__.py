@@ -1,1 +1,1 @@
-"""What users call: train, resume, evaluate, render, evolve, bench."""
+"""The functions that users call: train, resume, evaluate, render, evolve, bench."""

@@ -1,4 +1,4 @@
-"""How much of the simulators' speed training gets: useful steps over raw ones, measured in turns."""
+"""The share of the simulators' speed that training gets: useful steps over raw ones, measured in turns."""
 
 from __future__ import annotations
 

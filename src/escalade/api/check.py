@@ -1,4 +1,4 @@
-"""Whether an environment can be trained on, whether its runs are reproducible, and how fast it is."""
+"""A check of an environment: can it be trained on, are its runs reproducible, and how fast is it?"""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What :func:`check` found."""
+    """The findings of :func:`check`."""
 
     env: str
     backend: str | None
-    """Who would step it; None when it cannot be trained on."""
+    """The backend that would step it; None when it cannot be trained on."""
     findings: tuple[Finding, ...]
     steps_per_second: float | None
     """Of one process with random actions; None when it cannot be stepped."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed; warnings do not count."""
+        """True where nothing failed; warnings do not count."""
         return all(finding.status != "failed" for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:

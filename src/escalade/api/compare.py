@@ -1,4 +1,4 @@
-"""How runs ended, by configuration, and in which options the configurations differ."""
+"""Tables of how runs ended, by configuration, and of the options in which the configurations differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from escalade.support.statistics import interquartile_mean, interval
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonLine:
     """The runs of one configuration. Numbers are None where no run has them."""
 
     env: str
@@ -31,10 +31,10 @@ class Line:
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     ended: int
-    """How many of the runs have come to their end: the others go on, or were interrupted."""
+    """The runs that have come to their end: the others go on, or were interrupted."""
     solved: int
     at_target: int
-    """How many stopped because they met their target: the rule that stopped them chose their last return."""
+    """The runs that stopped because they met their target: that rule chose their last return."""
     eval_episodes: int
     """Episodes that the returns rest on, those of all runs together."""
     return_mean: float | None
@@ -51,9 +51,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare` returns; a notebook shows its tables."""
+    """The result of :func:`compare`; a notebook shows its tables."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ComparisonLine, ...]
     options: dict[str, tuple[str, ...]]
     """The options in which the lines differ, and their values, one a line."""
     copies: dict[str, str] = field(default_factory=dict)
@@ -130,13 +130,13 @@ def compare(
     return Comparison(tuple(map(_line, groups)), _differences(groups), copies, scores)
 
 
-def _line(group: RunGroup) -> Line:
+def _line(group: RunGroup) -> ComparisonLine:
     returns = _returns(group)
     low = high = None
     if len(returns) > 1:
         ends = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [np.array(returns)])
         low, high = map(float, ends)
-    return Line(
+    return ComparisonLine(
         env=group.task,
         label=group.label,
         runs=tuple(str(run.folder.path) for run in group.runs),
@@ -155,7 +155,7 @@ def _line(group: RunGroup) -> Line:
 
 
 def _returns(group: RunGroup) -> list[float]:
-    """What the runs' latest evaluations gave; a run without one is left out."""
+    """The mean returns of the runs' latest evaluations; a run without one is left out."""
     return [value for run in group.runs if (value := _latest(run, "eval_return_mean")) is not None]
 
 
@@ -167,7 +167,7 @@ def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, 
 
 
 def _episodes(run: RunFacts) -> int:
-    """How many the run's latest evaluation had."""
+    """The number of episodes in the run's latest evaluation."""
     if _latest(run, "eval_return_mean") is None:
         return 0
     return int(run.summary.get("eval_episodes") or run.options.get("eval_episodes") or 1)

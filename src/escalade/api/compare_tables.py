@@ -10,7 +10,7 @@ from escalade.support.numbers import number
 from escalade.support.tables import Table
 
 if TYPE_CHECKING:
-    from escalade.api.compare import Comparison, Line
+    from escalade.api.compare import Comparison, ComparisonLine
     from escalade.api.scores import Scores
 
 _LINE = ("config", "runs", "mean", "IQM [95 %]", "episodes", "solved", "steps", "seconds")
@@ -42,7 +42,7 @@ def records(found: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: ComparisonLine) -> tuple[str, ...]:
     runs = f"{len(line.runs)}" if line.ended == len(line.runs) else f"{line.ended} of {len(line.runs)}"
     mark = "*" if line.at_target else ""
     iqm = number(line.return_iqm) + mark
@@ -54,8 +54,8 @@ def _cells(line: Line) -> tuple[str, ...]:
     return line.label, runs, mean, iqm, f"{line.eval_episodes:,}", str(line.solved), steps, seconds
 
 
-def _notes(lines: Sequence[Line], copies: Mapping[str, str]) -> tuple[str, ...]:
-    """Which returns were selected by the rule that stopped their runs, and which folders did not count."""
+def _notes(lines: Sequence[ComparisonLine], copies: Mapping[str, str]) -> tuple[str, ...]:
+    """Say which returns the rule that stopped their runs selected, and which folders did not count."""
     runs = [run for line in lines for run in line.runs]
     left_out = [f"left out: {copy} is a copy of {of}" for copy, of in copies.items() if of in runs]
     stopped = sum(line.at_target for line in lines)

@@ -1,7 +1,9 @@
 """Runs that live on a Ray cluster by themselves: their driver is an actor that the cluster restarts.
 
 The driver keeps its run folder at a storage path too. When its machine is lost, Ray starts it again
-elsewhere, and it goes on from the latest checkpoint there, bit for bit.
+elsewhere, and it goes on from the latest checkpoint there, bit for bit. Ray Jobs would not: what supervises a
+job (``JobSupervisor`` of Ray 2.60) is never restarted, and clients speak with it through the dashboard, which
+'ray start' opens to the head's own machine only; ``attach`` is for any machine of the cluster.
 """
 
 from __future__ import annotations
@@ -9,22 +11,19 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import socket
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import asdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE, Connection
 from escalade.errors import EngineFailure, EscaladeError, InputError, nearest
-from escalade.storage.lease import beating
 from escalade.storage.mirror import Mirror
 
 if TYPE_CHECKING:
@@ -39,22 +38,31 @@ class Driver:
     """The actor that leads a run. Ray calls its constructor again after a loss.
 
     Args:
-        name: of the run.
-        values: the config's, all of them.
+        config: of the run; the name of its folder is the run's.
         storage: url of a folder that every machine of the cluster can reach.
     """
 
-    def __init__(self, name: str, values: Mapping[str, Any], storage: str) -> None:
-        self._token = uuid.uuid4().hex  # of this life of the driver
-        self._lines: list[str] = []
+    def __init__(self, config: Config, storage: str) -> None:
+        self._life = uuid.uuid4().hex
+        self._said = io.StringIO()
         self._stop = threading.Event()
-        self._ended: dict[str, Any] | None = None
-        where = Path(tempfile.mkdtemp(prefix="escalade-")) / name
-        threading.Thread(target=self._lead, args=(dict(values), where, storage), daemon=True).start()
+        self._run = ThreadPoolExecutor(1).submit(self._lead, config, storage)
 
-    def follow(self, first: int) -> dict[str, Any]:
-        """What was said from line ``first`` on, and how the run ended, once it has."""
-        return {"token": self._token, "lines": self._lines[first:], "ended": self._ended}
+    def follow(self, first: int) -> tuple[str, str, bool]:
+        """This life of the driver, what it said from character ``first`` on, and whether the run is over."""
+        over = self._run.done()
+        return self._life, self._said.getvalue()[first:], over
+
+    def result(self) -> dict[str, Any]:
+        """The run's summary, once it is over.
+
+        Raises:
+            EscaladeError: the run failed.
+        """
+        problem = self._run.exception()
+        if problem is not None and not isinstance(problem, EscaladeError):
+            raise EngineFailure(f"{type(problem).__name__}: {problem}")
+        return self._run.result()
 
     def stop(self) -> None:
         """End the run after the generation that is in work, saved."""
@@ -63,57 +71,29 @@ class Driver:
     def _stopped(self, view: View) -> Literal["stopped"] | None:
         return "stopped" if self._stop.is_set() else None
 
-    def _lead(self, values: dict[str, Any], folder: Path, storage: str) -> None:
-        try:
-            self._ended = self._run(values, folder, storage)
-        except EscaladeError as problem:
-            self._ended = {"problem": str(problem), "code": problem.exit_code}
-        except BaseException as problem:  # noqa: BLE001 - whoever attaches is told
-            self._ended = {"problem": f"{type(problem).__name__}: {problem}", "code": 1}
-
-    def _run(self, values: dict[str, Any], folder: Path, storage: str) -> dict[str, Any]:
+    def _lead(self, config: Config, storage: str) -> dict[str, Any]:
         from escalade.api.train import resume, train_config
         from escalade.recorders import Goals
         from escalade.recorders.console import PlainConsole
 
-        mirror = Mirror(folder, storage)
-        who = f"the detached run {folder.name} (process {os.getpid()} on {socket.gethostname()})"
-        console = PlainConsole(Goals(f"{values['env']}: detached, kept at {storage}"), _Lines(self._lines))
-        watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
-        watch["callbacks"] = [_Pusher(mirror, folder), self._stopped]
-        try:
-            with beating(lambda: mirror.beat(who)):
+        name = storage.rpartition("/")[2]
+        who = f"the detached run {name} (process {os.getpid()} on {socket.gethostname()})"
+        console = PlainConsole(Goals(f"{config.env}: detached, kept at {storage}"), self._said)
+        with tempfile.TemporaryDirectory(prefix="escalade-", ignore_cleanup_errors=True) as place:
+            folder = Path(place) / name
+            mirror = Mirror(folder, storage)
+            watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
+            watch["callbacks"] = [_Pusher(mirror, folder), self._stopped]
+            with mirror.led_by(who):
                 try:
                     if mirror.pull():
                         run = resume(folder, **watch)
                     else:
-                        run = train_config(Config(**values | {"run_dir": str(folder)}), **watch)
+                        run = train_config(config.replace(run_dir=str(folder)), **watch)
                 finally:
                     if folder.exists():
                         mirror.push()
-                    shutil.rmtree(folder, ignore_errors=True)  # all of it is at the storage path
-        finally:
-            mirror.end_lease()
-            with suppress(
-                OSError
-            ):  # where it holds more, it is not the temporary one that was made for the run
-                folder.parent.rmdir()
-        return {"summary": run.summary, "storage": storage}
-
-
-class _Lines(io.StringIO):
-    """A text stream that keeps lines."""
-
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__()
-        self._lines = lines
-
-    def write(self, text: str) -> int:
-        self._lines.extend(line for line in text.splitlines() if line)
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
+        return run.summary | {"storage": storage}
 
 
 class _Pusher:
@@ -160,7 +140,7 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
     options: dict[str, Any] = {"name": _PREFIX + name, "namespace": NAMESPACE, "lifetime": "detached"}
     options |= {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
     try:
-        driver = ray.remote(Driver).options(**options).remote(name, asdict(config), place)
+        driver = ray.remote(Driver).options(**options).remote(config, place)
         ray.get(driver.follow.remote(0))
     except ValueError:
         raise InputError(f"a run called {name} is on the cluster already: 'escalade attach {name}'") from None
@@ -180,27 +160,31 @@ def attach(name: str, say: Callable[[str], None], address: str = "auto") -> dict
         EngineFailure: the run failed; the message says of what.
     """
     ray = _connect(address)
-    driver = _find(ray, name)
-    token, first, away = "", 0, False
-    while True:
+    driver, life, heard, away, over = _find(ray, name), "", 0, False, False
+    while not over:
         try:
-            news = ray.get(driver.follow.remote(first))
+            now, said, over = ray.get(driver.follow.remote(heard))
         except ray.exceptions.RayActorError:
             if not away:
                 say("the driver is lost; the cluster starts it again")
             away = True
             time.sleep(_POLL_SECONDS)
             continue
-        if news["token"] != token and token:  # another life: its lines begin anew
-            token, first = news["token"], 0
-            continue
-        token, away = news["token"], False
-        for line in news["lines"]:
+        away = False
+        if life not in ("", now):  # another life, whose words begin anew
+            said, heard, over = "", 0, False
+        *lines, rest = said.split("\n")
+        for line in filter(None, lines):
             say(line)
-        first += len(news["lines"])
-        if news["ended"] is not None:
-            return _end(ray, driver, news["ended"])
-        time.sleep(_POLL_SECONDS)
+        life, heard = now, heard + len(said) - len(rest)
+        if not over:
+            time.sleep(_POLL_SECONDS)
+    try:
+        return dict(ray.get(driver.result.remote()))
+    except ray.exceptions.RayTaskError as problem:
+        raise problem.cause from None
+    finally:
+        ray.kill(driver)  # what it was for is at the storage path
 
 
 def stop(name: str, say: Callable[[str], None], address: str = "auto") -> dict[str, Any]:
@@ -234,12 +218,3 @@ def _names(ray: Any) -> list[str]:
         for actor in ray.util.list_named_actors(all_namespaces=True)
         if actor["namespace"] == NAMESPACE and actor["name"].startswith(_PREFIX)
     ]
-
-
-def _end(ray: Any, driver: Any, ended: dict[str, Any]) -> dict[str, Any]:
-    """Free the driver: what it was for is at the storage path."""
-    ray.kill(driver)
-    if "problem" in ended:
-        kind = InputError if ended["code"] == 2 else EngineFailure
-        raise kind(ended["problem"])
-    return dict(ended["summary"]) | {"storage": ended["storage"]}

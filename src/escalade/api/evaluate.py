@@ -29,13 +29,13 @@ from escalade.training.saved import SavedPolicy
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class EvaluationResult:
     """Returns of fresh episodes, and what they say of the policy."""
 
     returns: np.ndarray[Any, np.dtype[np.float64]]
     lengths: np.ndarray[Any, np.dtype[np.int64]]
     infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
-    """What ``info_keys`` chose of the episodes' last infos, shape (episodes,): NaN where there was none."""
+    """Numbers of the episodes' last infos by ``info_keys``, shape (episodes,): NaN where there was none."""
     generation: int | None = None
     """Of the policy that was evaluated: how often its centre had been updated."""
     params_sha256: str = ""
@@ -64,7 +64,7 @@ def evaluate(
     network: nn.Module | None = None,
     info_keys: Sequence[str] | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
-) -> Evaluation:
+) -> EvaluationResult:
     """Run fresh episodes of a run's unperturbed policy, without action noise.
 
     Args:
@@ -123,7 +123,7 @@ def evaluate(
     results = Episodes.of(found)
     check_known(parts.environment, keys, results.infos)
     infos = dict(zip(keys, results.infos.T, strict=True))
-    return Evaluation(results.returns, results.lengths, infos, saved.generation, saved.sha256)
+    return EvaluationResult(results.returns, results.lengths, infos, saved.generation, saved.sha256)
 
 
 def render(

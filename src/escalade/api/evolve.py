@@ -31,9 +31,9 @@ from escalade.support.numbers import real_number, whole_number
 from escalade.support.registry import check_named
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
-from escalade.training.in_folder import check_listeners
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback
+from escalade.training.session import check_listeners
 from escalade.training.strategy import StrategyFactory, build_strategy
 
 _WARM = ["torch", "escalade.fitness.work"]
@@ -176,11 +176,8 @@ def evolve(
             callbacks=callbacks,
             facts=_facts(module, layout, strategy, made, asked) | ({"batch": batch} if batched else {}),
         )
-        running = _start(setup, engine, workers, step_timeout)
-        try:
-            return run_plan(module, setup, made, running, plan)
-        finally:
-            running.close()
+        start = partial(_start, setup, engine, workers, step_timeout)
+        return run_plan(module, setup, made, start, plan)
 
 
 def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:

@@ -46,21 +46,21 @@ class RunFacts:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds; empty where the run has not ended."""
+        """The contents of summary.json; empty where the run has not ended."""
         return self.folder.read_summary()
 
     @cached_property
     def columns(self) -> dict[str, list[float]]:
-        """What progress.csv holds."""
+        """The columns of progress.csv."""
         return read_progress(self.folder.progress)
 
     def has(self, column: str) -> bool:
-        """Whether its progress.csv has a number in this column."""
+        """Tell whether its progress.csv has a number in this column."""
         return not all(map(math.isnan, self.columns[column]))
 
     @property
     def solved(self) -> bool:
-        """Whether it met its target."""
+        """True where it met its target."""
         return self.summary.get("solved") is True
 
     def told(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class RunFacts:
         return {name: value for name, value in self.options.items() if name not in hidden}
 
     def content(self) -> str | None:
-        """What copies of the run share: all but where it ran and is; None where no digest is known."""
+        """The facts that its copies share: all but where it ran and is; None where no digest is known."""
         options = {name: value for name, value in self.options.items() if name not in _WHERE}
         digest = self.summary.get("params_sha256")
         return None if digest is None else repr((digest, self.task, options))
@@ -85,14 +85,14 @@ class RunGroup:
 
     task: str
     label: str
-    """What tells the group from the task's others."""
+    """The options that tell the group from the task's others."""
     runs: tuple[RunFacts, ...]
     copies: Mapping[str, str] = field(default_factory=dict)
     """Folders that hold one of the runs once more, by path, and the path of the run that counts."""
 
     @property
     def solved(self) -> int:
-        """How many of them met their target."""
+        """The number of them that met their target."""
         return sum(run.solved for run in self.runs)
 
     @property
@@ -123,7 +123,7 @@ def find_runs(paths: Iterable[AnyRun]) -> list[RunFolder]:
 
 
 def read_facts(folder: RunFolder) -> RunFacts:
-    """What a run's folder says of it.
+    """Read the facts of a run from its folder.
 
     Raises:
         InputError: its config.toml cannot be read.
@@ -180,7 +180,7 @@ def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:
 
 
 def axis_of(groups: Iterable[RunGroup], x: str) -> str:
-    """What the groups can be drawn over: ``x``, but for ``steps`` where a run has no environment to step."""
+    """The axis for the groups: ``x``, but for ``steps`` where a run has no environment to step."""
     counted = all(run.has("env_steps") for group in groups for run in group.runs if run.columns["generation"])
     return "episodes" if x == "steps" and not counted else x
 

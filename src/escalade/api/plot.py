@@ -27,7 +27,7 @@ class Picture:
 
     path: Path
     left_out: tuple[str, ...] = ()
-    """What is not in it, in words: runs without an evaluation yet, and copies of other runs."""
+    """Runs that are not in it, in words: those without an evaluation yet, and copies of other runs."""
 
     def __fspath__(self) -> str:
         return str(self.path)

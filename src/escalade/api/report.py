@@ -161,7 +161,7 @@ def _number(value: Any) -> str:
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What runs it again; and where the clock ended it, what gives the same bits."""
+    """The command that runs it again; where the clock ended it, also one that gives the same bits."""
     own = train_command(config)
     generations, same = summary.get("generations"), ("generations", "solved", "env_steps")
     if summary.get("stop_reason") in same or not isinstance(generations, int) or not generations:

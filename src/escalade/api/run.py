@@ -1,4 +1,4 @@
-"""What training gives back: the run's folder, its summary, and the policy."""
+"""The result of training: the run's folder, its summary, and the policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FACTS = (
     *("strategy", "eval_return_mean", "eval_return_std", "target_return"),
     *("generations", "env_steps", "seconds", "stop_reason"),
 )
-"""What of the summary is shown of a run."""
+"""The entries of the summary that are shown of a run."""
 
 
 @dataclass(frozen=True, repr=False)

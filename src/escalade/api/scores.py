@@ -28,7 +28,7 @@ _THRESHOLDS = 101
 
 @dataclass(frozen=True)
 class MethodScore:
-    """What one method scored on all tasks."""
+    """The scores of one method on all tasks."""
 
     label: str
     runs: int
@@ -44,7 +44,7 @@ class MethodScore:
 
 @dataclass(frozen=True)
 class Improvement:
-    """How probable it is that a run of ``first`` beats one of ``second`` on a task drawn at random."""
+    """The probability that a run of ``first`` beats one of ``second`` on a task drawn at random."""
 
     first: str
     second: str
@@ -55,7 +55,7 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Scores:
-    """What :func:`score` returns."""
+    """The result of :func:`score`."""
 
     bounds: dict[str, tuple[float, float]]
     methods: tuple[MethodScore, ...]

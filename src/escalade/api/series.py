@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import RunFacts, read_facts, shown
 from escalade.config.options import RESUMABLE, Config
-from escalade.config.sources import absolute
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.mappings import differing
+from escalade.training.sources import absolute
 
 if TYPE_CHECKING:
     from escalade.api.run import Run
@@ -32,7 +32,7 @@ class Planned:
     config: Config
     """With its seed and its folder."""
     begun: RunFacts | None
-    """What its folder holds already."""
+    """The facts that its folder holds already."""
 
     @property
     def folder(self) -> Path:
@@ -52,7 +52,7 @@ class Planned:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to run."""
+        """True where there is nothing left to run."""
         if self.begun is None or self.begun.summary.get("stop_reason") in (None, "interrupted"):
             return False
         return not self.changes
@@ -118,7 +118,7 @@ def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, fold
         place = folder / name if len(configs) > 1 else folder
         for seed in seeds if seeds is not None else (config.seed,):
             run = config.replace(seed=seed, run_dir=str(place / f"seed{seed}"))
-            runs.append(Planned(run, _begun(run)))
+            runs.append(Planned(run, _existing_run(run)))
     if RunFolder(folder).config.exists():
         raise InputError(f"`run_dir` {folder} is a run's own folder: a series needs one with runs in it")
     return runs
@@ -145,16 +145,16 @@ def run_series(planned: Sequence[Planned], *, verbose: bool = True, **given: Any
 
 def reread(planned: Sequence[Planned]) -> list[Planned]:
     """The same runs, as their folders are now."""
-    return [replace(one, begun=_begun(one.config)) for one in planned]
+    return [replace(one, begun=_existing_run(one.config)) for one in planned]
 
 
 def _where(config: Config) -> dict[str, Any]:
-    """Where a resumed run runs: as the series was asked for, whatever it was begun with."""
+    """The options of where a resumed run runs: those of the series, whatever it was begun with."""
     return {name: getattr(config, name) for name in FREE}
 
 
-def _begun(config: Config) -> RunFacts | None:
-    """What is in the run's folder.
+def _existing_run(config: Config) -> RunFacts | None:
+    """The facts of the run that is in the folder; None where there is none.
 
     Raises:
         InputError: it is a run of other options.

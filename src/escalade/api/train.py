@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from os import PathLike
 from typing import Any, Unpack, overload
 
@@ -19,8 +18,6 @@ from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.keywords import ResumeOptions, TrainOptions
 from escalade.config.options import RESUMABLE, Config
-from escalade.config.sources import inherited
-from escalade.engines import Engine
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
@@ -35,16 +32,16 @@ from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
-from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import counted
 from escalade.support.output import say
-from escalade.training.in_folder import Checkpoint, Surroundings, check_listeners, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
+from escalade.training.session import Checkpoint, RunFacts, Session, check_listeners, open_session
+from escalade.training.sources import inherited
 from escalade.training.start import begin
 
 
@@ -145,7 +142,8 @@ def train_config(
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
     check_listeners(recorders, callbacks)
-    _check_named_recorders(config)
+    check_recorders(config.recorder, "recorder")
+    check_recorders(config.track, "track")
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
@@ -262,14 +260,62 @@ def _run(
     listeners: _Listeners,
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
-    _check_named_recorders(config)
-    workers = "in this process" if config.worker_count == 0 else counted(config.worker_count, "worker")
-    around = Surroundings(
+    check_recorders(config.recorder, "recorder")
+    check_recorders(config.track, "track")
+    if loaded is not None:
+        write_config(folder, config)
+    facts = _facts(config, parts, folder, listeners, loaded)
+    with open_session(facts, parts.start_engine(config)) as session:
+        loop = _loop(config, parts, session, listeners)
+        if loaded is None:
+            _say_what_is_special(loop, config, parts)
+        summary = session.run(loop)
+    return Run(folder, summary, load(folder.policy, parts.policy.network))
+
+
+def _loop(config: Config, parts: Parts, session: Session, listeners: _Listeners) -> Loop:
+    folder = session.facts.folder
+    return Loop(
+        PolicyObjective(config, parts, session.engine, session.interrupts, folder),
+        make_strategy(config, parts.start, parts.perturbation),
+        Limits(config.generations, config.env_steps, config.seconds, config.target_return),
+        eval_every=config.eval_every,
+        interrupts=session.interrupts,
+        recorders=session.recorders,
+        callbacks=listeners.callbacks,
+        saver=Saver(folder, config.snapshot_every),
+        warn=not listeners.verbose,
+    )
+
+
+def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
+    """Notes of a run that begins."""
+    if config.start_from is not None:
+        loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
+    if parts.policy.one_at_a_time is not None:
+        loop.notes.say(
+            "the policy is called once for each member, several times slower than one call for many: "
+            f"torch.func.vmap cannot batch it ({parts.policy.one_at_a_time.splitlines()[0]})"
+        )
+    if parts.environment.max_episode_steps is None:
+        loop.notes.say(
+            f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
+        )
+
+
+def _facts(
+    config: Config,
+    parts: Parts,
+    folder: RunFolder,
+    listeners: _Listeners,
+    loaded: Loaded[Checkpoint] | None,
+) -> RunFacts:
+    return RunFacts(
         folder=folder,
         loaded=loaded,
         recorders=listeners.recorders,
         verbose=listeners.verbose,
-        goals=_goals(config, parts, workers),
+        goals=_goals(config, parts),
         title=config.env,
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
@@ -277,55 +323,6 @@ def _run(
         trackers=[*config.recorder, *config.track],
         options={name: value for name, value in asdict(config).items() if value is not None},
     )
-    if loaded is not None:
-        write_config(folder, config)
-    engine = parts.start_engine(config)
-    try:
-        make_loop = partial(_loop, config, parts, folder, engine, listeners, loaded is not None)
-        _, summary = run_loop(around, engine, make_loop)
-    finally:
-        engine.close()
-    return Run(folder, summary, load(folder.policy, parts.policy.network))
-
-
-def _check_named_recorders(config: Config) -> None:
-    check_recorders(config.recorder, "recorder")
-    check_recorders(config.track, "track")
-
-
-def _loop(
-    config: Config,
-    parts: Parts,
-    folder: RunFolder,
-    engine: Engine,
-    listeners: _Listeners,
-    resumed: bool,
-    recorders: Sequence[Recorder],
-    interrupts: Interrupts,
-) -> Loop:
-    loop = Loop(
-        PolicyObjective(config, parts, engine, interrupts, folder),
-        make_strategy(config, parts.start, parts.perturbation),
-        Limits(config.generations, config.env_steps, config.seconds, config.target_return),
-        eval_every=config.eval_every,
-        interrupts=interrupts,
-        recorders=recorders,
-        callbacks=listeners.callbacks,
-        saver=Saver(folder, config.snapshot_every),
-        warn=not listeners.verbose,
-    )
-    if config.start_from is not None and not resumed:
-        loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
-    if parts.policy.one_at_a_time is not None and not resumed:
-        loop.notes.say(
-            "the policy is called once for each member, several times slower than one call for many: "
-            f"torch.func.vmap cannot batch it ({parts.policy.one_at_a_time.splitlines()[0]})"
-        )
-    if parts.environment.max_episode_steps is None and not resumed:
-        loop.notes.say(
-            f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
-        )
-    return loop
 
 
 def _subject(config: Config) -> dict[str, Any]:
@@ -335,7 +332,8 @@ def _subject(config: Config) -> dict[str, Any]:
     return subject if config.start_from is None else subject | start
 
 
-def _goals(config: Config, parts: Parts, workers: str) -> Goals:
+def _goals(config: Config, parts: Parts) -> Goals:
+    workers = "in this process" if config.worker_count == 0 else counted(config.worker_count, "worker")
     size = f"{len(parts.start):,} parameters"
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"

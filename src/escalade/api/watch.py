@@ -21,13 +21,13 @@ State = Literal["running", "ended", "failed", "killed"]
 
 
 class News(NamedTuple):
-    """What a look at a run's folder found."""
+    """The findings of a look at a run's folder."""
 
     rows: list[Row]
     """Since the look before."""
     state: State
     process: str
-    """Who runs it, or ran it until it was killed: ``process 12 on host``; empty where that is not known."""
+    """The process that runs it, or ran it until it was killed: ``process 12 on host``; empty if unknown."""
 
 
 class Watch:
@@ -46,7 +46,7 @@ class Watch:
         self._tail = ProgressTail(self.folder.progress)
 
     def look(self) -> News:
-        """What is new, and how the run is.
+        """Return what is new, and how the run is.
 
         Raises:
             InputError: progress.csv is damaged.
@@ -73,7 +73,7 @@ class Watch:
         return ("ended" if self._summarized() else "running"), ""
 
     def _summarized(self) -> bool:
-        """Whether the summary is of the run's end: a run that was resumed has an older one."""
+        """Tell whether the summary is of the run's end: a run that was resumed has an older one."""
         if "stop_reason" not in self.folder.read_summary():
             return False
         try:

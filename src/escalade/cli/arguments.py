@@ -15,7 +15,7 @@ from escalade.errors import InputError, nearest
 from escalade.support.output import printing
 
 Command = Callable[[argparse.Namespace], int]
-"""What runs a command, given what was typed; its exit code."""
+"""A function that runs a command, given what was typed, and returns its exit code."""
 
 _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
 

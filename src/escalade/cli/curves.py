@@ -49,7 +49,7 @@ def add_group_by(parser: Parser) -> None:
 
 
 def listed(text: str | None) -> list[str] | None:
-    """What was typed with commas between."""
+    """Split what was typed with commas between."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 

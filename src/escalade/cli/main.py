@@ -97,7 +97,7 @@ def run() -> NoReturn:
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """What was typed; its ``command`` runs it and its ``parser`` knows the command's flags.
+    """Parse what was typed; its ``command`` runs it and its ``parser`` knows the command's flags.
 
     Raises:
         InputError: there is no such command or flag, or something is missing.

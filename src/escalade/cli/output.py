@@ -1,4 +1,4 @@
-"""What a command prints."""
+"""The output of commands."""
 
 from __future__ import annotations
 

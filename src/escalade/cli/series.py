@@ -36,7 +36,7 @@ def add_series(parser: Parser) -> None:
 
 
 def is_series(parsed: argparse.Namespace) -> bool:
-    """Whether several runs were asked for."""
+    """Tell whether several runs were asked for."""
     return parsed.seeds is not None or len(parsed.config or ()) > 1
 
 

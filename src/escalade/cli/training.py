@@ -17,9 +17,9 @@ from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
-from escalade.config.sources import inherited
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
+from escalade.training.sources import inherited
 
 if TYPE_CHECKING:
     from escalade.api.run import Run

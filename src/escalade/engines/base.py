@@ -1,4 +1,4 @@
-"""What an engine is, what work it runs, and the engine that runs it in the calling process."""
+"""The contracts of an engine and of its work, and the engine that runs it in the calling process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Feed(Protocol):
 
 
 class Work(Protocol):
-    """What a worker does: built once per worker, given each job, run until a job has no more items.
+    """The work of a worker: built once per worker, given each job, run until a job has no more items.
 
     Running an item twice, or in another worker, must give the same result.
     """
@@ -108,28 +108,28 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What an engine is started with."""
+    """The options an engine is started with."""
 
     workers: int
-    """How many workers, at least 1."""
+    """The number of workers, at least 1."""
     step_timeout: float | None = None
     """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
     elastic: bool = False
-    """Whether an engine on a cluster uses all the room there is, instead of ``workers``."""
+    """True where an engine on a cluster uses all the room there is, instead of ``workers``."""
     address: str | None = None
     """Of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
     worker_resources: Mapping[str, float] = field(default_factory=dict)
-    """What a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
+    """Resources a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
     steps: Callable[[Any], int] | None = None
     """Environment steps of some results, for whoever counts them by node."""
 
 
 def ignore_note(text: str) -> None:
-    """What ``on_note`` is until the engine's owner sets it."""
+    """Do nothing: ``on_note`` until the engine's owner sets it."""
 
 
 def keep_waiting() -> None:
-    """What ``on_wait`` is until the engine's owner sets it."""
+    """Do nothing: ``on_wait`` until the engine's owner sets it."""
 
 
 def describe(job: Any, item: int) -> str:

@@ -77,7 +77,7 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
 
 
 def _owns_folder() -> bool:
-    """Whether multiprocessing's temporary folder is this process's own, and not its parent's."""
+    """Tell whether multiprocessing's temporary folder is this process's own, and not its parent's."""
     global _own_folder  # noqa: PLW0603 - as is the folder
     if _own_folder is None:
         # A process that multiprocessing started goes on using the folder that its parent has made.

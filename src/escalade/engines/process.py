@@ -27,10 +27,10 @@ class Worker:
         self.job = 0
         """Number of the last job that it was sent."""
         self.dropping: float | None = None
-        """When it was told that its job is dropped; None once it has said that it has given it up."""
+        """The time when it was told that its job is dropped; None once it has given it up."""
         self.silent = Clock()
         self.busy_seconds = 0.0
-        """How long it had worked when it last sent results."""
+        """The seconds it had worked when it last sent results."""
         context = get_context("forkserver")
         self.messages, theirs = context.Pipe()
         their_lifeline, self._lifeline = context.Pipe(duplex=False)

@@ -17,7 +17,7 @@ from escalade.engines.fork_server import warm_up
 from escalade.engines.process import Worker, stop_all
 from escalade.engines.report import NodeReport, Report
 from escalade.engines.results import Batch, Results
-from escalade.engines.shares import most_in_hand
+from escalade.engines.shares import max_items_per_worker
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure, InputError
 
@@ -70,7 +70,7 @@ class ProcessEngine:
         self._waiting: deque[int] = deque()
         self._results = Results(0)
         self._deaths = 0  # since the last result
-        self._halvings = 0  # how often shares are halved: deaths, less the results since
+        self._share_halvings = 0  # how often shares are halved: deaths, less the results since
         self._silence = Silence(step_timeout)
         self._steps = steps
         self._report, self._reported = Report(), 0.0
@@ -163,9 +163,9 @@ class ProcessEngine:
         suspects = self._silence.suspects
         if suspects and (self._waiting[0] in suspects or worker.items & suspects):
             return 0 if worker.items else 1  # alone, so that it is known which one it was
-        most = most_in_hand(self._share, worker.info)
+        most = max_items_per_worker(self._share, worker.info)
         # Where workers die faster than a share is done, a smaller one still gets through.
-        return max(1, most >> self._halvings) - len(worker.items)
+        return max(1, most >> self._share_halvings) - len(worker.items)
 
     def _listen(self) -> None:
         """Wait for messages of any worker, and act on them."""
@@ -192,7 +192,7 @@ class ProcessEngine:
         elif kind == "dropped":
             worker.dropping = None
         elif kind == "results" and content[0] == self._number:
-            self._deaths, self._halvings = 0, max(0, self._halvings - 1)
+            self._deaths, self._share_halvings = 0, max(0, self._share_halvings - 1)
             _, singles, batches, busy_seconds = content
             self._count(worker, singles, batches, busy_seconds)
             for item, result in singles:
@@ -215,7 +215,7 @@ class ProcessEngine:
     def _bury(self, worker: Worker) -> None:
         """Replace a worker that died."""
         self._deaths += 1
-        self._halvings += 1
+        self._share_halvings += 1
         code = stop_all([worker])
         if self._deaths >= _MOST_DEATHS:
             raise EngineFailure(

@@ -1,4 +1,4 @@
-"""What an engine did for some jobs, by node of a cluster or by worker process."""
+"""A report of an engine's work for some jobs, by node of a cluster or by worker process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NodeReport:
     lost_chunks: int = 0
     """Chunks that were in the hands of workers that it lost."""
     repeated_chunks: int = 0
-    """Chunks that it was given because another worker lost them or was late."""
+    """Chunks that it was given because workers that had them were lost."""
 
 
 @dataclass
@@ -53,8 +53,8 @@ class Reporting(Protocol):
     """An engine that counts what each node or each worker did."""
 
     reports: Literal["nodes", "workers"]
-    """What its report is of."""
+    """The subject of its report."""
 
     def take_report(self) -> Report:
-        """What was done since the last call."""
+        """Return what was done since the last call."""
         ...

@@ -21,7 +21,7 @@ class Results:
 
     def __init__(self, items: int) -> None:
         self.missing = items
-        """How many results have not been put."""
+        """The number of results that have not been put."""
         self._items = items
         self._single: dict[int, Any] = {}
         self._batches: list[Batch] = []

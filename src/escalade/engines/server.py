@@ -1,4 +1,4 @@
-"""What the server that workers are forked from imports first; nobody else does.
+"""Imported first by the server that workers are forked from, and by nobody else.
 
 It outlives a process that is killed by a moment, and removes what that one could not: the folder in
 which multiprocessing keeps the server's socket. Then it ends at once: whoever reads the output of the

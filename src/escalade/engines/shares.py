@@ -1,4 +1,4 @@
-"""How much of a generation a worker should have in its hands."""
+"""The share of a job that a worker should have in its hands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def most_in_hand(share: int, info: Mapping[str, Any]) -> int:
+def max_items_per_worker(share: int, info: Mapping[str, Any]) -> int:
     """Items that keep a worker busy, when ``share`` items are an even part of the whole.
 
     Args:

@@ -17,7 +17,7 @@ _NAMED = 3  # items that a note names
 
 
 class Clock:
-    """How long a worker has been silent, and when that is to be said."""
+    """A clock of a worker's silence, which says when that is to be said."""
 
     def __init__(self) -> None:
         self.end()
@@ -29,7 +29,7 @@ class Clock:
 
 
 class Watched(Protocol):
-    """What is looked at of a worker."""
+    """The part of a worker that is looked at."""
 
     info: dict[str, Any]
     """Empty until the worker has built its work."""

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OWNERS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""What a terminal, a service manager or a batch system sends to every process of a group."""
+"""The signals that a terminal, service manager or batch system sends to every process of a group."""
 
 CLOSE_SECONDS = 2.0
-"""How long work may take to close, once the engine has gone."""
+"""The seconds that work may take to close, once the engine has gone."""
 
 _FLUSH_SECONDS = 0.02
 _ALIVE_SECONDS = 1.0  # between signs of life while there are no results to send
@@ -57,7 +57,7 @@ class ByValue:
 
 
 class Pickled:
-    """What a worker receives of a :class:`ByValue`."""
+    """The form in which a worker receives a :class:`ByValue`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -220,7 +220,7 @@ class _PipeFeed:
 
     @property
     def _ends(self) -> bool:
-        """Whether there will be no more items of this job."""
+        """Tell whether there will be no more items of this job."""
         return self._dropped or self._job is not None
 
     def _wait(self) -> None:

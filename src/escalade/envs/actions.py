@@ -66,7 +66,7 @@ class ActionMap:
 
     @property
     def outputs(self) -> int:
-        """How many numbers the policy must give."""
+        """The number of outputs that the policy must give."""
         match self.space:
             case spaces.Discrete():
                 return int(self.space.n)
@@ -78,7 +78,7 @@ class ActionMap:
 
     @property
     def continuous(self) -> bool:
-        """Whether noise added to the raw outputs is noise on the action."""
+        """True where noise added to the raw outputs is noise on the action."""
         return isinstance(self.space, spaces.Box) and self.head == "plain"
 
     def compile(self) -> _Mapping:

@@ -227,7 +227,7 @@ class _Screen:
         self.look()
 
     def image(self) -> NDArray[np.uint8]:
-        """What a policy sees, shape (C, H, W)."""
+        """The image that a policy sees, shape (C, H, W)."""
         if self._pools:
             np.maximum(self._latest, self._before, out=self._latest)
         part = self._latest[self._part]

@@ -5,4 +5,4 @@ from __future__ import annotations
 from typing import Final
 
 BOUNDINGS: Final = ("clip", "rescale", "tanh", "sigmoid")
-"""What :class:`escalade.envs.actions.ActionMap` takes."""
+"""The names that :class:`escalade.envs.actions.ActionMap` takes."""

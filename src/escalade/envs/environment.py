@@ -105,19 +105,19 @@ class Environment:
     action_space: gymnasium.Space[Any]
     threshold: float | None = field(default=None, compare=False)
     fresh: bool = False
-    """Whether every episode is run in an environment object of its own."""
+    """True where every episode is run in an environment object of its own."""
     frames: Frames = Frames()
-    """What is done to images and frames."""
+    """The treatment of images and frames."""
     course: Course = Course()
     """How episodes begin and end beside what the environment says."""
     wrappers: tuple[Wrapper, ...] = ()
-    """What the environment is wrapped in; the first is nearest to it."""
+    """The wrappers around the environment; the first is nearest to it."""
     reward_info: str | None = None
     """The entry of a step's info that training takes for the reward."""
     info_keys: tuple[str, ...] = ()
     """Entries of an episode's last info that are reported of it."""
     forgiving: bool = False
-    """Whether an episode whose environment raises ends with a reward of NaN, instead of the run."""
+    """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
 
     @property
     def id(self) -> str:
@@ -126,7 +126,7 @@ class Environment:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing stands between the environment and a policy."""
+        """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.course == Course()
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
@@ -295,7 +295,7 @@ def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
 
 
 def needs_fresh(spec: EnvSpec) -> bool:
-    """Whether objects of this environment are known to carry something over between episodes."""
+    """Tell whether objects of this environment are known to carry something over between episodes."""
     entry = spec.entry_point
     module = entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", "")
     return module in _NEED_FRESH
@@ -311,7 +311,7 @@ def headless() -> None:
 
 
 def _has_egl() -> bool:
-    """Whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
+    """Tell whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
     if sys.platform == "linux":
         with suppress(OSError):
             ctypes.CDLL("libEGL.so.1")
@@ -334,7 +334,7 @@ def _find(env_id: str) -> EnvSpec:
 
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
-    """How to install the package that an environment misses."""
+    """The command that installs the package that an environment misses."""
     if "opencv" in str(problem):
         return install("pixels")
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""

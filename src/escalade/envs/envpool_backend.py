@@ -22,7 +22,7 @@ from escalade.envs.spaces import is_image, is_vector, same
 
 
 def supports(environment: Environment) -> bool:
-    """Whether EnvPool runs this environment: Gymnasium's own, under an id of both, with the same spaces.
+    """Tell whether EnvPool runs this environment: Gymnasium's own, an id of both, with the same spaces.
 
     A user's class or arguments registered under a known id stay the user's.
     """

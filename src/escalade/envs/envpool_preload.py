@@ -1,4 +1,4 @@
-"""What the server that workers are forked from imports when they are going to use EnvPool.
+"""Imported by the server that workers are forked from, when they are going to use EnvPool.
 
 The environment variable names the environment: a preloaded module has no arguments.
 """

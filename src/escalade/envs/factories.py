@@ -14,7 +14,7 @@ from escalade.errors import InputError
 
 
 class FactorySpec(EnvSpec):
-    """What stands for a registration: its ``entry_point`` is the class or function itself."""
+    """A stand-in for a registration: its ``entry_point`` is the class or function itself."""
 
 
 def factory_spec(name: str, factory: Any) -> FactorySpec:

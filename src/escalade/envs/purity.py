@@ -31,7 +31,7 @@ _SECONDS = 2.0  # after which a slow environment is replayed no further
 
 @dataclass(frozen=True)
 class Purity:
-    """What a replay showed.
+    """The findings of a replay.
 
     ``pure``: no difference was seen. ``history``: an object that had run other episodes gave another
     one than a new object. ``random``: two new objects gave different ones. ``shared``: an object gave another
@@ -44,10 +44,10 @@ class Purity:
     steps: int = 0
     """Steps the probe took."""
     problem: str = ""
-    """Why nothing is known."""
+    """The reason why nothing is known."""
 
     def note(self, env_id: str) -> str | None:
-        """What to tell the user, in one line; None when there is nothing to tell."""
+        """One line for the user; None when there is nothing to tell."""
         cost = "so the same seed need not give the same bits again, nor on another number of workers"
         match self.verdict:
             case "history":
@@ -148,7 +148,7 @@ class _Player:
             close(env)
 
     def play(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> list[NDArray[Any]]:
-        """What the environment returned: of the reset, then of each step."""
+        """Return what the environment gave: of the reset, then of each step."""
         return list(self.turns(env, seed, steps))
 
     def turns(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> Iterator[NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""What Gymnasium itself registers under an id, whatever has been registered over it since."""
+"""Gymnasium's own registrations by id, whatever has been registered over them since."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from gymnasium.envs.registration import EnvSpec
 
 _COMPARED = ("entry_point", "kwargs", "additional_wrappers")
-"""What decides how an episode goes, beside the step limit, which every backend is given."""
+"""The fields that decide how an episode goes, beside the step limit, which every backend is given."""
 
 
 def is_gymnasiums_own(spec: EnvSpec) -> bool:
-    """Whether the spec makes the environment that Gymnasium registers under its id, with the same arguments.
+    """Tell whether the spec makes the environment that Gymnasium registers under its id, arguments too.
 
     False for any other id, and where Gymnasium's source cannot be read.
     """

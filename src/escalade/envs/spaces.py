@@ -72,7 +72,7 @@ def observation_size(space: spaces.Space[Any]) -> int:
 
 
 def is_image(space: spaces.Space[Any]) -> bool:
-    """Whether observations are images: a Box of 3 dimensions."""
+    """True where observations are images: a Box of 3 dimensions."""
     return isinstance(space, spaces.Box) and len(space.shape) == _IMAGE
 
 
@@ -157,7 +157,7 @@ def _parts(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
 
 
 def is_vector(space: spaces.Space[Any]) -> bool:
-    """Whether observations are vectors as they come."""
+    """True where observations are vectors as they come."""
     return isinstance(space, spaces.Box) and len(space.shape) == 1
 
 
@@ -216,7 +216,7 @@ def restore(saved: Description) -> spaces.Space[Any]:
 
 
 def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:
-    """Whether two spaces hold the same values, up to the precision of their bounds."""
+    """Tell whether two spaces hold the same values, up to the precision of their bounds."""
     if type(first) is not type(second) or first.shape != second.shape:
         return False
     if isinstance(first, spaces.Box) and isinstance(second, spaces.Box):

@@ -40,7 +40,7 @@ class Wrapper:
     keywords: dict[str, Any]
 
     def __call__(self, env: gymnasium.Env[Any, Any]) -> Any:
-        """What the factory makes of the environment."""
+        """Return what the factory makes of the environment."""
         arguments, keywords = copy.deepcopy((self.arguments, self.keywords))  # which it may keep and change
         return self.factory(env, *arguments, **keywords)
 
@@ -132,6 +132,6 @@ def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> 
 
 
 def entries(info: Iterable[Any]) -> str:
-    """What an info has, in words."""
+    """Say what an info has."""
     names = ", ".join(map(str, info))
     return f"it has {names}" if names else "it is empty"

@@ -48,13 +48,13 @@ class FitnessJob:
         return self.batches + (self.center is not None)
 
     def members(self, item: int) -> range:
-        """Which members an item holds; none: it is the centre."""
+        """The members that an item holds; none: it is the centre."""
         if self.population is None or item == self.batches:
             return range(0)
         return range(item * self.batch, min((item + 1) * self.batch, self.population.size))
 
     def describe(self, item: int) -> str:
-        """Whose fitness an item is, in words."""
+        """Say whose fitness an item is."""
         return str(_Who(self.members(item), self.generation + 1))
 
 
@@ -69,7 +69,7 @@ class FitnessSetup:
     perturbation: NoiseSource
     """Kept here so that the table of a population that arrives is in this process already."""
     reseed: bool
-    """Whether to seed the global random number generators for every call; not where threads share them."""
+    """True to seed the global random number generators for every call; not where threads share them."""
     catch: tuple[type[BaseException], ...] = ()
     """Exceptions that give NaN, instead of ending the run."""
 
@@ -131,7 +131,7 @@ class FitnessWork:
         return [_number(value, who)]
 
     def _members(self, item: int) -> tuple[range, Vector]:
-        """Which members an item holds (none: it is the centre), and their parameters, one a row."""
+        """The members that an item holds (none: it is the centre), and their parameters, one a row."""
         job, population = self.job, self.job.population
         members = job.members(item)
         if not members or population is None:
@@ -182,7 +182,7 @@ class _NotEvolved:
 
 @dataclass(frozen=True)
 class _Who:
-    """Whose fitness a message is about."""
+    """The member that a message is about."""
 
     members: range
     generation: int

@@ -1,4 +1,4 @@
-"""Where noise comes from, and how a member is rebuilt from an address."""
+"""Sources of noise, and how a member is rebuilt from an address."""
 
 from escalade.perturbation.address import Stream, hash64, normals, seeds
 from escalade.perturbation.population import DensePopulation, GaussianPopulation, Population, write_all

@@ -17,7 +17,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 class Stream(IntEnum):
-    """What a number is drawn for; keeps the uses of one run seed apart."""
+    """The use that a number is drawn for; it keeps the uses of one run seed apart."""
 
     NOISE = 1
     EPISODE = 2

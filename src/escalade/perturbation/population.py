@@ -12,7 +12,7 @@ from escalade.perturbation.source import Center, Draws, NoiseSource, Weights
 
 
 class Population(Protocol):
-    """What a strategy proposes. Small enough to send to every worker once per generation."""
+    """The members that a strategy proposes, small enough to send to every worker once per generation."""
 
     @property
     def size(self) -> int:
@@ -31,7 +31,7 @@ class Population(Protocol):
 
     @property
     def antithetic(self) -> bool:
-        """Whether members 2k and 2k + 1 are a mirrored pair."""
+        """True where members 2k and 2k + 1 are a mirrored pair."""
         ...
 
     def write(self, member: int, out: Center) -> None:
@@ -89,7 +89,7 @@ class GaussianPopulation:
         return self.draws.weighted_square_sum(weights, shift, self.dtype)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels: the address. The draws are made anew where it arrives."""
+        """Pickle the address alone; the draws are made anew where it arrives."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -27,7 +27,7 @@ _BLOCK = 2**20  # floats of the sum that are held in cache while the table strea
 def offsets(
     seed: int, generation: int, perturbations: int, table_size: int, dimension: int
 ) -> NDArray[np.int64]:
-    """Where in a table of ``table_size`` floats each perturbation starts, shape (perturbations,)."""
+    """The start of each perturbation in a table of ``table_size`` floats, shape (perturbations,)."""
     starts = np.uint64(table_size - dimension + 1)
     hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(perturbations))
     return (hashed % starts).astype(np.int64)
@@ -40,7 +40,7 @@ class TableSlices:
     values: Vector
     """Of the table."""
     starts: NDArray[np.int64]
-    """Where each perturbation begins, shape (n,)."""
+    """The index at which each perturbation begins, shape (n,)."""
     dimension: int
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:

@@ -1,4 +1,4 @@
-"""What a source of noise is: the perturbations of a generation, each written or summed by its number."""
+"""A source of noise: the perturbations of a generation, each written or summed by its number."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class Draws(Protocol):
 
 
 class NoiseSource(Protocol):
-    """Where perturbations come from: standard normal numbers, a function of their address alone.
+    """A source of perturbations: standard normal numbers, a function of their address alone.
 
-    A source is small where it is pickled for a worker: what it reads is made there, or shared.
+    A source is small where it is pickled for a worker of this host, and elsewhere but for its arrays, which
+    are shared there: what it reads is made where it arrives, or held once a host.
     """
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> Draws:

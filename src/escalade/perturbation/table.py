@@ -14,12 +14,10 @@ from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.context import get_spawning_popen
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.perturbation import host_table
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.slices import TableSlices, offsets
 
@@ -46,20 +44,26 @@ class NoiseTable:
     mapping, so nothing is left behind however a run ends. Other processes map it through
     :meth:`attach`.
 
-    Pickled for a process that is being started here, it travels as its descriptor. Pickled for
-    anywhere else, as its seed and size: where it arrives, it is the table that is there already, or one
-    process of each host builds it, and the others share it.
+    Pickled for a process that is being started here, it travels as its descriptor. Pickled for anywhere else,
+    as its numbers, an array that an engine of a cluster keeps once a machine.
     """
 
     def __init__(self, seed: int, size: int) -> None:
         self.seed, self.size = seed, size
-        self.fd = _anonymous_file(4 * size, _label(seed, size))
-        values = np.frombuffer(mmap.mmap(self.fd, 4 * size), dtype=np.float32)
+        self._fd: int | None = _anonymous_file(4 * size)
+        values = np.frombuffer(mmap.mmap(self._fd, 4 * size), dtype=np.float32)
         key = hash64(seed, int(Stream.NOISE), [0, 1])
         np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
         values.flags.writeable = False
         self.values: NDArray[np.float32] = values
-        _here.setdefault((seed, size), self)
+
+    @property
+    def fd(self) -> int:
+        """Descriptor of memory with the numbers, for processes of this machine."""
+        if self._fd is None:
+            self._fd = _anonymous_file(4 * self.size)
+            np.frombuffer(mmap.mmap(self._fd, 4 * self.size), dtype=np.float32)[:] = self.values
+        return self._fd
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> TableSlices:
         """The ``count`` perturbations of a generation of the search with ``seed``."""
@@ -68,60 +72,40 @@ class NoiseTable:
     @classmethod
     def attach(cls, fd: int, size: int, seed: int) -> NoiseTable:
         """Map the table that another process of this host made; takes ``fd`` over."""
-        table = cls.__new__(cls)
-        table.seed, table.size, table.fd = seed, size, fd
         shared = mmap.mmap(fd, 4 * size, access=mmap.ACCESS_READ)
-        table.values = np.frombuffer(shared, dtype=np.float32)
-        _here.setdefault((seed, size), table)
-        return table
+        return cls._of(np.frombuffer(shared, dtype=np.float32), seed, fd)
 
     @classmethod
-    def of_host(cls, seed: int, size: int) -> NoiseTable:
-        """The table that processes of this host share; made by the first that asks."""
-        if (known := _here.get((seed, size))) is not None:
-            return known
-        if not host_table.supported():
-            return cls(seed, size)
-        label = _label(seed, size)
-        with host_table.alone(label):
-            fd = host_table.find(label)
-            table = cls(seed, size) if fd is None else cls.attach(fd, size, seed)
-            # Each that has it shows it, so that the table outlives the process that made it.
-            host_table.announce(label, table.fd)
+    def _of(cls, values: NDArray[np.float32], seed: int, fd: int | None = None) -> NoiseTable:
+        table = cls.__new__(cls)
+        table.seed, table.size, table.values, table._fd = seed, len(values), values, fd
         return table
 
     def __reduce__(self) -> Any:
+        # By functions, and not by methods, which cloudpickle would send by value.
         if get_spawning_popen() is None:
-            return _of_host, (self.seed, self.size)  # not the method, which cloudpickle would send by value
+            return _of, (self.values, self.seed)
         # The child inherits the descriptor; the numbers stay where they are.
         return _attach, (reduction.DupFd(self.fd), self.size, self.seed)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         # An argument, because at the interpreter's end the module is emptied before its last tables go.
-        fd, self.fd = getattr(self, "fd", -1), -1
-        if fd >= 0:
+        fd, self._fd = getattr(self, "_fd", None), None
+        if fd is not None:
             close(fd)
 
 
-_here: WeakValueDictionary[tuple[int, int], NoiseTable] = WeakValueDictionary()
-"""Tables of this process by seed and size."""
-
-
-def _of_host(seed: int, size: int) -> NoiseTable:
-    return NoiseTable.of_host(seed, size)
+def _of(values: NDArray[np.float32], seed: int) -> NoiseTable:
+    return NoiseTable._of(values, seed)
 
 
 def _attach(fd: Any, size: int, seed: int) -> NoiseTable:
     return NoiseTable.attach(fd.detach(), size, seed)
 
 
-def _label(seed: int, size: int) -> str:
-    return f"escalade-noise-{seed}-{size}"
-
-
-def _anonymous_file(length: int, label: str) -> int:
+def _anonymous_file(length: int) -> int:
     if sys.platform == "linux":
-        fd = os.memfd_create(label, os.MFD_CLOEXEC)
+        fd = os.memfd_create("escalade-noise", os.MFD_CLOEXEC)
     else:  # no memfd outside Linux: a file without a name serves as well
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())

@@ -37,7 +37,7 @@ class Cell(VectorLayer):
 
 
 class _CellOperation(Operation):
-    """What both cells do: products of the inputs and of the hidden state with matrices of the member's."""
+    """Base of both cells: products of the inputs and of the hidden state with matrices of the member's."""
 
     def __init__(self, layer: Cell, rows: int) -> None:
         width = layer.gates * layer.units

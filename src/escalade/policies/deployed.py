@@ -49,7 +49,7 @@ class DeployedPolicy(nn.Module):
             if number in self._fixed:
                 self.register_buffer(f"fixed_{number}", part.detach()[None].clone())
         self.first_state = [part.detach().clone() for part in self.moving(first)]
-        """What an episode with the seed 0 begins with, without a batch dimension."""
+        """The state that an episode with the seed 0 begins with, without a batch dimension."""
 
     def example(self, batch: int) -> list[Tensor]:
         """Observations of zeros, and the first state, for a batch."""
@@ -97,8 +97,8 @@ def _map_of(actions: ActionMap) -> nn.Module:
         sizes = space.nvec.reshape(-1).tolist()
         return _Choices(sizes, compiled, space.start.reshape(-1), space.shape, space.dtype)
     if isinstance(space, spaces.MultiBinary):
-        return _Signs(space.shape)
-    return _Bins(compiled) if actions.head != "plain" else _Bounded(compiled)
+        return _SignActions(space.shape)
+    return _BinActions(compiled) if actions.head != "plain" else _BoundedActions(compiled)
 
 
 class _Choices(nn.Module):
@@ -116,7 +116,7 @@ class _Choices(nn.Module):
         return found.reshape(raw.shape[0], *self._shape).to(self._dtype)
 
 
-class _Signs(nn.Module):
+class _SignActions(nn.Module):
     """1 where an output is above 0."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -127,7 +127,7 @@ class _Signs(nn.Module):
         return (raw > 0).to(torch.int8).reshape(raw.shape[0], *self._shape)
 
 
-class _Bins(nn.Module):
+class _BinActions(nn.Module):
     """The bin of the largest output, in each dimension."""
 
     def __init__(self, compiled: Any) -> None:
@@ -142,7 +142,7 @@ class _Bins(nn.Module):
         return chosen.reshape(raw.shape[0], *self._shape)
 
 
-class _Bounded(nn.Module):
+class _BoundedActions(nn.Module):
     """Numbers within the bounds of a Box."""
 
     def __init__(self, compiled: Any) -> None:

@@ -1,4 +1,4 @@
-"""How a policy's weights begin."""
+"""The first weights of a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a population's network is made of: layers, and the operation that runs one for many members.
+"""The parts of a population's network: layers, and the operation that runs one for many members.
 
 Nothing here needs torch, so that a worker starts without it.
 """
@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from escalade.policies.activations import ACTIVATIONS, Array
 
 Shape = tuple[int, ...]
-"""Of what one member's layer takes or gives: (numbers,), or (height, width, channels) of an image."""
+"""Of what one member's layer takes or gives: (numbers,), or (channels, height, width) of an image."""
 
 
 class Layer(Protocol):
     """One layer's shapes, without numbers."""
 
     @property
-    def inputs(self) -> Shape: ...
+    def inputs(self) -> Shape:
+        """Shape of one member's inputs."""
+        ...
 
     @property
-    def outputs(self) -> Shape: ...
+    def outputs(self) -> Shape:
+        """Shape of one member's outputs."""
+        ...
 
     @property
     def size(self) -> int:
@@ -39,7 +43,7 @@ class Layer(Protocol):
 class Operation:
     """One layer of up to ``rows`` members, each with parameters, and maybe a state, of its own.
 
-    What a member's row gives must not depend on the other rows, nor on how many there are, to the
+    The outputs of a row must not depend on the other rows, nor on how many there are, to the
     last bit. ``parameters`` are blocks of shape (rows, ...) in the order of the flat vector; what
     else an episode changes is in ``state``.
     """
@@ -67,11 +71,11 @@ class Operation:
             part[: len(rows)] = part[rows]
 
     def __call__(self, x: Array) -> Array:
-        """What the first k members give for ``x``, shape (k, *inputs). The next call overwrites it."""
+        """The first k members' outputs for ``x``, shape (k, *inputs). The next call overwrites them."""
         raise NotImplementedError
 
     def each(self, row: int, batch: Array) -> Array:
-        """What the member in ``row`` gives for each of a batch, shape (batch, *inputs), in new memory.
+        """Return the outputs of the member in ``row`` for a batch, shape (batch, *inputs), in new memory.
 
         Only layers that may stand before virtual batch normalisation have it.
         """
@@ -80,7 +84,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class VectorLayer:
-    """What layers from a vector to a vector have in common."""
+    """The part that layers from a vector to a vector share."""
 
     features: int
     units: int
@@ -170,22 +174,15 @@ class Flatten:
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""
-        return _FlattenOperation(self.inputs, rows)
+        return _FlattenOperation([])
 
 
 class _FlattenOperation(Operation):
-    def __init__(self, inputs: Shape, rows: int) -> None:
-        super().__init__([])
-        height, width, channels = inputs
-        self._out = block(rows, channels, height, width)
-
     def __call__(self, x: Array) -> Array:
-        out = self._out[: len(x)]
-        np.copyto(out, x.transpose(0, 3, 1, 2))
-        return out.reshape(len(x), -1)
+        return x.reshape(len(x), -1)
 
     def each(self, row: int, batch: Array) -> Array:
-        return np.ascontiguousarray(batch.transpose(0, 3, 1, 2)).reshape(len(batch), -1)
+        return self(batch)
 
 
 def block(*shape: int) -> NDArray[Any]:

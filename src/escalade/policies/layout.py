@@ -1,4 +1,4 @@
-"""Which of a module's parameters evolve, and how they lie in a flat vector."""
+"""The parameters of a module that evolve, and their places in a flat vector."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Part:
     dtype: torch.dtype
     device: torch.device
     transposed: bool
-    """Whether the vector holds the matrix transposed."""
+    """True where the vector holds the matrix transposed."""
 
     def view(self, flat: Tensor) -> Tensor:
         """Numbers of the vector, shape (..., size), seen in the parameter's shape, (..., *shape)."""
@@ -91,7 +91,7 @@ class Layout:
         return np.asarray(torch.cat([part.flat(parameter) for part, parameter in pairs]).numpy())
 
     def writer(self, module: nn.Module) -> Callable[[Vector | Tensor], None]:
-        """What writes a vector, shape (dimension,), into the module's parameters in place."""
+        """Return a writer of vectors, shape (dimension,), into the module's parameters in place."""
         parameters = self._parameters(module)
 
         def write(vector: Vector | Tensor) -> None:

@@ -65,7 +65,7 @@ class MemberState:
 
 
 def initial_state(module: nn.Module, parameters: dict[str, Tensor], seed: int) -> State:
-    """What an episode of the member with these parameters begins with."""
+    """Return the state that an episode of the member with these parameters begins with."""
     named = {f"module.{name}": part for name, part in parameters.items()}
     return functional_call(_Begin(module), named, (seed,))
 

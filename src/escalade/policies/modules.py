@@ -23,7 +23,7 @@ State = Any
 
 
 def is_stateful(module: nn.Module) -> bool:
-    """Whether the module keeps a state within an episode."""
+    """Tell whether the module keeps a state within an episode."""
     return callable(getattr(module, "initial_state", None))
 
 
@@ -66,7 +66,7 @@ class Products(nn.Module):
         self.features = features
 
     def extra_repr(self) -> str:
-        """What stands in the brackets where it is printed."""
+        """Return the text in the brackets where it is printed."""
         return str(self.features)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -190,7 +190,7 @@ class Chain(nn.Sequential):
         return [layer for layer in self if isinstance(layer, _STATEFUL)]
 
     def initial_state(self, seed: int) -> tuple[State, ...]:
-        """What an episode with this seed begins with."""
+        """Return the state that an episode with this seed begins with."""
         seen, states = self.reference_seen, []
         for layer in self:
             state = self._first(layer, seed, seen)

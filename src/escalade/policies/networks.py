@@ -71,7 +71,7 @@ def build(
 
 
 def number_count(policy: str, inputs: Sequence[int], outputs: int, **options: Any) -> int:
-    """How many numbers the state dict of such a network holds; nothing of its size is made.
+    """Count the numbers in the state dict of such a network; nothing of its size is made.
 
     Raises:
         InputError: there is no such network.
@@ -97,7 +97,7 @@ def _made(policy: str, request: Request) -> nn.Module:
 
 
 def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> Stack | TorchNetwork:
-    """What runs a population of this module: a stack where it is plain layers, torch.func otherwise.
+    """Return what runs a population of this module: a stack for plain layers, torch.func otherwise.
 
     ``shape`` is that of one observation, (size,) or (C, H, W); convolutions need it.
 
@@ -112,7 +112,7 @@ def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> 
 
 
 def layout_of(module: nn.Module) -> Layout:
-    """How the module's parameters lie in the vector that :func:`batched_network` takes.
+    """Return the places of the module's parameters in the vector that :func:`batched_network` takes.
 
     Raises:
         InputError: it has no parameters to evolve, or one that cannot be.
@@ -134,7 +134,7 @@ def from_vector(module: nn.Module, vector: Vector | Tensor) -> None:
 
 
 def frozen_state(module: nn.Module) -> dict[str, NDArray[Any]]:
-    """What the flat vector does not hold: frozen parameters and buffers, by name.
+    """Copy what the flat vector does not hold: frozen parameters and buffers, by name.
 
     Types that numpy lacks (bfloat16 and smaller) come as float32, which holds their numbers exactly.
 

@@ -100,19 +100,19 @@ class Normalizer:
         return grown
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint keeps of it."""
+        """Return the arrays that a checkpoint keeps."""
         return {
             "normalizer.count": np.array([self.count]),
             "normalizer.mean": self.mean,
             "normalizer.squares": self.squares,
         }
 
-    def frozen(self, wanted: bool | None, clip: float = CLIP) -> Normalization | None:
-        """What a generation sees where observations are normalised: vectors, unless ``wanted`` is False."""
-        return None if wanted is False or not len(self.mean) else self.freeze(clip)
+    def snapshot_if(self, enabled: bool | None, clip: float = CLIP) -> Normalization | None:
+        """The :meth:`snapshot` of a generation; None where ``enabled`` is False or nothing is normalised."""
+        return None if enabled is False or not len(self.mean) else self.snapshot(clip)
 
-    def freeze(self, clip: float = CLIP) -> Normalization:
-        """What a generation sees. Before any observation, that is no change at all, but for ``clip``."""
+    def snapshot(self, clip: float = CLIP) -> Normalization:
+        """The normalisation of a generation. Before any observation it changes nothing, but for ``clip``."""
         if self.count == 0:
             return Normalization(self.mean.copy(), np.ones_like(self.mean), clip)
         deviation = np.sqrt(self.squares / self.count)

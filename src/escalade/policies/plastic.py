@@ -21,7 +21,7 @@ _LARGEST: Final = 0.1  # of the weights that an episode begins with
 
 
 @dataclass(frozen=True)
-class PlasticLinear(VectorLayer):
+class PlasticLayer(VectorLayer):
     """A linear layer without bias whose weights are state: equation 1 of the paper, once a step.
 
     A weight w from input x to output y grows by ``rate * (A * x * y + B * x + C * y + D)``; then the
@@ -45,7 +45,7 @@ class PlasticLinear(VectorLayer):
 
 
 class _PlasticOperation(Operation):
-    def __init__(self, layer: PlasticLinear, rows: int) -> None:
+    def __init__(self, layer: PlasticLayer, rows: int) -> None:
         self._number = layer.number
         self._rule = block(rows, COEFFICIENTS, layer.features, layer.units)
         self._weight = block(rows, layer.features, layer.units)

@@ -30,7 +30,7 @@ _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
 class Seeing(Protocol):
-    """What decides how observations reach a network."""
+    """The options that decide how observations reach a network."""
 
     scale_pixels: bool
     normalized: bool
@@ -114,7 +114,7 @@ class Policy(nn.Module):
 
     @property
     def batched(self) -> Stack | TorchNetwork:
-        """What runs a population of the network as it is now: its shape, and what does not evolve."""
+        """The network that runs a population: its shape as it is now, and what does not evolve."""
         return batched_network(self.network, observation_shape(self.observation_space))
 
     def set(self, vector: Any, normalization: Normalization | None) -> None:
@@ -129,7 +129,7 @@ class Policy(nn.Module):
 
     @property
     def normalization(self) -> Normalization | None:
-        """What observations are normalised by; None when they are not."""
+        """The mean and deviation that observations are normalised by; None when they are not."""
         if not self.normalized:
             return None
         mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()
@@ -137,7 +137,7 @@ class Policy(nn.Module):
 
     @property
     def stateful(self) -> bool:
-        """Whether the network keeps a state within an episode."""
+        """True where the network keeps a state within an episode."""
         return is_stateful(self.network)
 
     def forward(self, observations: Tensor, state: State | None = None) -> Any:
@@ -149,7 +149,7 @@ class Policy(nn.Module):
         return self.network(seen, state) if self.stateful else self.network(seen)
 
     def first_state(self, seeds: Sequence[int]) -> State:
-        """What episodes with these seeds begin with: the network's state of a batch."""
+        """Return the network's state of a batch whose episodes begin, with these seeds."""
         with torch.no_grad():
             made = {seed: self.network.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
         firsts = [made[seed] for seed in seeds]

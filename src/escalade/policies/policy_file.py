@@ -1,11 +1,12 @@
-"""What a policy's file holds, checked before anything is built from it."""
+"""The contents of a policy's file, checked before anything is built from them."""
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -15,20 +16,23 @@ from escalade.envs.spaces import is_image, observation_shape, observation_size, 
 from escalade.errors import InputError
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.storage.records import record
+from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.tensors import Damaged, Stored, Tensors, read, with_prefix
 
 KIND = "escalade-policy-1"
 INVERSE_STD = "observation_scale"
 """The name in files of 1 / the observations' standard deviation."""
 
+_MOMENTS = dict.fromkeys(("observation_mean", INVERSE_STD), Numbers("float64", ("observed",)))
+_POSITIVE = sys.float_info.min
+
 
 @dataclass(frozen=True)
 class Architecture:
-    """How :func:`escalade.policies.networks.build` makes the network."""
+    """The arguments of :func:`escalade.policies.networks.build` for the network."""
 
     policy: str
-    hidden: list[int]
+    hidden: list[Annotated[int, 1]]
     activation: str
     bias: bool
 
@@ -42,10 +46,10 @@ class _Facts:
     action_map: str
     head: str
     normalized: bool
-    observation_clip: float | None
+    observation_clip: Annotated[float, _POSITIVE] | None
     architecture: dict[str, Any]
     scale_pixels: bool = True
-    observation_count: float = 0.0
+    observation_count: Annotated[float, 0] = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,33 +94,20 @@ class PolicyFile:
         space = restore(facts.observation_space)
         actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
         weights = with_prefix("network.", content.tensors)
-        mean, inverse_std = (
-            _vector(content.tensors, name, moments_size(space, facts.normalized))
-            for name in ("observation_mean", INVERSE_STD)
-        )
+        check_arrays(content.tensors, _MOMENTS, "its state", observed=moments_size(space, facts.normalized))
         architecture = None
         if facts.architecture:
             architecture = record(Architecture, facts.architecture, "its architecture")
             _check_architecture(architecture, observation_shape(space), actions.outputs, weights)
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
-        if not clip > 0:
-            raise Damaged("its observations are clipped to nothing")
-        if facts.observation_count < 0:
-            raise Damaged("its observations were counted wrong")
+        mean, inverse_std = (content.tensors[name] for name in _MOMENTS)
         about = (architecture, facts.normalized, clip, mean, inverse_std, weights)
         return cls(facts.env, space, actions, *about, facts.scale_pixels, facts.observation_count)
 
 
 def moments_size(space: spaces.Space[Any], normalized: bool) -> int:
-    """How many means of observations a policy keeps: none of images that are not normalised by them."""
+    """The number of observation means in a policy: none for images that are not normalised by them."""
     return observation_size(space) if normalized or not is_image(space) else 0
-
-
-def _vector(tensors: Tensors, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    found = tensors.get(name)
-    if found is None or found.shape != (size,) or found.dtype != np.float64:
-        raise Damaged(f"its {name} is not {size} numbers")
-    return found
 
 
 def _check_architecture(
@@ -127,7 +118,7 @@ def _check_architecture(
 
     if network.policy not in ARCHITECTURES or network.activation not in ACTIVATIONS:
         raise Damaged("its architecture is none that Escalade saves")
-    if any(size < 1 for size in (*network.hidden, *shape, outputs)):
+    if any(size < 1 for size in (*shape, outputs)):
         raise Damaged("its layers have impossible sizes")
     try:
         expected = number_count(inputs=shape, outputs=outputs, **asdict(network))

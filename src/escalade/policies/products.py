@@ -11,7 +11,7 @@ from escalade.policies.layers import Operation, Shape, block
 
 
 @dataclass(frozen=True)
-class Products:
+class ProductsLayer:
     """All products x_i * x_j with i <= j, where x_0 is 1 and the numbers of the vector are x_1, x_2, ...
 
     They stand in the order of j, then of i; 1 * 1 is left out. So the products of a longer vector begin
@@ -64,5 +64,5 @@ class _ProductsOperation(Operation):
 
 
 def product_count(features: int) -> int:
-    """How many numbers :class:`Products` makes of ``features``."""
+    """Count the outputs of :class:`ProductsLayer` for ``features``."""
     return features * (features + 3) // 2

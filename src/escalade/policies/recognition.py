@@ -1,11 +1,10 @@
-"""Which modules a population runs as a stack of layers, and as which."""
+"""The modules that a population runs as a stack of layers, and the layer of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 from torch import Tensor, nn
 
 from escalade.errors import InputError
@@ -14,10 +13,10 @@ from escalade.policies.cells import Cell
 from escalade.policies.convolution import Convolution, MaxPool
 from escalade.policies.layers import Flatten, Layer, Linear, Shape
 from escalade.policies.modules import Chain, PlasticLinear, Products, VirtualBatchNorm
-from escalade.policies.plastic import PlasticLinear as Plastic
-from escalade.policies.products import Products as ProductsLayer
+from escalade.policies.plastic import PlasticLayer
+from escalade.policies.products import ProductsLayer
 from escalade.policies.stack import Stack
-from escalade.policies.virtual_batch import VirtualBatchNorm as VirtualBatch
+from escalade.policies.virtual_batch import VirtualBatchNormLayer
 
 _NAMES: Final[dict[type[nn.Module], str]] = {entry.load(): name for name, entry in ACTIVATIONS.items()}
 
@@ -66,10 +65,8 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
         InputError: a layer does not fit what it is given.
     """
     first = pieces[0].module
-    if shape is None or (len(shape) == 3 and isinstance(first, nn.Linear)):
-        here: Shape | None = None
-    else:
-        here = (*shape[1:], shape[0]) if len(shape) == 3 else tuple(shape)
+    flat = shape is not None and len(shape) == 3 and isinstance(first, nn.Linear)
+    here: Shape | None = None if flat else shape
     layers: list[Layer] = []
     for piece in pieces:
         layer = _LAYERS[type(piece.module)].layer(piece, here)
@@ -81,12 +78,12 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
 
 
 def _is_bare(module: nn.Module) -> bool:
-    """Whether it is a sequence itself, and not a subclass that may call its parts in another way."""
+    """Tell whether it is a sequence itself, and not a subclass that may call its parts in another way."""
     return type(module) in (nn.Sequential, Chain)
 
 
 def _altered(module: nn.Module) -> bool:
-    """Whether calling the module does more than its class says."""
+    """Tell whether calling the module does more than its class says."""
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
@@ -106,9 +103,9 @@ def _linear(piece: Piece, shape: Shape | None) -> Layer:
 
 def _convolution(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
-    height, width, _ = _image(part, shape, part.in_channels)
+    seen = _image(part, shape, part.in_channels)
     rest = (part.kernel_size, part.stride, part.padding, part.bias is not None, piece.activation)
-    return _of_some_size(Convolution((height, width, part.in_channels), part.out_channels, *rest))
+    return _of_some_size(Convolution(seen, part.out_channels, *rest))
 
 
 def _pool(piece: Piece, shape: Shape | None) -> Layer:
@@ -137,15 +134,15 @@ def _plastic(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     features, units = part.rule.shape[1:]
     _check(part, (features,), shape)
-    return Plastic(features, units, part.number, _NAMES.get(type(part.activation)))
+    return PlasticLayer(features, units, part.number, _NAMES.get(type(part.activation)))
 
 
 def _virtual_batch(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     channels = len(part.bias)
-    if shape is None or shape[-1] != channels:
+    if shape is None or shape[0] != channels:
         raise InputError(f"policy: {part} takes {channels} channels, but is given {_words(shape)}")
-    return VirtualBatch(shape, piece.activation)
+    return VirtualBatchNormLayer(shape, piece.activation)
 
 
 def _plain_convolution(part: Any) -> bool:
@@ -190,14 +187,14 @@ def _check(part: nn.Module, takes: Shape, shape: Shape | None) -> None:
 
 
 def _image(part: nn.Module, shape: Shape | None, channels: int | None = None) -> Shape:
-    if shape is None or len(shape) != 3 or channels not in (None, shape[2]):
+    if shape is None or len(shape) != 3 or channels not in (None, shape[0]):
         raise InputError(f"policy: {part} takes images of its channels, but is given {_words(shape)}")
     return shape
 
 
 def _of_some_size(layer: Convolution | MaxPool) -> Layer:
     if min(layer.outputs) < 1:
-        height, width, _ = layer.inputs
+        _, height, width = layer.inputs
         raise InputError(
             f"policy: images of {height} x {width} are too small for its windows of "
             f"{layer.kernel[0]} x {layer.kernel[1]}"
@@ -206,12 +203,12 @@ def _of_some_size(layer: Convolution | MaxPool) -> Layer:
 
 
 def _words(shape: Shape | None) -> str:
-    """A shape as a person would say it, an image's channels first."""
+    """A shape as a person would say it."""
     if shape is None:
         return "nothing known"
     if len(shape) == 1:
         return f"{shape[0]} numbers"
-    return "images of " + " x ".join(map(str, np.roll(shape, 1)))
+    return "images of " + " x ".join(map(str, shape))
 
 
 def _pair(value: Any) -> tuple[int, int]:

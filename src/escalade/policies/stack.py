@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.perturbation import Population
 from escalade.policies.activations import Array
-from escalade.policies.layers import Layer, Shape
+from escalade.policies.layers import Layer
 from escalade.policies.virtual_batch import VirtualBatchNormOperation
 
 
@@ -56,8 +56,8 @@ class StackForward:
         self._operations = [layer.operation(rows) for layer in stack.layers]
         self._parameters = np.empty(stack.dimension, np.float32)  # of the member that is loaded
         self._spans = list(pairwise(accumulate((layer.size for layer in stack.layers), initial=0)))
-        self._image: Shape | None = stack.layers[0].inputs if len(stack.layers[0].inputs) > 1 else None
-        self._reference = None if stack.reference is None else self._shaped(stack.reference)
+        self._inputs = stack.layers[0].inputs
+        self._reference = stack.reference
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
         """Begin an episode in ``row``: the member's parameters and its first state."""
@@ -79,17 +79,10 @@ class StackForward:
 
         The result is overwritten by the next call.
         """
-        hidden = self._shaped(observations)
+        hidden = observations.reshape(len(observations), *self._inputs)
         for operation in self._operations:
             hidden = operation(hidden)
         return hidden
-
-    def _shaped(self, observations: Array) -> Array:
-        """Images with their channels last, where the first layer takes images; vectors otherwise."""
-        if self._image is None:
-            return observations.reshape(len(observations), -1)
-        height, width, channels = self._image
-        return observations.reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
 
     def _measure(self, row: int, seen: Array) -> None:
         """Pass the reference batch through the member's layers, and take the statistics on the way."""

@@ -34,7 +34,7 @@ class TorchNetwork:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where each parameter lies in the flat vector."""
+        """The place of each parameter in the flat vector."""
         return Layout(self.module)
 
     @property
@@ -100,7 +100,7 @@ class TorchForward:
         flat = torch.from_numpy(self._parameters)
         self._members = [layout.views(part) for part in torch.split(flat, block)]
         self.one_at_a_time: str | None = None
-        """What vmap said, once it has refused the module."""
+        """The message of vmap, once it has refused the module."""
         self._layout = layout
         self._stateful = is_stateful(module)
         self._state: MemberState | None = None

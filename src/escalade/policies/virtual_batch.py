@@ -23,7 +23,7 @@ REFERENCE_FRAMES: Final = 128
 
 
 @dataclass(frozen=True)
-class VirtualBatchNorm:
+class VirtualBatchNormLayer:
     """Each channel (or number) less its mean, over its standard deviation, plus a bias.
 
     Mean and deviation are those of the reference batch, over images and their pixels. The only
@@ -41,7 +41,7 @@ class VirtualBatchNorm:
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return self.inputs[-1]
+        return self.inputs[0]
 
     def operation(self, rows: int) -> VirtualBatchNormOperation:
         """Room for ``rows`` members."""
@@ -51,13 +51,13 @@ class VirtualBatchNorm:
 class VirtualBatchNormOperation(Operation):
     """Keeps every member's statistics beside its biases."""
 
-    def __init__(self, layer: VirtualBatchNorm, rows: int) -> None:
-        self._bias, self._mean, self._inverse_std = (block(rows, layer.inputs[-1]) for _ in range(3))
+    def __init__(self, layer: VirtualBatchNormLayer, rows: int) -> None:
+        # Beside the rows' images or vectors: a number a channel.
+        shape = (rows, layer.size, *([1] * (len(layer.inputs) - 1)))
+        self._bias, self._mean, self._inverse_std = (block(*shape) for _ in range(3))
         super().__init__([self._bias], [self._mean, self._inverse_std])
         self._out = block(rows, *layer.inputs)
         self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
-        # Statistics of a row, and where they stand beside the rows' images or vectors.
-        self._broadcast = (slice(None), *([None] * (len(layer.inputs) - 1)))
 
     def begin(self, row: int, seed: int) -> None:
         """The statistics follow from the parameters; :meth:`measure` sets them."""
@@ -75,20 +75,17 @@ class VirtualBatchNormOperation(Operation):
     def __call__(self, x: Array) -> Array:
         count = len(x)
         out = self._out[:count]
-        mean, inverse_std, bias = (
-            part[:count][self._broadcast] for part in (self._mean, self._inverse_std, self._bias)
-        )
-        np.subtract(x, mean, out=out)
-        out *= inverse_std
-        out += bias
+        np.subtract(x, self._mean[:count], out=out)
+        out *= self._inverse_std[:count]
+        out += self._bias[:count]
         if self._activate is not None:
             self._activate(out)
         return out
 
 
 def statistics(seen: NDArray[np.float32]) -> tuple[Array, Array]:
-    """Mean and 1 / deviation of each channel, shape (channels,), of a batch (batch, ..., channels)."""
-    rows = seen.reshape(-1, seen.shape[-1])
-    mean = rows.mean(axis=0, dtype=np.float64)
-    variance = np.square(rows - mean).mean(axis=0)
-    return mean.astype(np.float32), (1.0 / np.sqrt(variance + EPSILON)).astype(np.float32)
+    """Mean and 1 / deviation of each channel, shape (channels, ...), of a batch (batch, channels, ...)."""
+    others = (0, *range(2, seen.ndim))
+    mean = seen.mean(axis=others, dtype=np.float64, keepdims=True)
+    variance = np.square(seen - mean).mean(axis=others, keepdims=True)
+    return mean[0].astype(np.float32), (1.0 / np.sqrt(variance[0] + EPSILON)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What listens to a run: the tables of its folder, the console, a plot in a notebook, trackers."""
+"""The listeners of a run: the tables of its folder, the console, a plot in a notebook, trackers."""
 
 from escalade.recorders.cluster import ClusterFile
 from escalade.recorders.console import make_console

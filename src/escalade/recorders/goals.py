@@ -26,9 +26,9 @@ class Goals:
     env_steps: int | None = None
     seconds: float | None = None
     minimize: bool = False
-    """Whether smaller returns are better."""
+    """True where smaller returns are better."""
     print_evaluations: bool = True
-    """Whether each evaluation is a line where there is no terminal: not where one comes every generation."""
+    """True where each evaluation is a line without a terminal: not where one comes every generation."""
 
     def best_of(self, row: Row) -> str:
         """The best return of a generation, in words."""
@@ -51,7 +51,7 @@ class Goals:
         return (most[1], min(most[0], 1.0)) if most else None
 
     def reached(self, first: float | None, now: float | None) -> float:
-        """How much of the way from the first evaluation to the target is done, from 0 to 1."""
+        """The share of the way from the first evaluation to the target that is done, from 0 to 1."""
         target = self.target_return
         if target is None or first is None or now is None:
             return 0.0
@@ -63,7 +63,7 @@ class Goals:
 
 
 class Outlook:
-    """How much time a run has left, judged by the later half of its time so far.
+    """The time that a run has left, judged by the later half of its time so far.
 
     Args:
         goals: of the run.

@@ -15,7 +15,7 @@ from escalade.storage.run_folder import RunFolder
 
 
 def _say_nothing(text: str) -> None:
-    """Where nobody listens."""
+    """Do nothing, where nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Recorded:
     info: tuple[str, ...] = ()
     """The columns of its rows' ``info``."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked for: the fields of a config, or what ``evolve`` was given, as plain values."""
+    """The options of the run: the fields of a config, or what ``evolve`` was given, as plain values."""
     first: int = 1
     """The first generation that will be recorded: more than 1 in a run that is resumed."""
     repeated: int = 0
-    """How many generations, from ``first`` on, were recorded before: a killed run's, that run again."""
+    """Generations from ``first`` on that were recorded before: those of a killed run, which run again."""
     say: Callable[[str], None] = _say_nothing
     """Gives a line for the user to all recorders of the run, as a note."""
 

@@ -1,4 +1,4 @@
-"""What is recorded of a generation."""
+"""The row that is recorded of a generation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Log(Protocol):
-    """What a tracker takes. Whatever it raises ends the tracking, and not the run."""
+    """The methods of a tracker. Whatever it raises ends the tracking, and not the run."""
 
     def log(self, generation: int, numbers: Mapping[str, float]) -> None:
         """Take the numbers of a generation, by the columns of progress.csv and population.csv."""

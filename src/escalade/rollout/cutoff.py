@@ -1,4 +1,4 @@
-"""When an episode is cut short: a cap on its steps that may move with the run.
+"""The cutoff of an episode: a cap on its steps that may move with the run.
 
 A cap is part of what a generation is a function of, so it is kept in the checkpoint. It is the
 population's only: evaluations run to the environment's own end.

@@ -15,7 +15,7 @@ from escalade.policies.normalizer import Normalization
 
 Vector = NDArray[np.float32]
 Seeds = Literal["pair", "generation", "member"]
-"""Who plays the same episodes: a mirrored pair, all members of a generation, or each member its own."""
+"""The members that play the same episodes: a mirrored pair, all of a generation, or none but itself."""
 OBSERVED = 1024
 """Episodes of a generation, at most, whose observations the normaliser learns from."""
 
@@ -49,7 +49,7 @@ class RecordType:
 
 @dataclass(frozen=True)
 class EpisodeJob:
-    """What a generation's episodes have in common; sent to each worker once.
+    """The facts that a generation's episodes share; sent to each worker once.
 
     Items 0 to ``members * episodes - 1`` are the population's episodes, member by member; the
     ``evaluations`` after them are episodes of ``center``, unperturbed and without action noise.
@@ -70,25 +70,25 @@ class EpisodeJob:
     first: int = 0
     """The member that item 0 belongs to, when a generation grows by further members."""
     sharing: Seeds = "pair"
-    """Which members play the same episodes."""
+    """The members that play the same episodes."""
 
     @property
     def members(self) -> int:
-        """How many members' episodes this job holds."""
+        """The number of members whose episodes this job holds."""
         return self.population.size - self.first if self.population else 0
 
     @property
     def training_items(self) -> int:
-        """How many items are episodes of members."""
+        """The number of items that are episodes of members."""
         return self.members * self.episodes
 
     @property
     def items(self) -> int:
-        """How many episodes there are to run."""
+        """The number of episodes to run."""
         return self.training_items + self.evaluations
 
     def observed(self, items: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which items report the moments of their observations: every n-th, of a large population.
+        """The items that report the moments of their observations: every n-th, of a large population.
 
         A thousand episodes tell as much of the observations as ten thousand, at a tenth of what the
         trainer takes in (Salimans et al. 2017 take one in a hundred).
@@ -96,7 +96,7 @@ class EpisodeJob:
         return np.asarray(items % max(1, -(-self.training_items // OBSERVED)) == 0)
 
     def member(self, item: int) -> int | None:
-        """Whose episode an item is; None for the unperturbed policy's."""
+        """The member whose episode an item is; None for the unperturbed policy's."""
         return self.first + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -112,21 +112,21 @@ class EpisodeJob:
 
     @property
     def _sharers(self) -> int:
-        """How many members in a row share their episode seeds."""
+        """The number of members in a row that share their episode seeds."""
         if self.sharing == "generation":
             return 2**62  # all there can be
         paired = self.population is not None and self.population.antithetic
         return 2 if self.sharing == "pair" and paired else 1
 
     def describe(self, item: int) -> str:
-        """Whose episode an item is and how it began, in words: what reproduces it."""
+        """Say whose episode an item is and how it began: what reproduces it."""
         member = self.member(item)
         who = "the unperturbed policy" if member is None else f"member {member}"
         seed = int(self.episode_seeds(np.array([item]))[0])
         return f"{who} of generation {self.generation + 1} (its episode began with reset(seed={seed}))"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels: a centre that is also the population's travels once."""
+        """Pickle a centre that is also the population's once."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         shared = getattr(self.population, "center", None)
         if self.center is not None and shared is not None and np.array_equal(self.center, shared):
@@ -161,7 +161,7 @@ class Episodes:
     Shape (episodes that report them, 2, size). They are those of the episode alone.
     """
     scores: NDArray[np.float64]
-    """What fitness is the mean of: sums of transformed rewards, or the returns where none are transformed."""
+    """The numbers that fitness is made of: sums of transformed rewards, or returns where none are."""
     infos: NDArray[np.float64]
     """Numbers of the episodes' last infos, shape (n, keys): NaN where there is none of that name."""
 

@@ -1,4 +1,4 @@
-"""What episodes' last infos hold, in means."""
+"""Means of what episodes' last infos hold."""
 
 from __future__ import annotations
 

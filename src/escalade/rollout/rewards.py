@@ -1,4 +1,4 @@
-"""What training makes of a reward. Evaluations, and every reported return, are of the reward itself."""
+"""Transforms of rewards in training. Evaluations, and every reported return, are of the reward itself."""
 
 from __future__ import annotations
 

@@ -32,30 +32,43 @@ _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
 
 
 class Forward(Protocol):
-    """Batched forward pass; see :class:`escalade.policies.stack.StackForward`.
+    """Batched forward pass of several members; see :class:`escalade.policies.stack.StackForward`.
 
-    Observations are (k, size), those of images (k, C, H, W); their memory is written again in the next step.
+    The outputs of a row must not depend on the other rows, nor on how many there are, to the last bit.
     """
 
-    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None: ...
+    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
+        """Give ``row`` the parameters of ``member``, and begin an episode in it, whose seed is ``seed``."""
+        ...
 
-    def __call__(self, observations: Vector) -> Vector: ...
+    def __call__(self, observations: Vector) -> Vector:
+        """Outputs of the first k rows, shape (k, outputs), float32.
 
-    def keep(self, rows: NDArray[np.intp]) -> None: ...
+        Observations are (k, size), those of images (k, C, H, W); the next step writes their memory again.
+        """
+        ...
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Move the given rows, in order, to the front; the others are done."""
+        ...
 
 
 class Network(Protocol):
-    """A policy network's shape: what turns flat parameters into a batched forward pass."""
+    """The shape of a policy network, which makes a batched forward pass of a population's members."""
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Parameters of one member."""
+        ...
 
-    def forward(self, rows: int) -> Forward: ...
+    def forward(self, rows: int) -> Forward:
+        """A forward pass with room for ``rows`` members."""
+        ...
 
 
 @dataclass(frozen=True)
 class RolloutSetup:
-    """What a worker needs once: everything that stays the same for a whole run."""
+    """The things that a worker needs once: all that stays the same for a whole run."""
 
     environment: Environment
     network: Network
@@ -63,11 +76,11 @@ class RolloutSetup:
     perturbation: NoiseSource
     action_noise: float = 0.0
     scale_pixels: bool = True
-    """Whether pixels (observations of uint8 images) are divided by 255."""
+    """True where pixels (observations of uint8 images) are divided by 255."""
     normalize_images: bool = False
-    """Whether images too are normalised by a running mean and standard deviation, instead of divided."""
+    """True where images too are normalised by a running mean and deviation, instead of divided."""
     reward: RewardTransform | None = None
-    """What fitness is made of; None where that is the reward itself."""
+    """The transform that fitness takes of a reward; None where that is the reward itself."""
 
     def __call__(self) -> Rollouts:
         return Rollouts(self)
@@ -110,7 +123,7 @@ class Rollouts:
         self._wasted = 0  # forward passes of rows whose episode has ended, since the last packing
 
     def info(self) -> dict[str, Any]:
-        """What the engine tells the trainer of its workers."""
+        """Return what the engine tells the trainer of its workers."""
         return {
             "backend": self.environment.backend,
             "slots": self.slots,
@@ -197,7 +210,7 @@ class Rollouts:
         return True
 
     def _inputs(self, count: int) -> Vector:
-        """What the policies see; the moments of what they see are summed on the way."""
+        """Return what the policies see; the moments of what they see are summed on the way."""
         observations = self._observations[:count]
         if self.job.normalization is None:
             if self._pixels is not None:
@@ -243,14 +256,14 @@ class Rollouts:
                 feed.put_many(self._item[part], records(part))
 
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which ended episodes saw an observation that is no number: their returns mean nothing."""
+        """True for ended episodes that saw an observation that is no number: their returns mean nothing."""
         finite = self._finite(rows)
         if self.job.normalization is not None:
             finite &= np.isfinite(self._moments[0, rows]).all(axis=1)
         return np.asarray(~finite)
 
     def _finite(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether each row's observation holds numbers alone, shape (n,)."""
+        """True where a row's observation holds numbers alone, shape (n,)."""
         last = self._observations[rows].reshape(len(rows), -1)
         return np.asarray(np.isfinite(last).all(axis=1))
 

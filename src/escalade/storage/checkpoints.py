@@ -113,7 +113,7 @@ class Checkpoints:
         return sorted(number for name, number in found if self.path(number).name == name)
 
     def path(self, generation: int) -> Path:
-        """Where a generation's checkpoint is."""
+        """Return the path of a generation's checkpoint."""
         return self.folder / f"generation-{generation:06d}.safetensors"
 
     def _refuse_link(self) -> None:

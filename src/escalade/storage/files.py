@@ -95,7 +95,7 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether the name is one that :func:`temporary_beside` gives."""
+    """Tell whether the name is one that :func:`temporary_beside` gives."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 

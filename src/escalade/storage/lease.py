@@ -1,4 +1,4 @@
-"""Who leads a run whose folder is a copy: a small file that its driver, elsewhere, writes again and again.
+"""A small file in a run's copy that the run's driver, elsewhere, writes again and again: it says who leads.
 
 A lock does not reach from one machine to another; the time of a file's last writing does. It is compared with
 this machine's clock, so clocks of machines must agree to less than :data:`FRESH`.
@@ -22,7 +22,7 @@ FRESH = 60.0
 
 
 def holder(folder: Path) -> tuple[str, bool]:
-    """Who leads the run of ``folder`` from elsewhere (empty: nobody), and whether that driver is alive."""
+    """The driver that leads the run of ``folder`` from elsewhere (empty: none), and whether it is alive."""
     lease = folder / LEASE
     try:
         who = lease.read_text(encoding="utf-8", errors="replace")[:200].strip()

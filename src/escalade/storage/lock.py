@@ -76,7 +76,7 @@ class FolderLock:
             self._close()
 
     def look(self) -> tuple[Held, str]:
-        """Whether the lock is held, and by whom; of one that was killed, who it was.
+        """Return whether the lock is held, and by whom; of one that was killed, who it was.
 
         Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
         """

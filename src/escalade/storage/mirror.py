@@ -7,12 +7,14 @@ objects. A checkpoint is verified when it is read, so a copy cut short is never 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from escalade.errors import InputError, StorageFailure
 from escalade.storage.files import is_temporary
-from escalade.storage.lease import LEASE
+from escalade.storage.lease import LEASE, beating
 from escalade.storage.lock import LOCK
 from escalade.support.installing import install
 
@@ -51,10 +53,15 @@ class Mirror:
             self._files.makedirs(self._root, exist_ok=True)
             self._files.pipe_file(f"{self._root}/{LEASE}", who.encode())
 
-    def end_lease(self) -> None:
-        """Say that nobody leads the run any more."""
-        with _reported(self.url):
-            self._files.rm_file(f"{self._root}/{LEASE}")
+    @contextmanager
+    def led_by(self, who: str) -> Iterator[None]:
+        """Say so at the url, again and again, until nobody leads the run any more."""
+        try:
+            with beating(lambda: self.beat(who)):
+                yield
+        finally:
+            with _reported(self.url):
+                self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
         """Bring what the copy has to the folder; whether there was a run: a first push that ended.
@@ -85,13 +92,13 @@ class Mirror:
     def push(self) -> int:
         """Send the files that changed, and drop those that are gone; how many were sent.
 
-        A checkpoint goes before what tells of it, and the one before it is dropped last. The config, which
-        never changes, ends the first push.
+        Upload order: checkpoints, then other files, ``config.toml`` last: its presence marks a complete first
+        upload. Removals come after all of them.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
         sent = 0
         with _reported(self.url):
-            for name, path in sorted(here.items(), key=lambda pair: _turn(pair[0])):
+            for name, path in sorted(here.items(), key=lambda pair: _upload_order(pair[0])):
                 facts = path.stat()
                 state = facts.st_mtime_ns, facts.st_size
                 if self._sent.get(name) != state:
@@ -135,19 +142,14 @@ def _whole_files(folder: Path) -> list[Path]:
     return [path for path in files if not is_temporary(path) and path.name not in (LOCK, LEASE)]
 
 
-def _turn(name: str) -> tuple[bool, bool, str]:
+def _upload_order(name: str) -> tuple[bool, bool, str]:
     return name == _LAST, not name.startswith("checkpoints/"), name
 
 
-class _reported:  # noqa: N801 - reads as a word where it is used
-    """What a file system says of a path is one line for the user."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        if isinstance(problem, OSError):
-            raise StorageFailure(f"{self._url} could not be reached or written: {problem}") from None
+@contextmanager
+def _reported(url: str) -> Iterator[None]:
+    """Say what a file system says of a path in one line for the user."""
+    try:
+        yield
+    except OSError as problem:
+        raise StorageFailure(f"{url} could not be reached or written: {problem}") from None

@@ -18,7 +18,7 @@ from escalade.storage.lock import FolderLock
 
 
 class RunFolder:
-    """Where everything of a run is: the one place that knows the names of its files."""
+    """The folder of a run: the one place that knows the names of its files."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path = Path(path)
@@ -95,7 +95,7 @@ class RunFolder:
             self.lock.release()
 
     def untouched(self) -> bool:
-        """Whether nothing of the run was done yet: no checkpoint, and no row of progress."""
+        """True where nothing of the run was done yet: no checkpoint, and no row of progress."""
         if self.checkpoints.generations():
             return False
         return not self.progress.exists() or len(read_bytes(self.progress).splitlines()) <= 1
@@ -122,7 +122,7 @@ class RunFolder:
             raise
 
     def _began(self) -> bool:
-        """Whether the run had a generation; also where it cannot be told."""
+        """Tell whether the run had a generation; yes where it cannot be told."""
         try:
             rows = len(read_bytes(self.progress).splitlines()) if self.progress.exists() else 0
             return rows > 1 or any(self.checkpoints.generations())
@@ -141,7 +141,7 @@ class RunFolder:
         write_bytes(self.config, toml.encode())
 
     def named_after(self, checkpoint: str, name: str, best: str) -> Path:
-        """Where what is made of a policy lies, such as ``policy.onnx``: the name says of which policy.
+        """The path of what is made of a policy, such as ``policy.onnx``: the name says of which policy.
 
         Args:
             checkpoint: ``latest``, ``best`` or a generation.
@@ -153,7 +153,7 @@ class RunFolder:
         return self.path / names.get(checkpoint, f"{plain.stem}-{checkpoint}{plain.suffix}")
 
     def read_summary(self) -> dict[str, Any]:
-        """What summary.json holds; empty where the run has not ended, or the file cannot be read."""
+        """Read summary.json; empty where the run has not ended, or the file cannot be read."""
         try:
             found = json.loads(read_bytes(self.summary))
         except (OSError, ValueError, RecursionError):

@@ -25,7 +25,7 @@ State = dict[str, Any]
 
 
 class Stored(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     tensors: Tensors
     """Arrays by name."""

@@ -1,4 +1,4 @@
-"""How the centre moves: ask/tell strategies, one file each, listed in :mod:`escalade.strategies.registry`."""
+"""Strategies with ask and tell, one file each, listed in :mod:`escalade.strategies.registry`."""
 
 from typing import TYPE_CHECKING
 

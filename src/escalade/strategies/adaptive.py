@@ -1,4 +1,4 @@
-"""What strategies with one adaptive standard deviation per parameter share."""
+"""The base of strategies with one adaptive standard deviation per parameter."""
 
 from __future__ import annotations
 

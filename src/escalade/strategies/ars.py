@@ -83,5 +83,5 @@ class ARS(GaussianStrategy):
         self.center += self.noise_sum(weights) * (self.lr / (np.count_nonzero(kept) * spread))
 
     def _kept(self, directions: int) -> int:
-        """How many of a generation's directions move the centre."""
+        """The number of a generation's directions that move the centre."""
         return math.ceil(directions / 2) if self.top_directions is None else self.top_directions * self.fold

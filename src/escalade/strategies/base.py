@@ -1,4 +1,4 @@
-"""What all strategies share: ask, tell, and a state that can be saved."""
+"""The base of all strategies: ask, tell, and a state that can be saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch import Tensor
 from escalade.errors import InputError, nearest
 from escalade.perturbation import NoiseSource, NoiseTable, Population, table_size, write_all
 from escalade.strategies.own import is_own, watch_methods
-from escalade.strategies.result import History, Result
+from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.shaping import finite_fitness
 from escalade.support.numbers import whole_number
 
@@ -45,7 +45,7 @@ class Strategy(ABC):
     """
 
     grows: ClassVar[bool] = True
-    """Whether :meth:`update` can take a generation that grew."""
+    """True where :meth:`update` can take a generation that grew."""
 
     remake: Callable[[], Strategy] | None = None
     """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
@@ -102,7 +102,7 @@ class Strategy(ABC):
         self._sampled: Population | None = None  # this generation's members, once they were given out,
         self._asked = False  # and whether they were written out
         self._best: tuple[Tensor, float] | None = None
-        self._history = History()
+        self._history = FitnessHistory()
 
     def grow(self) -> None:
         """Give this generation as many further members as it began with.
@@ -271,7 +271,7 @@ class Strategy(ABC):
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
         history, best = state.get("history"), state.get("best")
-        self._history = History(history.numpy() if isinstance(history, Tensor) else None)
+        self._history = FitnessHistory(history.numpy() if isinstance(history, Tensor) else None)
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
 
 

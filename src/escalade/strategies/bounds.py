@@ -67,12 +67,12 @@ class Bounds:
 
     @property
     def both(self) -> NDArray[np.bool_]:
-        """Which parameters have two bounds, shape (dimension,)."""
+        """The parameters that have two bounds, bool of shape (dimension,)."""
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
     @property
     def any(self) -> bool:
-        """Whether there is a bound at all."""
+        """True where there is a bound at all."""
         return bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
 
     def check(self, x: Array) -> None:

@@ -8,15 +8,16 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.descent import DescentStrategy
 from escalade.strategies.gaussian import GaussianStrategy, differences
-from escalade.strategies.optimizers import OptimizerFactory, make_optimizer, not_negative
-from escalade.strategies.schedules import Schedule, parse, parse_sigma
+from escalade.strategies.optimizers import OptimizerFactory
+from escalade.strategies.schedules import Schedule, parse_sigma
 from escalade.strategies.shaping import SHAPINGS
 from escalade.support.registry import named
 
 
-class OpenAIES(GaussianStrategy):
+class OpenAIES(DescentStrategy, GaussianStrategy):
     """Stochastic gradient ascent on the expected fitness of the centre's Gaussian neighbourhood.
 
     With utilities ``u_i`` of members ``centre + sigma * eps_i``, the gradient is estimated as
@@ -66,28 +67,15 @@ class OpenAIES(GaussianStrategy):
     ) -> None:
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         self._sigma = parse_sigma(sigma, "sigma")
-        self._lr = None if lr is None else parse(lr, "lr")
-        self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.shaping = named("shaping", shaping, SHAPINGS)
-        self.optimizer = make_optimizer(optimizer, self.center)
+        self.set_optimizer(optimizer, lr, weight_decay)
 
     @property
     def sigma(self) -> float:
         return self._sigma(self.generation)
-
-    @property
-    def lr(self) -> float:
-        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         utilities = self.shaping(fitness)
         # In place, because a policy may be large: what the optimiser descends, -gradient + decay.
         descent = self.noise_sum(differences(utilities)).mul_(-1 / (self.population_size * self.sigma))
         self.optimizer.step(descent.add_(self.center, alpha=self.weight_decay), self.lr)
-
-    def state_dict(self) -> State:
-        return super().state_dict() | self.optimizer.state_dict()
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.optimizer.load_state_dict(state)

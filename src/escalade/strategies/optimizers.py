@@ -57,29 +57,28 @@ class CenterOptimizer(ABC):
         """
         saved = saved_memory(state, self.memory)
         for name, value in self.memory.items():
-            found = torch.as_tensor(saved[name]) if saved else torch.zeros_like(value)
-            if found.numel() != value.numel():
+            found = torch.as_tensor(saved[name])
+            if found.shape != value.shape:
                 raise InputError(
                     f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
                 )
-            value.copy_(found.reshape(value.shape))  # a file may hold a single number as a vector of one
+            value.copy_(found)
 
 
 def saved_memory(
     state: Mapping[str, Tensor | int | float], expected: Iterable[str]
 ) -> dict[str, Tensor | int | float]:
-    """The part of a strategy's ``state`` that its optimiser saved, which may be nothing at all.
+    """The part of a strategy's ``state`` that its optimiser saved.
 
     Raises:
-        InputError: it lacks some of the names ``expected``, or holds what an optimiser that
-            remembers nothing cannot use.
+        InputError: it does not hold the names ``expected``, and no others.
     """
     saved = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
-    names = set(expected)
-    if saved and (not names or not names <= saved.keys()):
+    there, wanted = (", ".join(sorted(names)) or "nothing" for names in (saved, expected))
+    if there != wanted:
         raise InputError(
-            f"the saved state is that of another optimizer (it holds {', '.join(sorted(saved))}, not "
-            f"{', '.join(sorted(names)) or 'nothing'}): go on with the optimizer it was saved with"
+            f"the saved state is that of another optimizer (it holds {there}, not {wanted}): go on with the "
+            "optimizer it was saved with"
         )
     return saved
 
@@ -185,12 +184,14 @@ class TorchOptimizer(CenterOptimizer):
         return {_PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        saved = {name: _own(value) for name, value in saved_memory(state, self._names()).items()}
+        begun = any(name.startswith(_PREFIX) for name in state)  # before its first step it remembers nothing
+        memory = saved_memory(state, self._names() if begun else ())
+        saved = {name: _own(value) for name, value in memory.items()}
         groups = self.inner.state_dict()["param_groups"]
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
 
     def _names(self) -> Iterable[str]:
-        """What such an optimiser remembers, which only a step shows."""
+        """Return the names in the state of such an optimiser, which only a step shows."""
         probe = torch.zeros(1, requires_grad=True)
         inner = self._make([probe])
         probe.grad = torch.zeros(1)
@@ -199,7 +200,7 @@ class TorchOptimizer(CenterOptimizer):
 
 
 def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
-    """What ``optimizer`` remembers of its one parameter; the tensors are its own."""
+    """Return the state of ``optimizer`` for its one parameter; the tensors are its own."""
     memory = optimizer.state_dict()["state"].get(0, {})
     return {name: value for name, value in memory.items() if value is not None}
 
@@ -221,7 +222,7 @@ NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
 
 
 def optimizer_named(name: str, momentum: float = 0.9) -> OptimizerFactory:
-    """What makes the optimiser called ``name``.
+    """Return the maker of the optimiser called ``name``.
 
     Args:
         name: one of :data:`NAMED`.
@@ -250,10 +251,3 @@ def make_optimizer(optimizer: str | OptimizerFactory, center: Tensor) -> CenterO
         f"optimizer {optimizer!r} must be one of {', '.join(NAMED)} or make a torch.optim optimizer of the "
         "parameters it is called with, such as partial(torch.optim.Adam, lr=0.01)"
     )
-
-
-def not_negative(value: float, name: str) -> float:
-    """``value``; :class:`InputError` names it if it is below zero or NaN."""
-    if not value >= 0:
-        raise InputError(f"{name} {value} must not be negative")
-    return value

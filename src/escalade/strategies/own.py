@@ -24,7 +24,7 @@ _NEEDED = ("size", "dimension", "dtype", "antithetic", "write")
 
 
 def is_own(kind: type) -> bool:
-    """Whether the class is the user's, not one of this package."""
+    """Tell whether the class is the user's, not one of this package."""
     return not kind.__module__.startswith("escalade.")
 
 

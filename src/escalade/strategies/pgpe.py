@@ -14,19 +14,15 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness, State
-from escalade.strategies.optimizers import (
-    ClippedMomentum,
-    OptimizerFactory,
-    make_optimizer,
-    not_negative,
-)
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.descent import DescentStrategy
+from escalade.strategies.optimizers import ClippedMomentum, OptimizerFactory
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import SHAPINGS
 from escalade.support.registry import named
 
 
-class PGPE(AdaptiveStrategy):
+class PGPE(DescentStrategy, AdaptiveStrategy):
     """Gradient ascent on the centre and on every parameter's standard deviation.
 
     With utilities ``u+`` and ``u-`` of the ends of ``n / 2`` mirrored pairs ``centre ± d``, and
@@ -78,16 +74,10 @@ class PGPE(AdaptiveStrategy):
         if not 0 < max_change < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
         self.shaping = named("shaping", shaping, SHAPINGS)
-        self.weight_decay = not_negative(weight_decay, "weight_decay")
         self.max_change = max_change
-        self._lr = None if lr is None else parse(lr, "lr")
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
         radius = math.sqrt(float(self.deviations.double().square().sum()))
-        self.optimizer = make_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), self.center)
-
-    @property
-    def lr(self) -> float:
-        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
+        self.set_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), lr, weight_decay)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
@@ -99,10 +89,3 @@ class PGPE(AdaptiveStrategy):
         self.optimizer.step(-gradient + self.weight_decay * self.center, lr)
         change = sigma_lr * second
         self.deviations = self.deviations * (1 + torch.clamp(change, -self.max_change, self.max_change))
-
-    def state_dict(self) -> State:
-        return super().state_dict() | self.optimizer.state_dict()
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.optimizer.load_state_dict(state)

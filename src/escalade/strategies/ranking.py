@@ -1,4 +1,4 @@
-"""What depends on the order of the fitness alone: ranks, shared weights for ties, elites.
+"""Functions of the fitness's order alone: ranks, shared weights for ties, elites.
 
 Fitness has shape (n,), larger is better; weights are float64 of shape (n,).
 """
@@ -39,7 +39,7 @@ def elite_weights(fitness: Array, elites: int) -> Array:
 
 
 def elite_count(elite: float, population: int) -> int:
-    """How many of ``population`` members the fraction ``elite`` makes: at least two.
+    """The number of members that the fraction ``elite`` of ``population`` makes: at least two.
 
     Raises:
         InputError: the fraction is not in (0, 1], or makes fewer than two members.

@@ -1,4 +1,4 @@
-"""How CMA-ES starts again after it has converged, with larger and with smaller populations."""
+"""Restarts of CMA-ES after it has converged, with larger and with smaller populations."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Final, Protocol
 import numpy as np
 
 LARGEST_DOUBLING = 9
-"""How often the population doubles at most."""
+"""The most times that the population doubles."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """How one search is started."""
+    """The settings one search is started with."""
 
     population: int | None
     """Members a generation; None is the strategy's default."""
     sigma_factor: float = 1.0
-    """What the first sigma is multiplied by."""
+    """The factor of the first sigma."""
     budget: int | None = None
     """Evaluations after which this search gives way to the next one."""
 
 
 class Restarts(Protocol):
-    """Which search comes next."""
+    """The rule that says which search comes next."""
 
     def starts(self) -> Iterator[Start]:
         """One after the other; the first has the population that was given."""

@@ -19,7 +19,7 @@ _NUMBERS = 8  # of the best point in a notebook
 
 @dataclass(frozen=True)
 class Result:
-    """How far a search by ``ask`` and ``tell`` has come; fitness has the user's own sign.
+    """The state of a search by ``ask`` and ``tell``; fitness has the user's own sign.
 
     ``best`` is the best member so far, shape (dimension,), and ``best_fitness`` what it gave; before
     the first ``tell`` they are the centre and NaN. ``center`` is the present centre, and often the
@@ -76,7 +76,7 @@ class Optimum:
         return lines_png({"best of a generation": best, "mean": mean}, "fitness")
 
 
-class History:
+class FitnessHistory:
     """Rows of two numbers, one a generation; reading them costs nothing, however many there are."""
 
     def __init__(self, rows: NDArray[np.float64] | None = None) -> None:

@@ -6,16 +6,18 @@ from typing import Any
 
 import torch
 
-from escalade.storage.records import LARGEST
+from escalade.storage.records import Count, Numbers, check_arrays, checked
 from escalade.storage.tensors import Damaged, Tensors, with_prefix
 from escalade.strategies.base import Strategy
 
 _PREFIX = "strategy."
-_GROWS = ("history",)  # with the generations
+_WHERE = "the strategy's state"
+_HISTORY = {_PREFIX + "history": Numbers("float64", ("generations", 2), finite=False)}
+"""Of members that were asked for; their number grows."""
 
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
-    """What :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
+    """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
     state = strategy.state_dict()
     tensors = {_PREFIX + name: part.numpy() for name, part in state.items() if isinstance(part, torch.Tensor)}
     return tensors, {name: part for name, part in state.items() if not isinstance(part, torch.Tensor)}
@@ -28,35 +30,18 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
         InputError: it belongs to another strategy, optimiser or dimension.
         Damaged: it is no strategy's state.
     """
-    own = {name: torch.from_numpy(value.copy()) for name, value in with_prefix(_PREFIX, tensors).items()}
-    state = numbers | own
-    _check(strategy.state_dict(), state)
-    strategy.load_state_dict(state)
+    here, counts = save_strategy(strategy)
+    saved = {name: value for name, value in tensors.items() if name.startswith(_PREFIX)}
+    schema = {name: Numbers.like(value) for name, value in (saved | here).items()}
+    check_arrays(saved, schema | (_HISTORY if saved.keys() >= _HISTORY.keys() else {}), _WHERE)
+    if missing := counts.keys() - numbers.keys():
+        raise Damaged(f"{_WHERE} has no {min(missing)}")
+    kinds = {name: _kind(counts.get(name, value)) for name, value in numbers.items()}
+    state = {name: checked(kinds[name], value, f"{_WHERE}: {name}") for name, value in numbers.items()}
+    own = with_prefix(_PREFIX, saved)
+    strategy.load_state_dict(state | {name: torch.from_numpy(value.copy()) for name, value in own.items()})
 
 
-def _check(here: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Compare what was saved with the state that ``strategy`` has now: the same kinds of things."""
-    for name, value in saved.items():
-        if isinstance(value, torch.Tensor):
-            if name != "history" and not bool(torch.isfinite(value).all()):
-                raise Damaged(f"the strategy's {name} is not finite")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
-            raise Damaged(f"the strategy's {name} is not a number")
-    for name, value in here.items():
-        if name not in saved:
-            raise Damaged(f"the strategy's {name} is missing")
-        _check_alike(name, value, saved[name])
-
-
-def _check_alike(name: str, here: Any, saved: Any) -> None:
-    if isinstance(here, torch.Tensor) != isinstance(saved, torch.Tensor):
-        raise Damaged(f"the strategy's {name} is of another type")
-    if isinstance(here, torch.Tensor):
-        same = saved.numel() == here.numel() if here.ndim == 0 else saved.shape == here.shape
-        if name not in _GROWS and not (same and saved.dtype == here.dtype):
-            raise Damaged(
-                f"the strategy's {name} is {saved.dtype} of shape {tuple(saved.shape)}, not {here.dtype} of "
-                f"{tuple(here.shape)}"
-            )
-    elif isinstance(here, int) and not (isinstance(saved, int) and saved >= 0):
-        raise Damaged(f"the strategy's {name} is not a count")
+def _kind(value: Any) -> Any:
+    """The type of a number in a state: those that are whole are counts."""
+    return Count if isinstance(value, int) else float

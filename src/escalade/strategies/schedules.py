@@ -1,4 +1,4 @@
-"""How a number, the step size or the noise scale, changes from generation to generation."""
+"""Schedules: the step size or the noise scale as a function of the generation."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
 
 
 LARGEST = 1e30
-"""What a number of a schedule may be at most. float32 ends at 3.4e38."""
+"""The largest number that a schedule may hold. float32 ends at 3.4e38."""
 
 SMALLEST_SIGMA = 1e-8
-"""What a schedule of sigma ends at, at the latest: members must differ from the centre."""
+"""The smallest sigma that a schedule gives: members must differ from the centre."""
 
 
 def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:

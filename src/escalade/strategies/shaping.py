@@ -89,7 +89,7 @@ SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {
 
 
 def usable(fitness: Array) -> NDArray[np.bool_]:
-    """Where fitness is neither NaN nor infinite, nor so large that its sums would be, shape (n,)."""
+    """True where fitness is neither NaN nor infinite, nor so large that its sums would be, shape (n,)."""
     return np.abs(fitness) <= LARGEST
 
 

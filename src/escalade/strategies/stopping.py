@@ -1,4 +1,4 @@
-"""When a search on a function has converged or cannot go on.
+"""The rules by which a search on a function has converged or cannot go on.
 
 The criteria of Hansen's CMA-ES (Hansen 2016, arXiv 1604.00772, appendix B.3; Hansen 2009, "Benchmarking a
 BI-population CMA-ES on the BBOB-2009 function testbed", section 2.4). Those of the fitness and of the
@@ -49,7 +49,7 @@ class StopRules:
         self._median: list[float] = []
 
     def check(self, fitness: Array) -> str | None:
-        """Why to stop after a generation, if at all.
+        """Return the reason to stop after a generation; None to go on.
 
         Args:
             fitness: what the generation's members gave, smaller is better, shape (population,).
@@ -88,7 +88,7 @@ class StopRules:
         return "condition" if condition is not None and condition > CONDITION else None
 
     def _stagnates(self) -> bool:
-        """Whether neither the best nor the median fitness is better than it was long ago."""
+        """Tell whether neither the best nor the median fitness is better than it was long ago."""
         count = len(self._best)
         part = max(self._patience // 10, count // 10)
         if self._strategy.condition is None or count <= max(self._patience, 2 * part):

@@ -1,4 +1,4 @@
-"""What must hold while numbers are computed that have to come out the same, to the last bit."""
+"""Settings that hold while numbers are computed that must come out the same, to the last bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to get a package that is missing."""
+"""Instructions for installing a package that is missing."""
 
 from __future__ import annotations
 

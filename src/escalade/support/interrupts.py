@@ -49,7 +49,7 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Where a first signal may raise KeyboardInterrupt."""
+        """A block in which a first signal may raise KeyboardInterrupt."""
         self._allowed = True
         try:
             if self.requested:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from escalade.errors import EscaladeError
 
 wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
-"""How notes name an argument: as they are, or as the command line's flags while one of its commands runs."""
+"""The words for an argument in notes: its name, or the command line's flag while a command runs."""
 
 
 # All but the tab and the end of a line; and what turns the direction of writing.

@@ -1,4 +1,4 @@
-"""Whether this process runs nothing but Escalade, and how such a process ends."""
+"""A process that runs nothing but Escalade, and its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def claim() -> None:
 
 
 def is_own() -> bool:
-    """Whether nobody else uses what the process imports: a library's user may."""
+    """Tell whether nobody else uses what the process imports: a library's user may."""
     return _own
 
 

@@ -65,7 +65,7 @@ def _descriptor(stream: TextIO | None) -> int:
 
 
 def _in_foreground(descriptor: int) -> bool:
-    """Whether the terminal is there and is ours: who changes it from the background is stopped."""
+    """Tell whether the terminal is there and is ours: who changes it from the background is stopped."""
     try:
         return descriptor >= 0 and os.isatty(descriptor) and os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:

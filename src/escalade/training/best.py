@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.policies.normalizer import Normalization
-from escalade.storage.tensors import Damaged, Tensors, with_prefix
+from escalade.storage.tensors import Tensors, with_prefix
 
 Best = tuple[NDArray[np.float32], Normalization | None]
 """Centre, shape (dimension,), and what observations were normalised by."""
@@ -35,20 +35,3 @@ def best_of(tensors: Tensors, clip: float) -> Best | None:
         return parts["center"].copy(), None
     mean, inverse_std = parts["mean"].copy(), parts["inverse_std"].copy()
     return parts["center"].copy(), Normalization(mean, inverse_std, clip, float(parts["count"][0]))
-
-
-def check_best(tensors: Tensors, dimension: int, size: int) -> None:
-    """Check that :func:`best_of` gives a policy of ``dimension`` parameters and ``size`` observed numbers.
-
-    Raises:
-        Damaged: it does not.
-    """
-    parts = with_prefix(_PREFIX, tensors)
-    shapes = {"center": (dimension,), "mean": (size,), "inverse_std": (size,), "count": (1,)}
-    names = set(parts)
-    whole = names in (set(), {"center"}, set(shapes))
-    if not whole or any(part.shape != shapes[name] for name, part in parts.items()):
-        raise Damaged("its best policy is of another size, or not whole")
-    types = {name: np.float32 if name == "center" else np.float64 for name in parts}
-    if any(part.dtype != types[name] or not np.isfinite(part).all() for name, part in parts.items()):
-        raise Damaged("its best policy is not finite, or of another type")

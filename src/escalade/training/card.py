@@ -23,7 +23,7 @@ _FILES = {
 }
 
 _SAME_AGAIN = ("solved", "generations", "env_steps")
-"""What ends a run in the same generation again; the clock and people do not."""
+"""The stop reasons that end a run in the same generation again; the clock and people do not."""
 
 
 def write_card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> None:
@@ -81,7 +81,7 @@ def _result(summary: Mapping[str, Any]) -> str:
 
 
 def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
-    """How to have the run again: where the clock or somebody ended it, by counting its generations."""
+    """The command for the run again: where the clock or somebody ended it, by counting its generations."""
     reason, count = summary["stop_reason"], summary["generations"]
     counted = {} if reason in _SAME_AGAIN else {"seconds": "none", "generations": str(count)}
     if counted and not count:

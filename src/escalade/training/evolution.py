@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic
 
@@ -20,18 +19,17 @@ from escalade.fitness.work import FitnessSetup
 from escalade.policies.layout import Layout, M, copy_module
 from escalade.recorders import Goals, History, Recorder, Row, read_rows
 from escalade.storage.checkpoints import Loaded
-from escalade.storage.records import record
+from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
 from escalade.support.html import shown, table
-from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import counted, plain
 from escalade.training.fitness_objective import BEST, FitnessObjective
-from escalade.training.in_folder import Checkpoint, Surroundings, run_loop
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.saving import Saver
+from escalade.training.session import Checkpoint, RunFacts, Shared, open_session
 
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
@@ -40,7 +38,7 @@ _MAY_CHANGE = (
 
 @dataclass(frozen=True)
 class Evolution(Generic[M]):
-    """What :func:`evolve` returns."""
+    """The result of :func:`evolve`."""
 
     module: M
     """The module that was passed in, now with the centre's parameters."""
@@ -51,7 +49,7 @@ class Evolution(Generic[M]):
     best: NDArray[np.float32]
     """Parameters of the best member, or evaluated centre, of the whole run, shape (dimension,)."""
     best_return: float
-    """What they gave. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
+    """Its fitness. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
     history: History
     """Every generation of the run, those before it was resumed included."""
     generations: int
@@ -59,7 +57,7 @@ class Evolution(Generic[M]):
     stop_reason: str
     """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
-    """What summary.json holds."""
+    """The contents of summary.json."""
     folder: RunFolder | None
     """The run folder, where one was named."""
 
@@ -112,8 +110,10 @@ class Plan:
         return {"target_return": self.limits.target_return, "target_patience": self.limits.target_patience}
 
 
-def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine, plan: Plan) -> Evolution[M]:
-    """Run the loop; whatever ends it, the module keeps what was learnt.
+def run_plan(
+    module: M, setup: FitnessSetup, strategy: Strategy, start: Callable[[], Engine], plan: Plan
+) -> Evolution[M]:
+    """Run the loop on the engine that ``start`` gives; whatever ends it, the module keeps what was learnt.
 
     Raises:
         InputError: the folder's run is another one.
@@ -123,7 +123,7 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
     if folder is not None:
         _prepare(folder, loaded, plan, history)
     kind, name = type(module).__name__, plan.facts["strategy"]
-    around = Surroundings(
+    facts = RunFacts(
         folder=folder,
         loaded=loaded,
         recorders=[history, *plan.recorders],
@@ -133,18 +133,31 @@ def run_plan(module: M, setup: FitnessSetup, strategy: Strategy, engine: Engine,
         subject={"module": kind, "strategy": name, "seed": strategy.seed},
         machine={"engine": plan.engine, "workers": plan.workers},
     )
-    objective = FitnessObjective(
-        module,
-        setup.layout,
-        engine,
-        direction=1.0 if strategy.direction == "maximize" else -1.0,
-        batch=plan.batch,
-        folder=folder,
-        facts={"run": "evolve", "config": plan.facts, "target": plan.target},
-        catch=plan.catch,
-    )
     try:
-        loop, summary = run_loop(around, engine, partial(_loop, objective, strategy, plan))
+        with open_session(facts, start()) as session:
+            objective = FitnessObjective(
+                module,
+                setup.layout,
+                session.engine,
+                session.interrupts,
+                direction=1.0 if strategy.direction == "maximize" else -1.0,
+                batch=plan.batch,
+                folder=folder,
+                facts={"run": "evolve", "config": plan.facts, "target": plan.target},
+                catch=plan.catch,
+            )
+            loop = Loop(
+                objective,
+                strategy,
+                plan.limits,
+                eval_every=plan.eval_every,
+                interrupts=session.interrupts,
+                recorders=session.recorders,
+                callbacks=plan.callbacks,
+                saver=Saver(folder),
+                warn=not plan.verbose,
+            )
+            summary = session.run(loop)
     finally:
         setup.layout.writer(module)(np.asarray(strategy.center.detach().numpy()))
     return _result(module, loop, objective, summary, folder, history)
@@ -157,27 +170,6 @@ def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, h
     elif folder.progress.exists():
         rows = loaded.checkpoint.progress.rows
         history.rows += [row for row in read_rows(folder.progress) if row.generation <= rows]
-
-
-def _loop(
-    objective: FitnessObjective,
-    strategy: Strategy,
-    plan: Plan,
-    recorders: Sequence[Recorder],
-    interrupts: Interrupts,
-) -> Loop:
-    objective.interrupts = interrupts
-    return Loop(
-        objective,
-        strategy,
-        plan.limits,
-        eval_every=plan.eval_every,
-        interrupts=interrupts,
-        recorders=recorders,
-        callbacks=plan.callbacks,
-        saver=Saver(plan.folder),
-        warn=not plan.verbose,
-    )
 
 
 def _checkpoint(plan: Plan, strategy: Strategy) -> Loaded[Checkpoint] | None:
@@ -206,21 +198,19 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
             )
     checkpoint = Checkpoint.of(content)
     checkpoint.check_strategy(strategy)
-    best = content.tensors.get(BEST)
-    if best is not None and (best.shape != (strategy.dimension,) or facts.best_return is None):
-        raise Damaged("its best parameters are of another size, or gave nothing")
+    if facts.best_return is None and BEST in content.tensors:
+        raise Damaged("its best parameters gave nothing")
+    if BEST in content.tensors:
+        check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.numpy())}, "its state")
     return checkpoint if facts.target == plan.target else checkpoint.reopened()
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _Facts(Shared):
     run: str
     config: dict[str, Any]
     target: dict[str, Any]
     best_return: float | None
-    strategy: dict[str, Any]
-    progress: dict[str, Any]
-    versions: dict[str, str]
 
 
 def _result(

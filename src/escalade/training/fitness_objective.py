@@ -33,6 +33,7 @@ class FitnessObjective:
         module: the module that evolves; written to by nobody here.
         layout: which of its parameters evolve.
         engine: who calls the fitness function.
+        interrupts: of the session; they take hold while the engine runs.
         direction: 1 to maximise, -1 to minimise.
         batch: members a call is given.
         folder: where modules are written; None writes none.
@@ -45,6 +46,7 @@ class FitnessObjective:
         module: nn.Module,
         layout: Layout,
         engine: Engine,
+        interrupts: Interrupts,
         *,
         direction: float,
         batch: int,
@@ -62,7 +64,7 @@ class FitnessObjective:
         self._layout = layout
         self._engine = engine
         self._batch = batch
-        self.interrupts = Interrupts()  # those of the loop, once there is one
+        self._interrupts = interrupts
         self._folder = folder
         self._facts = facts
 
@@ -111,7 +113,7 @@ class FitnessObjective:
         """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
 
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
-        """What the best member and the centre gave; None for what was not a usable number."""
+        """The fitness of the best member and of the centre; None for what was not a usable number."""
         member = outcome.fitness[self._best_member(outcome)]
         evaluated = np.nan if outcome.evaluation is None else outcome.evaluation.mean
         found = np.array([member, evaluated])
@@ -138,7 +140,7 @@ class FitnessObjective:
         return self.best(strategy)[1]
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
-        """What makes modules with the centre's parameters as they are now."""
+        """Return a maker of modules with the centre's parameters as they are now."""
         center = _center(strategy)
 
         def make() -> nn.Module:
@@ -173,7 +175,7 @@ class FitnessObjective:
     ) -> tuple[Array, Evaluation | None]:
         center = _center(strategy) if evaluate else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
-        with self.interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
+        with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
             results = self._engine.run(job, job.items).in_order()
         fitness = np.array([number for part in results[: job.batches] for number in part], dtype=np.float64)
         if not evaluate:

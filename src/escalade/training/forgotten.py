@@ -1,4 +1,4 @@
-"""Whether a strategy of the user's own saves all of its state: checked once, on copies."""
+"""A check that a strategy of the user's own saves all of its state: made once, on copies."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _vector(population: Population, member: int) -> NDArray[np.floating]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two attributes are the same, as far as plain values can tell."""
+    """Tell whether two attributes are the same, as far as plain values can tell."""
     if isinstance(one, torch.Tensor | np.ndarray):
         return type(one) is type(other) and np.array_equal(np.asarray(one), np.asarray(other))
     if isinstance(one, bool | int | float | str | None):

@@ -1,4 +1,4 @@
-"""What the episodes of a run suggest to try."""
+"""Suggestions that follow from the episodes of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXPLAINED = 0.98
 _LASTS = 0.9
 """The share of the longest possible episode from which the unperturbed policy counts as one that lasts."""
 _BETTER = 0.02
-"""What an evaluation must be better by, relative to the best, to count as progress."""
+"""The least improvement of an evaluation, relative to the best, that counts as progress."""
 
 
 class SurvivalHint:
@@ -41,7 +41,7 @@ class SurvivalHint:
             self._best, self._generations = mean, 0
 
     def look(self, returns: Array, lengths: NDArray[np.int64]) -> str | None:
-        """What there is to say after a generation.
+        """Return what there is to say after a generation.
 
         Args:
             returns: of the members' episodes, shape (n,).
@@ -59,7 +59,7 @@ class SurvivalHint:
 
 
 def _bonus(returns: Array, lengths: Array) -> float | None:
-    """What one step more pays, where the returns follow that and little else; None where they do not."""
+    """The pay of one step more, where the returns follow that and little else; None where they do not."""
     if not np.isfinite(returns).all() or np.ptp(lengths) == 0:
         return None
     longer, more = lengths - lengths.mean(), returns - returns.mean()

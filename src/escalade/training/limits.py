@@ -1,4 +1,4 @@
-"""When a run stops."""
+"""The limits at which a run stops."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Limits:
     env_steps: int | None = None
     seconds: float | None = None
     target_return: float | None = None
-    """What the unperturbed policy's evaluation must reach: from below, or from above when minimising."""
+    """The return that the unperturbed policy's evaluation must reach: from above when minimising."""
     target_patience: int = 1
     """Evaluations in a row that must reach it."""
 

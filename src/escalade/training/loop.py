@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from torch import nn
 
 from escalade.recorders import Recorder, Row, quantiles
+from escalade.storage.records import record
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
+from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
@@ -26,7 +28,6 @@ from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import meets, refutation
-from escalade.training.versions import versions
 
 
 @dataclass(frozen=True)
@@ -326,7 +327,7 @@ class Loop:
         load_strategy(self.strategy, tensors, state["strategy"])
         self.objective.load_state(tensors, state)
         self.objective.write_best()  # what the folder holds may be another checkpoint's
-        self.progress = Progress.from_dict(state["progress"])
+        self.progress = record(Progress, state["progress"], "its progress")
         self.notes.progress = self.progress
 
 

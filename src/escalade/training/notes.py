@@ -1,4 +1,4 @@
-"""What a run says to the person who watches it."""
+"""The notes of a run to the person who watches it."""
 
 from __future__ import annotations
 

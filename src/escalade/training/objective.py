@@ -1,4 +1,4 @@
-"""What a run improves: the one thing in which training a policy and evolving a module differ."""
+"""The subject of a run: the one thing in which training a policy and evolving a module differ."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ class Evaluation:
 
     @property
     def counts(self) -> Counts:
-        """What the evaluation has cost."""
+        """The cost of the evaluation."""
         return Counts(eval_episodes=len(self.returns), eval_steps=self.env_steps)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a generation gave."""
+    """The results of a generation."""
 
     fitness: Array
     """Fitness of each member, shape (population,), in member order."""
     returns: Array
     """Returns of the members' episodes, shape (episodes,): several a member where it plays several."""
     scores: Array
-    """What fitness is the mean of, shape (episodes,): the returns, but where rewards are transformed."""
+    """The scores whose means are fitness, shape (episodes,): returns, but where rewards are transformed."""
     evaluation: Evaluation | None
     """Of the unperturbed policy; None in generations without one."""
     comparable: bool = True
-    """Whether the evaluation can be ranked among the members: not if its episodes outlast a cap on theirs."""
+    """True where the evaluation ranks among the members: not if its episodes outlast a cap on theirs."""
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
     hint: str | None = None
-    """What the episodes suggest to try; a run says it once."""
+    """A suggestion that follows from the episodes; a run says it once."""
     info: tuple[tuple[str, float | None], ...] = ()
     """See :attr:`escalade.recorders.Row.info`."""
     details: Any = None
@@ -73,7 +73,7 @@ class Outcome:
 
     @property
     def counts(self) -> Counts:
-        """What the generation has cost, but for seconds."""
+        """The cost of the generation, but for seconds."""
         members = Counts(episodes=len(self.returns), env_steps=self.env_steps or 0)
         return members if self.evaluation is None else members + self.evaluation.counts
 
@@ -88,11 +88,11 @@ class Objective(Protocol):
     direction: float
     """1 where larger returns are better, -1 where smaller ones are."""
     subject: str
-    """What is trained, for messages: ``policy`` or ``module``."""
+    """The thing that is trained, for messages: ``policy`` or ``module``."""
     episodes: str
-    """What returns come from, for messages: ``episodes``, or ``calls of fitness``."""
+    """The source of returns, for messages: ``episodes``, or ``calls of fitness``."""
     counts_steps: bool
-    """Whether there are environment steps to count."""
+    """True where there are environment steps to count."""
     forgives: str | None
     """The option by which episodes that raise count as worst of their generation; None: they end the run."""
 
@@ -118,7 +118,7 @@ class Objective(Protocol):
         ...
 
     def reproducibility_note(self) -> str | None:
-        """What the user should know of what is measured; asked for after the first generation."""
+        """A warning to the user about what is measured; asked for after the first generation."""
         ...
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
@@ -134,11 +134,11 @@ class Objective(Protocol):
         ...
 
     def learnt(self) -> list[Array]:
-        """What :meth:`learn` has built up, for the run's digest."""
+        """Return what :meth:`learn` has built up, for the run's digest."""
         ...
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
-        """Whose the return number ``episode`` of ``outcome`` is, and how to see it again."""
+        """Name the member that returned ``outcome.returns[episode]``, and the seed that reproduces it."""
         ...
 
     def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
@@ -146,7 +146,7 @@ class Objective(Protocol):
         ...
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
-        """What makes new modules with the centre's parameters as they are now."""
+        """Return a maker of new modules with the centre's parameters as they are now."""
         ...
 
     def save_module(self, strategy: Strategy) -> None:
@@ -154,7 +154,7 @@ class Objective(Protocol):
         ...
 
     def state(self) -> tuple[Tensors, State]:
-        """What :meth:`load_state` needs to go on bit for bit."""
+        """Return what :meth:`load_state` needs to go on bit for bit."""
         ...
 
     def load_state(self, tensors: Tensors, state: State) -> None:

@@ -166,7 +166,7 @@ class PolicyObjective:
         return f"member {whole.member(episode)} (episode seed {seed})"
 
     def module_maker(self, strategy: Strategy) -> Callable[[], Policy]:
-        """What makes policies with the centre's parameters and the normaliser as they are now."""
+        """Return a maker of policies with the centre's parameters and the normaliser as they are now."""
         center, normalization = strategy.center.detach().numpy().copy(), self.normalization
 
         def make() -> Policy:
@@ -213,9 +213,9 @@ class PolicyObjective:
 
     @property
     def normalization(self) -> Normalization | None:
-        """What this generation's observations are normalised by."""
+        """The normalisation of this generation's observations."""
         config = self.config
-        return self.normalizer.frozen(config.normalize_observations, config.largest_observation)
+        return self.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
-from escalade.storage.records import record
-from escalade.storage.tensors import Damaged
+from escalade.storage.records import Count
 
 
 @dataclass(frozen=True)
 class Counts:
     """What generations have cost."""
 
-    episodes: int = 0
+    episodes: Count = 0
     """Episodes of members, or calls of a fitness function for them."""
-    env_steps: int = 0
+    env_steps: Count = 0
     """Environment steps of those episodes."""
-    eval_episodes: int = 0
+    eval_episodes: Count = 0
     """Episodes (or calls) of the unperturbed policy: evaluations, and what confirms that a target is met."""
-    eval_steps: int = 0
+    eval_steps: Count = 0
     """Environment steps of those."""
-    seconds: float = 0.0
+    seconds: Annotated[float, 0] = 0.0
 
     def __add__(self, more: Counts) -> Counts:
         return Counts(*(getattr(self, part.name) + getattr(more, part.name) for part in fields(Counts)))
@@ -31,25 +30,25 @@ class Counts:
 class Progress:
     """Counts, the last and the best evaluation, and whether the target was met."""
 
-    generation: int = 0
+    generation: Count = 0
     """How often the centre was updated."""
     updates: Counts = Counts()
     """What those generations have cost."""
     solving: Counts | None = None
     """What the generation that met the target has cost: it ran, but it did not update the centre."""
-    target_streak: int = 0
+    target_streak: Count = 0
     """Evaluations in a row that met the target."""
-    tries: int = 0
+    tries: Count = 0
     """How often it was to be confirmed that the target is met."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
-    eval_episodes: int = 0
+    eval_episodes: Count = 0
     """Episodes of that last evaluation."""
     best_return: float | None = None
-    best_generation: int | None = None
-    notes: dict[str, int] = field(default_factory=dict)
+    best_generation: Count | None = None
+    notes: dict[str, Count] = field(default_factory=dict)
     """How often each kind of note came up."""
-    said: int = 0
+    said: Count = 0
     """Notes in all."""
 
     @property
@@ -72,19 +71,5 @@ class Progress:
         self.solving, self.target_streak = None, 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for a checkpoint."""
+        """Plain values for a checkpoint, which :func:`escalade.storage.records.record` reads back."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Any) -> Progress:
-        """What :meth:`to_dict` gave, as it was read from a file.
-
-        Raises:
-            Damaged: it gave something else.
-        """
-        progress = record(cls, values, "its progress")
-        counts = [progress.updates, *([progress.solving] if progress.solving else [])]
-        negative = any(getattr(count, part.name) < 0 for count in counts for part in fields(Counts))
-        if negative or progress.generation < 0 or progress.tries < 0:
-            raise Damaged("its progress is negative")
-        return progress

@@ -1,4 +1,4 @@
-"""What a run ends with: its summary, and the digest that "the same bits" means."""
+"""The end of a run: its summary, and the digest that "the same bits" means."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.support.versions import versions
 from escalade.training.loop import Loop
-from escalade.training.versions import versions
 
 
 def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
-    """What summary.json holds: ``what`` was run, how it went, and ``where`` it ran."""
+    """Return the contents of summary.json: ``what`` was run, how it went, and ``where`` it ran."""
     done, total, steps = loop.progress, loop.progress.total, loop.objective.counts_steps
     return {
         **what,

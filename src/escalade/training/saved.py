@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,31 +12,43 @@ from torch import nn
 
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.config.sources import of_file
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
-from escalade.storage.records import record
+from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
-from escalade.training.best import check_best
-from escalade.training.in_folder import Checkpoint
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256
+from escalade.training.session import Checkpoint, Shared
+from escalade.training.sources import of_file
+
+_TENSORS = {
+    "strategy.center": Numbers("float32", ("parameters",)),
+    "normalizer.count": Numbers("float64", (1,), least=0),
+    "normalizer.mean": Numbers("float64", ("observed",)),
+    "normalizer.squares": Numbers("float64", ("observed",), least=0),
+}
+"""Every checkpoint's, beside what is the strategy's own and what does not evolve."""
+_BEST = {"best.center": Numbers("float32", ("parameters",))}
+"""Where there is a best policy yet."""
+_BEST_NORMALIZED = _BEST | {
+    "best.count": Numbers("float64", (1,), least=0),
+    "best.mean": Numbers("float64", ("observed",)),
+    "best.inverse_std": Numbers("float64", ("observed",)),
+}
+"""Where its observations are normalised."""
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _Facts(Shared):
     config: dict[str, Any]
-    strategy: dict[str, Any]
-    progress: dict[str, Any]
-    versions: dict[str, str]
     own_network: bool
-    cap: int | None
+    cap: Annotated[int, 1] | None
 
 
 @dataclass(frozen=True)
@@ -78,17 +90,15 @@ class SavedPolicy:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
-        center = content.tensors.get("strategy.center")
-        if center is None or center.ndim != 1 or center.dtype != np.float32:
-            raise Damaged("it has no centre")
-        if not np.isfinite(center).all():
-            raise Damaged("its centre is not finite")
-        normalizer = _normalizer(content.tensors)
-        normalization = normalizer.frozen(config.normalize_observations, config.largest_observation)
-        frozen = with_prefix(FROZEN, content.tensors)
-        generation = facts.progress.get("generation")
-        known = generation if isinstance(generation, int) else None
-        return cls(config, center, normalization, frozen, normalizer, facts.own_network, known)
+        sizes = check_arrays(content.tensors, _TENSORS, "its state")
+        normalizer = Normalizer.restored(content.tensors)
+        normalization = normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
+        if any(name.startswith("best.") for name in content.tensors):
+            best = _BEST if normalization is None else _BEST_NORMALIZED
+            check_arrays(content.tensors, best, "its state", **sizes)
+        center, frozen = content.tensors["strategy.center"], with_prefix(FROZEN, content.tensors)
+        about = (facts.own_network, facts.progress.generation)
+        return cls(config, center, normalization, frozen, normalizer, *about)
 
     @classmethod
     def find(cls, folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
@@ -206,7 +216,6 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     saved.fit(parts)
     strategy = make_strategy(saved.config, parts.start, parts.perturbation)
     checkpoint.check_strategy(strategy)
-    check_best(content.tensors, strategy.dimension, len(parts.policy.observation_mean))
     return checkpoint
 
 
@@ -215,15 +224,3 @@ def _config(values: dict[str, Any]) -> Config:
         return Config(**from_values(values, "its config"))
     except InputError as problem:
         raise Damaged(str(problem)) from None
-
-
-def _normalizer(tensors: Tensors) -> Normalizer:
-    names = ("count", "mean", "squares")
-    parts = [tensors.get(f"normalizer.{name}") for name in names]
-    for name, part in zip(names, parts, strict=True):
-        if part is None or part.ndim != 1 or part.dtype != np.float64 or not np.isfinite(part).all():
-            raise Damaged(f"its normaliser has no {name}")
-    count, mean, squares = (part for part in parts if part is not None)
-    if count.shape != (1,) or mean.shape != squares.shape or count[0] < 0 or (squares < 0).any():
-        raise Damaged("its normaliser cannot be one")
-    return Normalizer.restored(tensors)

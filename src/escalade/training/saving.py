@@ -1,4 +1,4 @@
-"""When a checkpoint is written."""
+"""The rule by which a checkpoint is written."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from escalade.errors import InputError
 from escalade.perturbation import write_all
 from escalade.recorders import Recorder, Row, quantiles
 from escalade.strategies.base import Direction, Strategy
-from escalade.strategies.result import History, Optimum
+from escalade.strategies.result import FitnessHistory, Optimum
 from escalade.strategies.shaping import usable
 from escalade.strategies.space import SearchSpace
 from escalade.strategies.stopping import StopRules
@@ -70,7 +70,7 @@ class Search:
         self._notes = Notes(recorders, self._progress, _Points())
         self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
         self._leader: Strategy | None = None  # of the search that found the best, or the only one so far
-        self._history = History()
+        self._history = FitnessHistory()
         self._deadline = Deadline()
         calls.engine.on_note, calls.engine.on_wait = self._notes.say, self._deadline
 

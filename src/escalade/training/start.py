@@ -1,4 +1,4 @@
-"""What a new run begins with, where that is the policy of another run or of a file."""
+"""Warm start: load the first policy and normaliser from a run or a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from torch import nn
 
 from escalade.config.options import Config
-from escalade.config.sources import absolute, split
 from escalade.errors import InputError
 from escalade.policies.growth import begin_with, check_actions, check_growth
 from escalade.policies.layout import copy_module
@@ -22,6 +21,7 @@ from escalade.storage.tensors import read
 from escalade.training.parts import Parts, find_environment, make_policy
 from escalade.training.results import params_sha256
 from escalade.training.saved import SavedPolicy
+from escalade.training.sources import absolute, split
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whether returns meet a target, however often a run has tried."""
+"""The test of whether returns meet a target, however often a run has tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from escalade.training.objective import Array, Evaluation
 
 
 def meets(returns: Array, target: float, direction: float = 1.0, tries: int = 1) -> bool:
-    """Whether the mean return reaches the target, by as many standard errors as :func:`strictness` asks for.
+    """True where the mean return reaches the target, by the standard errors that :func:`strictness` asks for.
 
     Differences to the target are what is added up: returns that equal it meet it, to the last bit.
 
@@ -37,7 +37,7 @@ def strictness(tries: int) -> float:
 
 
 def refutation(evaluation: Evaluation, judged: Evaluation, tries: int) -> str:
-    """What to say of an ``evaluation`` that ``judged`` has not confirmed.
+    """The words for an ``evaluation`` that ``judged`` has not confirmed.
 
     ``tries`` is 1 where its mean misses the target; else what :func:`meets` was asked with.
     """

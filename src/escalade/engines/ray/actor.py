@@ -6,120 +6,139 @@ returns when its last item is done. So slots never stand empty between two chunk
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import Factory, JobDropped, Work
-from escalade.engines.ray.versions import versions
-from escalade.engines.results import Results
-from escalade.errors import EscaladeError
+from escalade.engines.ray.messages import UnfitNode
+from escalade.engines.ray.versions import all_versions, difference
+from escalade.engines.results import Batch, Results
+from escalade.errors import EngineFailure, EscaladeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Answer = Future["list[Batch] | None"]
+
 
 class Worker:
-    """The actor. It is never restarted by Ray: its engine replaces it."""
+    """The actor. Ray makes it anew where it was lost; it works once it was asked whether it is ready."""
 
-    def __init__(self, factory: bytes, processes: int, step_timeout: float | None) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._built: asyncio.Future[Any] = self._loop.create_future()
-        self._feed = _ChunkFeed(self._loop)
-        thread = threading.Thread(target=self._serve, args=(factory, processes, step_timeout), daemon=True)
-        thread.start()
-
-    async def ready(self) -> tuple[Any, ...]:
-        """Wait until the work is built: node, what the work says of itself, and versions; or why not."""
+    def __init__(self) -> None:
         import ray
 
-        answer: tuple[Any, ...] = await asyncio.shield(self._built)
-        return (ray.get_runtime_context().get_node_id(), *answer)
+        self._ray = ray
+        self._node = ray.get_runtime_context().get_node_id()
+        self._begun = threading.Lock()
+        self._info: Future[dict[str, Any]] = Future()
+        self._feed = ChunkFeed()
 
-    async def watch(self) -> None:
-        """Return never: a caller learns of the actor's end by this call's failure."""
-        await asyncio.Event().wait()
+    def ready(
+        self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
+    ) -> tuple[str, dict[str, Any]]:
+        """Wait until the work is built: the node, and what the work says of itself.
 
-    async def run(self, number: int, job: list[Any], items: Sequence[int]) -> tuple[Any, ...]:
-        """Run items of job ``number``; ``job`` holds a reference to it, which is fetched once."""
+        Args:
+            factory: reference to the pickled factory of the work, and the arrays in it.
+            processes: how many lead the work's items; with one, and no ``step_timeout``, this one does.
+            step_timeout: see :class:`escalade.engines.base.EngineOptions`.
+            versions: of the driver's packages; this node's must be the same.
+        """
+        if self._begun.acquire(blocking=False):
+            arguments = factory, processes, step_timeout, versions
+            threading.Thread(target=self._serve, args=arguments, daemon=True).start()
+        return self._node, self._info.result()
+
+    def run(
+        self, number: int, job: list[Any], items: Sequence[int]
+    ) -> tuple[str, list[Batch] | None, float] | None:
+        """Run items of job ``number``; ``job`` holds a reference to it, which is fetched once.
+
+        Returns:
+            Nothing where this actor was made anew since it was asked whether it is ready.
+        """
         feed = self._feed
+        if not self._begun.locked():
+            return None
         if number > feed.number:
-            feed.turn_to(number, await job[0])
-        try:
-            results = await feed.add(number, items)
-        except Problem as problem:
-            return problem.args
-        return "done", results, feed.busy_seconds
+            feed.turn_to(number, self._ray.get(job[0]))
+        return self._node, feed.add(number, items).result(), feed.take_busy_seconds()
 
-    def _serve(self, factory: bytes, processes: int, step_timeout: float | None) -> None:
+    def _serve(self, factory: list[Any], processes: int, *options: Any) -> None:
         try:
-            work, info = _build(factory, processes, step_timeout)
-        except BaseException as problem:  # noqa: BLE001 - the engine raises it
-            self._answer(problem_of(problem))
-            return
-        self._answer(("ready", info, versions()))
-        try:
+            work = self._build(factory, processes, *options)
+            self._info.set_result(work.info())
             self._feed.serve(work)
         except BaseException as problem:  # noqa: BLE001 - the engine raises it
-            self._feed.fail(problem_of(problem))
+            ours = _as_ours(problem, self._node)
+            if not self._info.done():
+                self._info.set_exception(ours)
+            self._feed.fail(ours)
 
-    def _answer(self, answer: tuple[Any, ...]) -> None:
-        self._loop.call_soon_threadsafe(self._built.set_result, answer)
+    def _build(
+        self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
+    ) -> Work:
+        import cloudpickle
+
+        from escalade.support.exact import one_thread
+
+        if differs := difference(all_versions(), versions):
+            raise UnfitNode(f"has {differs}: install the same versions on every node", self._node)
+        one_thread().__enter__()  # for good: the process has no other purpose
+        pickled, arrays = self._ray.get(factory[0])
+        # This reads what the engine, which started this actor, has just written.
+        make: Factory = cloudpickle.loads(pickled, buffers=arrays)
+        if processes > 1 or step_timeout is not None:  # a thread that hangs cannot be ended, a process can
+            from escalade.engines.ray.crew import Crew
+
+            return Crew(make, max(1, processes), step_timeout)
+        return make()
 
 
-def problem_of(problem: BaseException) -> tuple[Any, ...]:
-    """An exception as plain values: its class where that is Escalade's, text, trace, missing module."""
-    kind = type(problem) if isinstance(problem, EscaladeError) else None
-    text = str(problem) if kind else f"{type(problem).__name__}: {problem}"
-    cause: BaseException | None = problem
-    while cause is not None and not isinstance(cause, ImportError):
-        cause = cause.__cause__ or cause.__context__
-    missing = (cause.name or str(cause)) if isinstance(cause, ImportError) else ""
-    return "failed", kind, text, "".join(traceback.format_exception(problem)), missing
+def _as_ours(problem: BaseException, node: str) -> EscaladeError:
+    """An exception of Escalade's for any: Ray can carry it, and its text says all that a user needs."""
+    said = str(problem) if isinstance(problem, EscaladeError) else f"{type(problem).__name__}: {problem}"
+    missing = next((cause for cause in _causes(problem) if isinstance(cause, ImportError)), None)
+    if missing is not None:
+        name = missing.name or missing
+        return UnfitNode(f"cannot import {name} ({said}): install its package on every node", node)
+    if isinstance(problem, EscaladeError):
+        return problem
+    failure = EngineFailure(f"a worker failed: {said}")
+    failure.add_note("".join(traceback.format_exception(problem)))
+    return failure
 
 
-def _build(factory: bytes, processes: int, step_timeout: float | None) -> tuple[Work, dict[str, Any]]:
-    import cloudpickle
-
-    from escalade.support.exact import one_thread
-
-    one_thread().__enter__()  # for good: the process has no other purpose
-    # This reads what the engine, which started this actor, has just written.
-    make: Factory = cloudpickle.loads(factory)
-    if processes > 1 or step_timeout is not None:  # a thread that hangs cannot be ended, a process can
-        from escalade.engines.ray.crew import Crew
-
-        work: Work = Crew(make, processes, step_timeout)
-    else:
-        work = make()
-    return work, work.info()
+def _causes(problem: BaseException | None) -> Iterator[BaseException]:
+    while problem is not None:
+        yield problem
+        problem = problem.__cause__ or problem.__context__
 
 
 class _Chunk:
-    def __init__(self, items: Sequence[int], done: asyncio.Future[Any]) -> None:
-        self.items = items
-        self.results = Results(len(items))
-        self.done = done
+    def __init__(self, items: int) -> None:
+        self.results = Results(items)
+        self.answer: Answer = Future()
 
 
-class _ChunkFeed:
+class ChunkFeed:
     """Items of all chunks in one line; results back to the chunk that asked."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self) -> None:
         self.number = 0
-        self.busy_seconds = 0.0
-        self._loop = loop
         self._job: Any = None
         self._fresh = False
+        self._busy_seconds = self._resumed = 0.0
         self._news = threading.Condition()
         self._waiting: deque[int] = deque()
         self._chunks: dict[int, _Chunk] = {}  # by item
-        self._problem: tuple[Any, ...] | None = None
+        self._problem: EscaladeError | None = None
 
     def turn_to(self, number: int, job: Any) -> None:
         """Drop the job before: whoever still waits for its chunks gets None."""
@@ -128,64 +147,66 @@ class _ChunkFeed:
                 return
             self.number, self._job, self._fresh = number, job, True
             for chunk in set(self._chunks.values()):
-                _settle(chunk.done, None)
+                chunk.answer.set_result(None)
             self._chunks.clear()
             self._waiting.clear()
             self._news.notify()
 
-    def add(self, number: int, items: Sequence[int]) -> asyncio.Future[Any]:
+    def add(self, number: int, items: Sequence[int]) -> Answer:
         """Line up a chunk; its results come in batches."""
-        chunk = _Chunk(items, self._loop.create_future())
+        chunk = _Chunk(len(items))
         with self._news:
             if self._problem is not None:
-                chunk.done.set_exception(Problem(*self._problem))
+                chunk.answer.set_exception(self._problem)
             elif number != self.number:
-                chunk.done.set_result(None)
+                chunk.answer.set_result(None)
             else:
                 self._chunks.update(dict.fromkeys(items, chunk))
                 self._waiting.extend(items)
                 self._news.notify()
-        return chunk.done
+        return chunk.answer
 
     def serve(self, work: Work) -> None:
         """Run jobs on ``work`` for ever."""
         while True:
             with self._news:
-                while not self._fresh:
-                    self._news.wait()
+                self._news.wait_for(lambda: self._fresh)
                 self._fresh, job = False, self._job
             work.begin(job)
             self._resumed = time.monotonic()
             with suppress(JobDropped):
                 work.run(self)
-            self.busy_seconds += time.monotonic() - self._resumed
+            with self._news:
+                self._count_busy()
 
-    def fail(self, problem: tuple[Any, ...]) -> None:
+    def fail(self, problem: EscaladeError) -> None:
         """The work is broken: say so to all that wait, and to whoever asks later."""
         with self._news:
             self._problem = problem
             for chunk in set(self._chunks.values()):
-                self._loop.call_soon_threadsafe(_break, chunk.done, problem)
+                chunk.answer.set_exception(problem)
+            self._chunks.clear()
+
+    def take_busy_seconds(self) -> float:
+        """Seconds with something to do since the last call."""
+        with self._news:
+            taken, self._busy_seconds = self._busy_seconds, 0.0
+        return taken
 
     def take(self, most: int, wait: bool) -> list[int]:
         with self._news:
             if wait and not self._waiting and not self._fresh:
-                self.busy_seconds += time.monotonic() - self._resumed
-                while not self._waiting and not self._fresh:
-                    self._news.wait()
+                self._count_busy()
+                self._news.wait_for(lambda: self._waiting or self._fresh)
                 self._resumed = time.monotonic()
             if self._fresh:  # what is left of the job before is worthless
                 return []
             return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
     def put(self, item: int, result: Any) -> None:
-        with self._news:
-            chunk = None if self._fresh else self._chunks.pop(item, None)
-            if chunk is not None:
-                chunk.results.put(item, result)
-                self._finish(chunk)
+        self.put_many([item], [result])
 
-    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any] | list[Any]) -> None:
         with self._news:
             if self._fresh:
                 return
@@ -195,31 +216,21 @@ class _ChunkFeed:
                 if chunk is not None:
                     places.setdefault(chunk, []).append(place)
             for chunk, mine in places.items():
-                whole = len(mine) == len(items)
-                chunk.results.put_many(
-                    items if whole else [int(items[place]) for place in mine], rows if whole else rows[mine]
-                )
-                self._finish(chunk)
+                theirs = items, rows
+                if len(mine) < len(items):
+                    kept = [rows[place] for place in mine] if isinstance(rows, list) else rows[mine]
+                    theirs = [int(items[place]) for place in mine], kept
+                chunk.results.put_many(*theirs)
+                if not chunk.results.missing:
+                    self._count_busy()
+                    chunk.answer.set_result(chunk.results.in_batches())
 
     def alive(self) -> None:
-        """Nobody listens, for who is late has its items run elsewhere too; but look for another job."""
+        """Nobody listens; but look for another job."""
         if self._fresh:
             raise JobDropped
 
-    def _finish(self, chunk: _Chunk) -> None:
-        if not chunk.results.missing:
-            self._loop.call_soon_threadsafe(_settle, chunk.done, chunk.results.in_batches())
-
-
-class Problem(Exception):
-    """Carries what :func:`problem_of` said through the event loop."""
-
-
-def _settle(future: asyncio.Future[Any], results: Any) -> None:
-    if not future.done():
-        future.set_result(results)
-
-
-def _break(future: asyncio.Future[Any], problem: tuple[Any, ...]) -> None:
-    if not future.done():
-        future.set_exception(Problem(*problem))
+    def _count_busy(self) -> None:
+        now = time.monotonic()
+        self._busy_seconds += now - self._resumed
+        self._resumed = now

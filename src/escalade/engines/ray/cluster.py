@@ -1,8 +1,14 @@
-"""The cluster as Ray shows it. All calls of Ray's are here, in ``actor`` and in ``connection``."""
+"""The cluster as Ray shows it. All calls of Ray's are here, in ``actor`` and in ``connection``.
+
+Ray starts a worker again where its process or its node is lost, and keeps asking it whether it is ready. A
+chunk is not left to Ray's retries, which wait for the same actor: another worker takes it at once, where the
+lost one has no room until a node joins.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -11,16 +17,19 @@ from typing import Any
 from escalade.engines.base import EngineOptions, Factory
 from escalade.engines.ray.connection import Connection
 from escalade.engines.ray.messages import Event, Failed, Handle, Lost, Node, Ready, Reply
-from escalade.engines.ray.versions import versions
+from escalade.engines.ray.versions import all_versions
 
 _WHOLE = 1e-9  # what a share of a resource may be off by
+_RESTARTS = 20  # of one actor, before another is started in its place
+_CALLS = 100  # that an actor may have in hand: chunks, and those of a job that was dropped
 
 
 class RayCluster:
     """Workers as Ray actors, placed by Ray wherever there is room.
 
     Args:
-        factory: makes the work of one worker.
+        factory: makes the work of one worker. The arrays in it, such as the noise table, are in Ray's object
+            store once a node, and every worker of the node reads them there.
         options: ``address``, ``worker_resources`` and ``step_timeout`` are read here.
 
     Raises:
@@ -34,43 +43,46 @@ class RayCluster:
         from escalade.engines.ray.actor import Worker
 
         self.events: SimpleQueue[Event] = SimpleQueue()
-        self.versions = versions()
         self.dashboard = self._connection.dashboard
         self._ray = ray = self._connection.ray
         self._resources = {"CPU": 1.0} | {name: float(n) for name, n in options.worker_resources.items()}
-        self._factory = ray.put(cloudpickle.dumps(factory))
         cpus = self._resources["CPU"]
         self._actor = ray.remote(Worker)
         self._options = {
             "num_cpus": cpus,
             "num_gpus": self._resources.get("GPU"),
             "resources": {name: n for name, n in self._resources.items() if name not in ("CPU", "GPU")},
-            "max_restarts": 0,  # its engine replaces it, on whatever node there is then
-            "max_task_retries": 0,
-            "max_concurrency": 100,
+            "max_restarts": _RESTARTS,
+            "max_concurrency": _CALLS,
         }
-        self._made_of = (self._factory, max(1, int(cpus)), options.step_timeout)
-        self._refs: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
+        arrays: list[pickle.PickleBuffer] = []
+        pickled = cloudpickle.dumps(factory, protocol=5, buffer_callback=arrays.append)
+        # In lists, so that a worker fetches what is in them when it needs it.
+        self._made_of = [ray.put((pickled, arrays))], int(cpus), options.step_timeout, all_versions()
+        self._calls: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
 
     def put(self, job: Any) -> Any:
-        # In a list, so that a worker fetches it when it needs it, and once.
         return [self._ray.put(job)]
 
     def start_worker(self, avoid: Sequence[str]) -> Handle:
         labels = {"ray.io/node-id": f"!in({','.join(avoid)})"} if avoid else None
-        options = self._options | {"label_selector": labels}
-        worker = self._actor.options(**options).remote(*self._made_of)
-        self._refs[worker] = set()
-        self._call(worker, worker.ready.remote(), lambda answer: _ready(worker, answer))
-        self._call(worker, worker.watch.remote(), lambda answer: Lost(worker, "it ended"))
+        worker = self._actor.options(**self._options, label_selector=labels).remote()
+        self._calls[worker] = set()
+        self.await_ready(worker)
         return worker
 
+    def await_ready(self, worker: Handle) -> None:
+        called = worker.ready.options(max_task_retries=-1).remote(*self._made_of)
+        self._call(worker, 0, called, lambda answer: Ready(worker, *answer))
+
     def send(self, worker: Handle, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
-        called = worker.run.remote(number, job, items)
-        self._call(worker, called, lambda answer: _reply(worker, chunk, answer))
+        def event(answer: Any) -> Event:
+            return Reply(worker, chunk, *answer) if answer else Lost(worker, chunk, "it was started again")
+
+        self._call(worker, chunk, worker.run.remote(number, job, items), event)
 
     def end_worker(self, worker: Handle) -> None:
-        self._refs.pop(worker, None)
+        self._calls.pop(worker, None)
         self._ray.kill(worker)
 
     def nodes(self) -> dict[str, Node]:
@@ -81,43 +93,27 @@ class RayCluster:
         }
 
     def close(self) -> None:
-        for worker in list(self._refs):
+        for worker in list(self._calls):
             self.end_worker(worker)
         self._connection.close()
 
     def _room(self, resources: dict[str, float]) -> int:
         return int(min(resources.get(name, 0.0) / n + _WHOLE for name, n in self._resources.items() if n > 0))
 
-    def _call(self, worker: Handle, ref: Any, event: Callable[[Any], Event]) -> None:
+    def _call(self, worker: Handle, chunk: int, ref: Any, event: Callable[[Any], Event]) -> None:
         """Put what comes of a call into the queue of events, from a thread of Ray's."""
-        refs = self._refs[worker]
-        refs.add(ref)
+        calls, errors = self._calls[worker], self._ray.exceptions
+        calls.add(ref)
 
         def done(future: Future[Any]) -> None:
-            refs.discard(ref)
+            calls.discard(ref)
             problem = future.exception()
-            lost = problem is not None
-            self.events.put(Lost(worker, _first_line(problem)) if lost else event(future.result()))
+            if problem is None:
+                self.events.put(event(future.result()))
+            elif isinstance(problem, errors.RayTaskError):
+                self.events.put(Failed(worker, problem.cause))
+            else:
+                reason = str(problem).strip().partition(os.linesep)[0]
+                self.events.put(Lost(worker, chunk, reason, isinstance(problem, errors.ActorDiedError)))
 
         ref.future().add_done_callback(done)
-
-
-def _ready(worker: Handle, answer: tuple[Any, ...]) -> Event:
-    node, kind, *content = answer
-    if kind == "failed":
-        return _failed(worker, content, node)
-    return Ready(worker, node, *content)
-
-
-def _reply(worker: Handle, chunk: int, answer: tuple[Any, ...]) -> Event:
-    kind, *content = answer
-    return _failed(worker, content) if kind == "failed" else Reply(worker, chunk, *content)
-
-
-def _failed(worker: Handle, content: list[Any], node: str = "") -> Failed:
-    kind, text, trace, missing = content
-    return Failed(worker, kind, text, trace, node, missing)
-
-
-def _first_line(problem: BaseException | None) -> str:
-    return str(problem).strip().partition(os.linesep)[0]

@@ -95,17 +95,9 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
         if "Version mismatch" not in str(problem):
             raise InputError(f"`address` {address} cannot be joined: {problem}") from None
         raise InputError(
-            f"`address` {address} runs other versions: {_mismatch(str(problem))}: "
-            "install the same Python and Ray here as there"
+            f"`address` {address} runs other versions: install the same Python and Ray here as there "
+            f"({' '.join(str(problem).split())})"
         ) from None
     finally:
         with suppress(ValueError):  # not the main thread: no handler was set
             signal.signal(signal.SIGTERM, before)  # Ray's would end the process before the run is saved
-
-
-def _mismatch(text: str) -> str:
-    found = re.findall(r"(Ray|Python): (\S+)", text)
-    if len(found) != 4:
-        return text
-    (_, ray), (_, python), (_, our_ray), (_, our_python) = found
-    return f"Ray {ray} on Python {python}, here Ray {our_ray} on Python {our_python}"

@@ -33,11 +33,7 @@ class Crew:
         self._engine.on_wait = feed.alive
         while items := feed.take(self.info()["slots"], wait=True):
             for done, results in self._engine.run_some(self._job, items).in_batches():
-                if isinstance(results, list):
-                    for item, result in zip(done, results, strict=True):
-                        feed.put(item, result)
-                else:
-                    feed.put_many(done, results)
+                feed.put_many(done, results)
 
     def close(self) -> None:
         self._engine.close()

@@ -1,55 +1,71 @@
-"""The driver's side: hands out items, takes results in, and replaces what is lost on the way."""
+"""The driver's side: hands out items, takes results in, and hands out again what is lost on the way.
+
+Measured by benchmarks/scale.py, and therefore kept: replies come through one queue (waiting for a list of
+Ray's references costs the driver its length each time), and a share goes out as one call where it fits. The
+bits through any number of kills are benchmarks/ray_faults.py's to check.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
 
 from escalade.engines.base import EngineOptions, keep_waiting
 from escalade.engines.ray.fleet import Fleet
-from escalade.engines.ray.messages import Cluster, Event, Failed, Handle, Lost, Ready, Reply
-from escalade.engines.ray.versions import difference
-from escalade.engines.ray.work import Chunk, Items
+from escalade.engines.ray.messages import Cluster, Event, Failed, Handle, Lost, Ready, Reply, UnfitNode
 from escalade.engines.report import NodeReport, Report
-from escalade.engines.shares import most_in_hand
-from escalade.errors import EngineFailure, InputError
+from escalade.engines.results import Results
+from escalade.engines.shares import max_items_per_worker
+from escalade.errors import EngineFailure, EscaladeError, InputError
 from escalade.support.output import visible
 
 if TYPE_CHECKING:
-    from escalade.engines.results import Results
+    from numpy.typing import NDArray
 
 _LISTEN_SECONDS = 0.2
 _PIECES = 4  # chunks in a worker's hands, so that it never waits for the next
-_LATE_SECONDS = 2.0  # the least before a chunk is given to a second worker
-_LATE_TIMES = 3.0  # so many times as long as the job's chunks took on average
-_MOST_DEATHS = 20  # of workers on nodes that live on, in a row, with not one result between them
+_MOST_LOSSES = 20  # of the same items, each time with the worker that had them
 
 
 def _to_stderr(text: str) -> None:
     sys.stderr.write(f"escalade: {visible(text)}\n")
 
 
+class _Chunk(NamedTuple):
+    items: NDArray[np.int64]
+    losses: int
+    """How many workers were lost with these items in hand."""
+
+
 @dataclass
 class _Worker:
-    """A worker that is ready."""
+    """A worker that was asked for."""
 
-    node: str
-    info: dict[str, Any]
-    chunks: set[int] = field(default_factory=set)
-    in_hand: int = 0
-    busy_before: float = 0.0
+    node: str = ""
+    info: dict[str, Any] = field(default_factory=dict)
+    """Empty until it is ready, and while its cluster starts it again."""
+    chunks: dict[int, _Chunk] = field(default_factory=dict)
+    served: bool = False
+    """Whether it was ever ready."""
+
+    @property
+    def items(self) -> int:
+        """How many it has in hand."""
+        return sum(len(chunk.items) for chunk in self.chunks.values())
 
 
 class RayEngine:
     """Runs items on the workers of a cluster, whose nodes come and go.
 
     Args:
-        cluster: where workers are started.
+        cluster: where workers are started, and started again when they are lost.
         options: ``workers`` is how many to keep, unless ``elastic`` asks for all there is room for.
     """
 
@@ -64,17 +80,17 @@ class RayEngine:
         self._steps = options.steps
         self._workers: dict[Handle, _Worker] = {}
         self._fleet = Fleet(cluster, None if options.elastic else options.workers)
-        self._number = self._chunk = 0
+        self._number = self._chunk = self._share = 0
         self._job: Any = None
-        self._items = Items(0, 1)
-        self._deaths = self._caution = 0  # as in the local engine
-        self._fleet.look(self._say)
+        self._waiting: deque[_Chunk] = deque()
+        self._results = Results(0)
+        self._look()
 
     @property
     def info(self) -> dict[str, Any]:
-        while not self._workers:
+        while not any(worker.info for worker in self._workers.values()):
             self._hear()
-        return next(iter(self._workers.values())).info
+        return next(worker.info for worker in self._workers.values() if worker.info)
 
     @property
     def dashboard(self) -> str | None:
@@ -84,26 +100,28 @@ class RayEngine:
     def run(self, job: Any, items: int) -> Results:
         self._number += 1
         self._job = self._cluster.put(job)
-        expected = max(1, len(self._workers), self._fleet.expected)
-        self._items = Items(items, expected)
+        ready = sum(bool(worker.info) for worker in self._workers.values())
+        expected = max(1, ready, self._fleet.expected)
         self._share = -(-items // expected)
-        self._chunk_seconds = [0, 0.0]
+        self._results = Results(items)
+        # Every expected-th item together: long and short episodes mix, and neighbours do not bunch.
+        order = np.concatenate([np.arange(first, items, expected) for first in range(expected)])
+        self._waiting = deque([_Chunk(order, 0)] if items else [])
         began = time.monotonic()
         if self._number == 1 and self.dashboard:
             self._say(f"Ray's dashboard: http://{self.dashboard}")
-        for handle, worker in self._workers.items():
+        for worker in self._workers.values():
             worker.chunks.clear()
-            worker.in_hand = 0
-            self._hand_out(handle)
-        while self._items.left:
+        self._hand_out()
+        while self._results.missing:
             self._hear()
-            if self._workers:
+            if any(worker.info for worker in self._workers.values()):
                 self.on_wait()
         self.report.seconds += time.monotonic() - began
-        for key, count in Counter(worker.node for worker in self._workers.values()).items():
+        for key, count in Counter(worker.node for worker in self._workers.values() if worker.info).items():
             part = self._part(key)
             part.workers = max(part.workers, count)
-        return self._items.results
+        return self._results
 
     def take_report(self) -> Report:
         """Who did what since the last call."""
@@ -123,25 +141,31 @@ class RayEngine:
             self.report.nodes[node] = NodeReport(self._fleet.name(node))
         return self.report.nodes[node]
 
-    def _hand_out(self, handle: Handle) -> None:
-        """Top a worker up to as much as it can be busy with."""
-        worker, items = self._workers[handle], self._items
-        most = max(1, most_in_hand(self._share, worker.info) >> self._caution) if self._share else 0
-        # All at once where that is the worker's whole share; else in pieces, for others to be sent meanwhile.
-        refills = worker.info.get("refills", True)
-        piece = most if most >= self._share or not refills else max(1, most // _PIECES)
-        while items.waiting and worker.in_hand + piece <= most:
-            self._send(handle, *items.take(piece))
+    def _hand_out(self) -> None:
+        """Top all workers up to as much as they can be busy with."""
+        for handle, worker in self._workers.items():
+            self._top_up(handle, worker)
 
-    def _send(self, handle: Handle, items: Any, repeat: bool) -> None:
-        worker = self._workers[handle]
-        self._chunk += 1
-        self._items.chunks[self._chunk] = Chunk(handle, items, time.monotonic(), repeat)
-        worker.chunks.add(self._chunk)
-        worker.in_hand += len(items)
-        if repeat:
-            self._part(worker.node).repeated_chunks += 1
-        self._cluster.send(handle, self._chunk, self._number, self._job, items)
+    def _top_up(self, handle: Handle, worker: _Worker) -> None:
+        if not worker.info or not self._waiting:
+            return
+        whole = max_items_per_worker(self._share, worker.info)
+        while self._waiting:
+            items, losses = self._waiting[0]
+            # Where workers die of a share, a smaller one still gets through. One loss may be the node's.
+            most = max(1, whole >> max(0, losses - 1))
+            # All at once where that is its whole share; else in pieces, for others to be sent meanwhile.
+            at_once = most >= self._share or not worker.info.get("refills", True)
+            piece = most if at_once else max(1, most // _PIECES)
+            if worker.items + min(piece, len(items)) > most:
+                return
+            self._waiting.popleft()
+            if len(items) > piece:
+                self._waiting.appendleft(_Chunk(items[piece:], losses))
+            self._chunk += 1
+            worker.chunks[self._chunk] = _Chunk(items[:piece], losses)
+            self._part(worker.node).repeated_chunks += losses > 0
+            self._cluster.send(handle, self._chunk, self._number, self._job, items[:piece].tolist())
 
     def _hear(self) -> None:
         """Wait for news, and act on all there is."""
@@ -151,109 +175,84 @@ class RayEngine:
             while not self._cluster.events.empty():
                 self._act(self._cluster.events.get())
         except Empty:
-            self._double_late()
-        for gone in self._fleet.look(self._say):
-            self._lose(gone, "its node left")
-        self._fleet.explain(len(self._workers), self._items.left, self._say)
+            pass
+        self._look()
+
+    def _look(self) -> None:
+        """Ask for the workers that are missing, and say what there is to wait for."""
+        self._fleet.look(self._say)
+        for _ in range(self._fleet.asked - len(self._workers)):
+            self._workers[self._cluster.start_worker(sorted(self._fleet.avoided))] = _Worker()
+        ready = any(worker.info for worker in self._workers.values())
+        self._fleet.explain(bool(self._results.missing) and not ready, self._say)
 
     def _act(self, event: Event) -> None:
+        worker = self._workers.get(event.worker)
+        if worker is None:
+            return  # it was given up
         match event:
             case Reply():
-                self._take_in(event)
+                self._take_in(worker, event)
+                self._top_up(event.worker, worker)
             case Ready():
-                self._welcome(event)
+                worker.node, worker.info, worker.served = event.node, event.info, True
+                self._top_up(event.worker, worker)
             case Lost():
-                self._lose(event.worker, event.reason)
+                self._lose(worker, event)
             case Failed():
-                self._raise(event)
+                self._fail(worker, event)
 
-    def _welcome(self, event: Ready) -> None:
-        if not self._fleet.knows(event.worker):
-            return
-        differs = difference(event.versions, self._cluster.versions)
-        if differs:
-            self._refuse(event.worker, event.node, f"has {differs}: install the same versions on every node")
-            return
-        self._workers[event.worker] = _Worker(event.node, event.info)
-        self._fleet.settled(event.worker, event.node)
-        if self._items.left:
-            self._hand_out(event.worker)
-
-    def _take_in(self, event: Reply) -> None:
-        worker, chunk = self._workers.get(event.worker), self._items.chunks.get(event.chunk)
-        if worker is None or event.chunk not in worker.chunks:
-            return  # of a job before, or of a worker that was given up
-        worker.chunks.discard(event.chunk)
-        if chunk is None or event.results is None:
-            return
-        worker.in_hand -= len(chunk.items)
-        self._deaths, self._caution = 0, max(0, self._caution - 1)
+    def _take_in(self, worker: _Worker, reply: Reply) -> None:
+        worker.node = reply.node
         part = self._part(worker.node)
-        part.busy_seconds += event.busy_seconds - worker.busy_before
-        worker.busy_before = event.busy_seconds
-        self._chunk_seconds[0] += 1
-        self._chunk_seconds[1] += time.monotonic() - chunk.began
-        for items, rows in self._items.finish(event.chunk, event.results):
+        part.busy_seconds += reply.busy_seconds
+        if worker.chunks.pop(reply.chunk, None) is None or reply.results is None:
+            return  # of a job before
+        for items, rows in reply.results:
+            self._results.put_many(items, rows)
             part.items += len(items)
-            if self._steps is not None and len(items):
+            if self._steps is not None:
                 part.env_steps += self._steps(rows)
-        self._hand_out(event.worker)
 
-    def _lose(self, handle: Handle, reason: str) -> None:
-        """Give a worker up; what it had in hand goes to others, and another takes its place."""
-        worker = self._workers.pop(handle, None)
-        node_lives = self._fleet.lost(handle)
-        if worker is not None:
-            again = [number for number in worker.chunks if self._items.give_back(number)]
-            if self._items.left:
-                self._part(worker.node).lost_chunks += len(again)
-        if node_lives is None:
-            return  # given up before
-        self._cluster.end_worker(handle)
-        if node_lives:
-            self._deaths += 1
-            self._caution += 1
-        if self._deaths >= _MOST_DEATHS:
+    def _lose(self, worker: _Worker, event: Lost) -> None:
+        """Let others do what a worker had in hand, while its cluster starts it again."""
+        if event.chunk and event.chunk not in worker.chunks and not event.for_good:
+            return  # it is known, or the chunk is of a job before
+        lost = self._take_back(worker, 1)
+        if lost:
+            self._part(worker.node).lost_chunks += len(lost)
+        if (event.for_good and not worker.served) or any(chunk.losses >= _MOST_LOSSES for chunk in lost):
             raise EngineFailure(
-                f"workers died {self._deaths} times in a row without finishing anything "
-                f"(the last: {reason}): run with `workers=0` to see why"
+                f"workers died {_MOST_LOSSES} times in a row without finishing anything "
+                f"(the last: {event.reason}): run with `workers=0` to see why"
             )
-        for other in self._workers:
-            self._hand_out(other)
+        worker.info = {}
+        if event.for_good:
+            del self._workers[event.worker]
+        else:
+            self._cluster.await_ready(event.worker)
+        self._hand_out()
 
-    def _double_late(self) -> None:
-        """When all is handed out and somebody is idle: give it what is with another for too long."""
-        count, seconds = self._chunk_seconds if self._number else (0, 0.0)
-        if self._items.waiting or not self._items.left or not count:
-            return
-        idle = [handle for handle, worker in self._workers.items() if not worker.chunks]
-        for handle in idle:
-            chunk = self._items.late(max(_LATE_SECONDS, _LATE_TIMES * seconds / count))
-            if chunk is None:
-                return
-            chunk.doubled = True
-            self._send(handle, chunk.items, True)
+    def _take_back(self, worker: _Worker, losses: int) -> list[_Chunk]:
+        """Let what a worker had in hand wait again; those chunks."""
+        back = [_Chunk(chunk.items, chunk.losses + losses) for chunk in worker.chunks.values()]
+        worker.chunks.clear()
+        self._waiting.extendleft(back)
+        return back
 
-    def _raise(self, event: Failed) -> None:
-        if not self._fleet.knows(event.worker):
-            return
-        if event.missing:
-            worker = self._workers.get(event.worker)
-            node = event.node or (worker.node if worker else "")
-            text = f"cannot import {event.missing} ({event.text}): install its package on every node"
-            self._refuse(event.worker, node, text)
-            return
-        if event.kind is not None:
-            raise event.kind(event.text)
-        problem = EngineFailure(f"a worker failed: {event.text}")
-        problem.add_note(event.trace)
-        raise problem
-
-    def _refuse(self, handle: Handle, node: str, why: str) -> None:
-        """Use a node no more. The run goes on without it once it has begun to work on others."""
-        text = f"node {self._fleet.name(node)} {why}"
-        self._fleet.avoid(node)
+    def _fail(self, worker: _Worker, event: Failed) -> None:
+        """Raise what the work raised; a node that cannot run it is used no more, once others have begun."""
+        problem = event.problem
+        if not isinstance(problem, EscaladeError):
+            raise EngineFailure(f"a worker failed: {type(problem).__name__}: {problem}")
+        if not isinstance(problem, UnfitNode):
+            raise problem
+        text = f"node {self._fleet.name(problem.node)} {problem}"
+        self._fleet.avoided.add(problem.node)
         if self._number <= 1 or not self._fleet.usable:
             raise InputError(text)
         self._say(f"{text}; it is not used")
-        self._lose(handle, text)
+        self._take_back(worker, 0)
+        del self._workers[event.worker]
+        self._cluster.end_worker(event.worker)
+        self._hand_out()

@@ -8,9 +8,19 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from escalade.engines.results import Batch
+from escalade.errors import InputError
 
 Handle = Any
 """What a cluster calls a worker by; it can be hashed."""
+
+
+class UnfitNode(InputError):
+    """A node cannot run the work as this machine would: the sentence that follows the node's name."""
+
+    def __init__(self, text: str, node: str = "") -> None:
+        super().__init__(text)
+        self.node = node
+        """Its id."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +35,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker's work is built."""
+    """A worker's work is built, for the first time or after its cluster has started it again."""
 
     worker: Handle
     node: str
     """Id of the node that it runs on."""
     info: dict[str, Any]
     """What the work says of itself; see :meth:`escalade.engines.base.Work.info`."""
-    versions: dict[str, str]
-    """Of the packages that can change a last bit, where the worker runs."""
 
 
 @dataclass(frozen=True)
@@ -42,30 +50,29 @@ class Reply:
 
     worker: Handle
     chunk: int
+    node: str
     results: Sequence[Batch] | None
     busy_seconds: float
-    """Seconds that the worker had something to do, since it began."""
+    """Seconds that the worker had something to do, since its last reply."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker is gone, or what it sent is."""
+    """A worker is gone, or what it sent is: a chunk, or (0) word that it is ready."""
 
     worker: Handle
+    chunk: int
     reason: str
+    for_good: bool = False
+    """Whether the cluster will not start it again."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The work raised. ``kind`` is the class of an error of Escalade's, None for any other."""
+    """The work raised."""
 
     worker: Handle
-    kind: type[Exception] | None
-    text: str
-    trace: str
-    node: str = ""
-    missing: str = ""
-    """The module that could not be imported, if that is why."""
+    problem: Exception
 
 
 Event = Ready | Reply | Lost | Failed
@@ -75,8 +82,6 @@ class Cluster(Protocol):
     """Where workers run. Calls return at once; what comes of them is in ``events``."""
 
     events: SimpleQueue[Event]
-    versions: dict[str, str]
-    """Of this process's packages; every worker's must be the same."""
     dashboard: str | None
     """Address of a page that shows the cluster."""
 
@@ -85,7 +90,14 @@ class Cluster(Protocol):
         ...
 
     def start_worker(self, avoid: Sequence[str]) -> Handle:
-        """Ask for a worker, on any node but those of the ids in ``avoid``."""
+        """Ask for a worker, on any node but those of the ids in ``avoid``.
+
+        It becomes :class:`Ready` where there is room, and is started again, anywhere, when it is lost.
+        """
+        ...
+
+    def await_ready(self, worker: Handle) -> None:
+        """Ask a worker that was lost to say when it is :class:`Ready` again."""
         ...
 
     def send(self, worker: Handle, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
@@ -93,7 +105,7 @@ class Cluster(Protocol):
         ...
 
     def end_worker(self, worker: Handle) -> None:
-        """End a worker, whatever it does. Nothing more is heard of it."""
+        """End a worker, whatever it does."""
         ...
 
     def nodes(self) -> dict[str, Node]:

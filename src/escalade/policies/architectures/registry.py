@@ -18,7 +18,7 @@ class Architecture(Entry):
 
     use: str
     images: bool = False
-    """Whether it takes images only; the others flatten them."""
+    """True where it takes images only; the others flatten them."""
 
 
 _HERE: Final = "escalade.policies.architectures"

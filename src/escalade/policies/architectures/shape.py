@@ -1,4 +1,4 @@
-"""What a named network is made for, and the sizes that follow from it."""
+"""The inputs and outputs a named network is made for, and the sizes that follow from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from escalade.errors import InputError
 
 @dataclass(frozen=True)
 class Request:
-    """What a network is to be.
+    """The shape and options a network is to have.
 
     Args:
         shape: of one observation, (size,) or (C, H, W).
@@ -35,7 +35,7 @@ class Request:
 
 
 def flat_size(layers: list[nn.Module], shape: tuple[int, ...]) -> int:
-    """How many numbers convolutions make of one image of ``shape``, (C, H, W).
+    """The number of outputs that convolutions give for one image of ``shape``, (C, H, W).
 
     Raises:
         InputError: the image is too small for them.

@@ -1,10 +1,10 @@
-"""A run in its folder: where it begins, goes on from, and what it leaves."""
+"""A session: the one door through which a run enters its folder, goes on, and leaves."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,11 +35,20 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
 from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
+from escalade.support.versions import versions
 from escalade.training.card import write_card
 from escalade.training.loop import Callback, Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize
-from escalade.training.versions import versions
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The part of a checkpoint's state that all runs share."""
+
+    progress: Progress
+    versions: dict[str, str]
+    strategy: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,9 +70,9 @@ class Checkpoint:
         Raises:
             Damaged: it is no run's state, or the state of another version's run.
         """
-        shared = {name: content.state.get(name) for name in ("progress", "versions", "strategy")}
-        facts = record(_Shared, shared, "its state")
-        return cls(content, Progress.from_dict(facts.progress), facts.versions)
+        shared = {name: content.state.get(name) for name in Shared.__annotations__}
+        facts = record(Shared, shared, "its state")
+        return cls(content, facts.progress, facts.versions)
 
     def reopened(self) -> Checkpoint:
         """The same, for another target: a solved run goes on."""
@@ -87,47 +96,13 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class _Shared:
-    progress: dict[str, Any]
-    versions: dict[str, str]
-    strategy: dict[str, Any]
-
-
-def rewind_folder(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
-    """Drop what is later than the checkpoint; how many recorded generations that were."""
-    folder.forget_after(checkpoint.progress.generation)
-    if checkpoint.progress.best_return is None:
-        with storage(folder.best):
-            folder.best.unlink(missing_ok=True)
-    rewind_notes(folder.notes, checkpoint.progress.said)
-    rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
-    return rewind(folder.progress, checkpoint.progress.rows, info)
-
-
-def go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:
-    """Take over the checkpoint, and say from where the run goes on; ``lost`` generations run again."""
-    checkpoint = loaded.checkpoint
-    loop.load_state(*checkpoint.content)
-    for problem in loaded.problems:
-        loop.notes.say(f"{problem}: going on from the checkpoint before it")
-    if checkpoint.on_disk:
-        loop.saver.saved(loop.progress)
-    if checkpoint.versions != versions():
-        loop.notes.say(
-            f"the run was saved with {checkpoint.versions}, this is {versions()}: last bits may differ"
-        )
-    again = f": {lost} later ones have no checkpoint and are run again" if lost else ""
-    loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{again}")
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What a loop runs in: its folder, those who watch it, and what its summary says of it."""
+class RunFacts:
+    """Facts and listeners of one run, for its session."""
 
     folder: RunFolder | None
     """None writes nothing."""
     loaded: Loaded[Checkpoint] | None
-    """What a resumed run goes on from."""
+    """The checkpoint that a resumed run goes on from."""
     recorders: Sequence[str | Recorder]
     verbose: bool
     goals: Goals
@@ -151,57 +126,105 @@ class Surroundings:
         return [*files, *self.recorders, *(["console"] if self.verbose else []), *self.trackers]
 
     def recorded(self, lost: int) -> Recorded:
-        """What recorders may know; ``lost`` generations were recorded before, and run again."""
+        """Facts for recorders; ``lost`` generations were recorded before, and run again."""
         rows = 0 if self.loaded is None else self.loaded.checkpoint.progress.rows
         facts = {**self.subject, **self.machine, **self.options}
         return Recorded(self.folder, self.goals, self.info, facts, rows + 1, lost)
 
 
-def run_loop(
-    around: Surroundings, engine: Engine, make_loop: Callable[[Sequence[Recorder], Interrupts], Loop]
-) -> tuple[Loop, dict[str, Any]]:
-    """Run a loop from where its folder stands, and leave in the folder what a run leaves.
+@dataclass
+class Session:
+    """One run from its first generation to its last file: see :func:`open_session`."""
 
-    From the first generation until all files are written, the first interrupt only asks for an end.
+    facts: RunFacts
+    engine: Engine
+    interrupts: Interrupts
+    """The first one only asks for an end, until all files are written."""
+    recorders: list[Recorder]
+    lost: int
+    """Recorded generations that no checkpoint holds: they are run again."""
+    rows: int = 0
+    """Recorded generations at the end."""
+
+    def run(self, loop: Loop) -> dict[str, Any]:
+        """Run ``loop`` from where the folder stands, and leave in the folder what a run leaves.
+
+        Returns:
+            The summary.
+        """
+        facts, folder = self.facts, self.facts.folder
+        self.engine.on_note, self.engine.on_wait = loop.notes.say, loop.deadline
+        if folder is not None and facts.loaded is not None:
+            _go_on(loop, folder, facts.loaded, self.lost)
+        reason = loop.run()
+        self.rows = loop.progress.rows
+        loop.objective.save_module(loop.strategy)
+        summary = summarize(loop, reason, facts.subject, facts.machine)
+        if folder is not None:
+            folder.write_summary(summary)
+            write_card(folder, facts.title, summary)
+            if not plotting_available():
+                loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
+        return summary
+
+
+@contextmanager
+def open_session(facts: RunFacts, engine: Engine) -> Iterator[Session]:
+    """The one door of ``train``, ``resume`` and ``evolve``: recorders, interrupts and engine, and their end.
 
     Args:
-        around: the folder, recorders and facts.
-        engine: what the loop's objective runs on; the caller closes it.
-        make_loop: makes the loop, given its recorders and its interrupts.
+        facts: the folder, the recorders, and what the summary says.
+        engine: what the run's work runs on; closed at the end.
 
-    Returns:
-        The loop and the summary.
+    Raises:
+        InputError: a recorder cannot be started.
     """
-    folder, loaded, interrupts = around.folder, around.loaded, Interrupts()
-    with interrupts:
-        with ExitStack() as closing:
+    folder, loaded = facts.folder, facts.loaded
+    with closing(engine), Interrupts() as interrupts:
+        with ExitStack() as recording:
             lost = 0
             if folder is not None and loaded is not None:
-                lost = rewind_folder(folder, loaded.checkpoint, around.info)
-            recorders = start_recorders(around.wanted, around.recorded(lost), closing)
+                lost = _rewind(folder, loaded.checkpoint, facts.info)
+            recorders = start_recorders(facts.wanted, facts.recorded(lost), recording)
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(_report_file(folder, engine, recorders))
-                closing.callback(recorders[-1].close)
-            loop = make_loop(recorders, interrupts)
-            engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
-            if folder is not None and loaded is not None:
-                go_on(loop, folder, loaded, lost)
-            reason = loop.run()
-            loop.objective.save_module(loop.strategy)
-            summary = summarize(loop, reason, around.subject, around.machine)
-            if folder is not None:
-                folder.write_summary(summary)
-                write_card(folder, around.title, summary)
-                if not plotting_available():
-                    loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
-        if folder is not None and loop.progress.rows and plotting_available():
-            cut = around.options.get("cutoff") is not None
-            plot_run(folder.path, folder.curve, summary["target_return"], around.title, cut=cut)
-    return loop, summary
+                recording.callback(recorders[-1].close)
+            session = Session(facts, engine, interrupts, recorders, lost)
+            yield session
+        if folder is not None and session.rows and plotting_available():
+            cut = facts.options.get("cutoff") is not None
+            plot_run(folder.path, folder.curve, facts.goals.target_return, facts.title, cut=cut)
+
+
+def _rewind(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
+    """Drop what is later than the checkpoint; how many recorded generations that were."""
+    folder.forget_after(checkpoint.progress.generation)
+    if checkpoint.progress.best_return is None:
+        with storage(folder.best):
+            folder.best.unlink(missing_ok=True)
+    rewind_notes(folder.notes, checkpoint.progress.said)
+    rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
+    return rewind(folder.progress, checkpoint.progress.rows, info)
+
+
+def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:
+    """Take over the checkpoint, and say from where the run goes on; ``lost`` generations run again."""
+    checkpoint = loaded.checkpoint
+    loop.load_state(*checkpoint.content)
+    for problem in loaded.problems:
+        loop.notes.say(f"{problem}: going on from the checkpoint before it")
+    if checkpoint.on_disk:
+        loop.saver.saved(loop.progress)
+    if checkpoint.versions != versions():
+        loop.notes.say(
+            f"the run was saved with {checkpoint.versions}, this is {versions()}: last bits may differ"
+        )
+    again = f": {lost} later ones have no checkpoint and are run again" if lost else ""
+    loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{again}")
 
 
 def _report_file(folder: RunFolder, engine: Reporting, others: Sequence[Recorder]) -> Recorder:
-    """What records who did what."""
+    """A recorder of who did what."""
     if engine.reports == "nodes":
         return ClusterFile(folder.cluster, engine.take_report, others)
     return WorkersFile(folder.workers, engine.take_report)

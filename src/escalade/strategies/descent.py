@@ -1,0 +1,37 @@
+"""What strategies share whose centre an optimiser moves."""
+
+from __future__ import annotations
+
+from escalade.errors import InputError
+from escalade.strategies.base import State, Strategy
+from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
+from escalade.strategies.schedules import Schedule, parse
+
+
+class DescentStrategy(Strategy):
+    """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``."""
+
+    def set_optimizer(
+        self, optimizer: str | OptimizerFactory, lr: float | str | Schedule | None, weight_decay: float
+    ) -> None:
+        """Make the optimiser; its own step size stands where ``lr`` is None.
+
+        Raises:
+            InputError: an argument is impossible; the message names it.
+        """
+        if not weight_decay >= 0:
+            raise InputError(f"weight_decay {weight_decay} must not be negative")
+        self.weight_decay = weight_decay
+        self._lr = None if lr is None else parse(lr, "lr")
+        self.optimizer = make_optimizer(optimizer, self.center)
+
+    @property
+    def lr(self) -> float:
+        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
+
+    def state_dict(self) -> State:
+        return super().state_dict() | self.optimizer.state_dict()
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.optimizer.load_state_dict(state)
