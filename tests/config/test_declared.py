@@ -44,7 +44,7 @@ class Work:
         ({"grain": 80}, "^`grain` does nothing without `sanded`$"),
         (
             {"tool": "drill", "teeth": 4},
-            r"^`teeth` does nothing with `tool` drill: leave it out \(for saw\)$",
+            r"^`teeth` does nothing with `tool` drill: leave it out \(for saw\)",
         ),
     ],
 )
