@@ -8,7 +8,7 @@ from escalade.config.options import OPTIONS, RESUMABLE
 
 PLACE = Path(escalade.__file__).parent / "config" / "keywords.pyi"
 CLASSES = {"strategy": "str | Callable[..., Any]", "wrappers": "Sequence[str | Callable[..., Any]]"}
-HEAD = '''"""The options as keywords, for editors and type checkers. tests/keywords.py makes it: do not edit it.
+HEAD = '''"""The options as keywords, for type checkers. tests/keywords.py makes this file: do not edit it.
 
 What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config
 has their names.

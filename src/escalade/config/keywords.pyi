@@ -1,4 +1,4 @@
-"""The options as keywords, for editors and type checkers. tests/keywords.py makes it: do not edit it.
+"""The options as keywords, for type checkers. tests/keywords.py makes this file: do not edit it.
 
 What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config
 has their names.
