@@ -17,10 +17,10 @@ from escalade.api.series import FREE, Planned
 from escalade.config.commands import train_command, words
 from escalade.errors import EngineFailure, InputError
 from escalade.support.cores import cores
+from escalade.support.interrupts import INTERRUPTED
 from escalade.support.numbers import whole_number
 
 _POLL_SECONDS = 0.05
-_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
             for job in ended:
                 running.remove(job)
                 _check(job)
-                if job.process.returncode == _INTERRUPTED:
+                if job.process.returncode == INTERRUPTED:
                     waiting.clear()
                 yield job.planned
             if not ended:
@@ -86,7 +86,7 @@ def _check(job: _Job) -> None:
     with job.errors as errors:
         errors.seek(0)
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    if job.process.returncode in (0, _INTERRUPTED):
+    if job.process.returncode in (0, INTERRUPTED):
         return
     said = lines[-1].removeprefix("escalade: ") if lines else f"exit code {job.process.returncode}"
     kind = InputError if job.process.returncode == InputError.exit_code else EngineFailure
