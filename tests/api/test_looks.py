@@ -89,7 +89,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
     pytest.importorskip("matplotlib")
     import IPython.display
 
-    from escalade.recorders import Goals, Recorded
+    from escalade.recorders import Goals, RunInfo
     from escalade.recorders.notebook import NotebookPlot
 
     shown, updated = [], []
@@ -98,7 +98,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
         update = staticmethod(updated.append)
 
     monkeypatch.setattr(IPython.display, "display", lambda it, display_id: shown.append(it) or Handle)
-    plot = NotebookPlot(Recorded(None, Goals("t", target_return=475.0)))
+    plot = NotebookPlot(RunInfo(None, Goals("t", target_return=475.0)))
     for row in run.history:
         plot.generation(row)
     plot.close()

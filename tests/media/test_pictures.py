@@ -63,8 +63,13 @@ def test_a_run_that_begins_with_a_solution_leaves_a_curve(run, tmp_path):
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_a_curve_is_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
     plot_run(run.folder.path, tmp_path / f"c.{ending}")
-    assert (tmp_path / f"c.{ending}").read_bytes().startswith(start)
+    drawn = (tmp_path / f"c.{ending}").read_bytes()
+    assert drawn.startswith(start)
     assert len(list(tmp_path.iterdir())) == 1
+    plot_run(run.folder.path, tmp_path / f"c.{ending}")
+    assert (tmp_path / f"c.{ending}").read_bytes() == drawn
+    assert b"CreationDate" not in drawn
+    assert b"<dc:date>" not in drawn
 
 
 # imageio leaves it to the collector to close the pipes of the film that is read back.
@@ -161,6 +166,16 @@ def test_an_axis_holds_the_curves_and_says_what_it_cuts():
     assert (high > 500, said) == (True, [])
     low, high, said = limits([7, 7], [np.nan])
     assert low < 7 < high
+
+
+def test_a_target_far_from_the_curves_is_named_and_does_not_press_them_flat(run, tmp_path):
+    axes = Figure().subplots()
+    assert fit_returns(axes, [np.arange(100.0)], [250.0])
+    assert axes.get_ylim()[1] > 250
+    assert not fit_returns(axes, [np.arange(100.0)], [2500.0])
+    assert axes.get_ylim()[1] < 110
+    plot_run(run.folder.path, tmp_path / "c.svg", 1e6)
+    assert "target 1,000,000 is beyond the axis" in texts(tmp_path / "c.svg")
 
 
 def test_curves_differ_for_eyes_that_see_no_colour():

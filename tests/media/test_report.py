@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shlex
 from html.parser import HTMLParser
 
@@ -20,7 +21,8 @@ from escalade.cli.training import config_typed
 from escalade.config.commands import train_command
 from escalade.config.files import read_config
 from escalade.config.options import Config
-from escalade.media.charts import Area, Chart, Line, draw
+from escalade.media.charts import Area, Chart, Line
+from escalade.media.page_figure import figure_html
 from escalade.recorders import COLUMNS
 from escalade.storage.run_folder import RunFolder
 
@@ -74,7 +76,8 @@ def page(runs):
 def test_the_page_refers_to_nothing_outside_it(page):
     found = Page(page.read_text())
     assert found.references
-    assert all(reference.startswith("data:") for reference in found.references)
+    inner = {f"#{name}" for name in found.ids}
+    assert all(reference.startswith("data:") or reference in inner for reference in found.references)
     assert "script" not in found.open
     assert "url(http" not in page.read_text()
     assert "@import" not in page.read_text()
@@ -217,18 +220,48 @@ def test_a_mistake_is_one_line(arguments, message, runs, monkeypatch, capsys):
 def test_a_chart_says_its_numbers_and_clips_what_is_far_outside():
     at = np.arange(100.0)
     line = Line("<evaluation>", at, np.where(at == 50, -2.5e9, at), 3)
-    chart = Chart(
-        "Return & more", "steps", [line], [Area("band", at, at - 1, at + 1, 9)], [("target 9k", 9e3)]
-    )
-    text = draw(chart, 7)
-    assert "&lt;evaluation&gt;: from 0 to 99, lowest -2.5G, highest 99" in text
+    chart = Chart("Return & more", "steps", [line], [Area("band", at, at - 1, at + 1, 9)], 9e3)
+    text = figure_html(chart, 7)
+    assert "&lt;evaluation&gt;: from 0 to 99, lowest -2,500,000,000, highest 99" in text
+    assert "values go on to -2,500,000,000" in text
     assert "Return &amp; more" in text
-    assert "target 9k is beyond the axis" in text
+    assert "target 9,000 is beyond the axis" in text
     assert 'id="chart7t"' in text
     assert "nan" not in text
     assert "inf" not in text
     assert Chart("none", "steps", [Line("a", at[:0], at[:0])]).empty()
-    assert "<svg" in draw(Chart("none", "steps", [Line("a", at[:1], at[:1])]), 8)
+    assert "<svg" in figure_html(Chart("none", "steps", [Line("a", at[:1], at[:1])]), 8)
+
+
+def test_a_long_chart_is_small_and_keeps_its_peaks():
+    at = np.arange(20_000.0)
+    values = np.where(at == 12_345, 9.0, np.sin(at))
+    lines, areas = [Line("a", at, values)], [Area("b", at, values - 1, values + 1)]
+    assert len(figure_html(Chart("long", "steps", lines, ends=(-2, 10)), 1)) < 16_000
+    assert len(figure_html(Chart("long", "steps", [], areas), 1)) < 16_000
+    text = figure_html(Chart("long", "steps", lines, ends=(-1, 9)), 1)
+    heights = re.findall(r"<title>a</title><path d=\"M ([^\"]*)", text)[0].split()[1::2]
+    top = re.findall(r'<rect [^>]*y="([\d.]+)"', text)[0]
+    assert min(map(float, heights)) == float(top)
+
+
+def test_a_chart_has_the_pages_colours_alone_and_is_drawn_the_same_again():
+    at = np.arange(1000.0)
+    lines = [Line(f"run {place}", at, np.sin(at) * place, place) for place in range(9)]
+    chart = Chart("Return", "steps", lines, [Area("band", at, at - 1, at + 1, 1)], 3.0, legend=True)
+    text = figure_html(chart, 1)
+    assert not re.search("#[0-9a-f]{6}|rgb|black|white", text)
+    assert set(re.findall(r"var\((--\w+)\)", text)) == {"--soft", *(f"--c{place}" for place in range(7))}
+    assert text == figure_html(chart, 1)
+    ids = [set(re.findall(r' id="([^"]*)"', figure_html(chart, place))) for place in (1, 2)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+
+
+def test_a_report_without_matplotlib_is_refused_in_one_line(runs, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("escalade.support.installing.missing", lambda *packages: list(packages))
+    assert main(["report", str(runs / "seed0"), "--output", str(tmp_path / "x.html")]) == 2
+    assert "a report needs matplotlib: pip install 'escalade[plot]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

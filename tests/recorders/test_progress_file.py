@@ -5,7 +5,7 @@ import math
 import pytest
 
 from escalade import InputError, StorageFailure
-from escalade.recorders import COLUMNS, Goals, ProgressFile, Recorded, Row, read_progress, rewind
+from escalade.recorders import COLUMNS, Goals, ProgressFile, Row, RunInfo, read_progress, rewind
 from escalade.storage.run_folder import RunFolder
 
 
@@ -36,7 +36,7 @@ def row(generation, evaluation=None):
 def progress(path):
     folder = RunFolder(path.parent)
     folder.progress = path
-    return ProgressFile(Recorded(folder, Goals("a run")))
+    return ProgressFile(RunInfo(folder, Goals("a run")))
 
 
 def written(path, rows):

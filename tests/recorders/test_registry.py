@@ -4,7 +4,7 @@ import pytest
 
 from escalade import InputError
 from escalade.recorders import TRACKERS, Goals, ProgressFile, Row
-from escalade.recorders.registry import RECORDERS, Recorded, start_recorder
+from escalade.recorders.registry import RECORDERS, RunInfo, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
 
@@ -29,7 +29,7 @@ class Counting:
 
 @pytest.fixture
 def run(tmp_path):
-    return Recorded(RunFolder(tmp_path), Goals("a run"))
+    return RunInfo(RunFolder(tmp_path), Goals("a run"))
 
 
 def test_every_name_makes_a_recorder(run):

@@ -17,7 +17,7 @@ import escalade
 from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.forms import OPTIONS as FIELDS
-from escalade.recorders import TRACKERS, Goals, Recorded, read_rows
+from escalade.recorders import TRACKERS, Goals, RunInfo, read_rows
 from escalade.recorders.registry import RECORDERS, start_recorder
 from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
@@ -79,7 +79,7 @@ def _records(data):
 
 
 def recorded(folder, **more):
-    return Recorded(RunFolder(folder), Goals("a run"), **more)
+    return RunInfo(RunFolder(folder), Goals("a run"), **more)
 
 
 @noisy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
@@ -156,7 +155,7 @@ def _line(group: RunGroup) -> ComparisonLine:
 
 def _returns(group: RunGroup) -> list[float]:
     """The mean returns of the runs' latest evaluations; a run without one is left out."""
-    return [value for run in group.runs if (value := _latest(run, "eval_return_mean")) is not None]
+    return [value for run in group.runs if (value := run.latest("eval_return_mean")) is not None]
 
 
 def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, list[float]]]:
@@ -168,21 +167,13 @@ def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, 
 
 def _episodes(run: RunFacts) -> int:
     """The number of episodes in the run's latest evaluation."""
-    if _latest(run, "eval_return_mean") is None:
+    if run.latest("eval_return_mean") is None:
         return 0
     return int(run.summary.get("eval_episodes") or run.options.get("eval_episodes") or 1)
 
 
-def _latest(run: RunFacts, name: str) -> float | None:
-    """A number of the run's summary, or the last one in its progress so far."""
-    value = run.summary.get(name)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return next((value for value in reversed(run.columns[name]) if math.isfinite(value)), None)
-
-
 def _median(group: RunGroup, name: str) -> float | None:
-    known = [value for run in group.runs if (value := _latest(run, name)) is not None]
+    known = [value for run in group.runs if (value := run.latest(name)) is not None]
     return median(known) if known else None
 
 

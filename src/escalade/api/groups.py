@@ -12,7 +12,7 @@ from typing import Any
 
 from escalade.config.conversion import parse_toml
 from escalade.config.files import curve_of, is_evolved, read_config
-from escalade.config.options import OPTIONS
+from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import read_progress
 from escalade.storage.run_folder import RunFolder
@@ -41,6 +41,8 @@ class RunFacts:
     task: str
     """The environment, or the module and the strategy of a run of ``evolve``."""
     target: float | None
+    config: Config | None
+    """None of a run of ``evolve``."""
     options: dict[str, Any]
     """All options of a run of ``train``; for ``evolve``, what its config.toml holds."""
 
@@ -57,6 +59,14 @@ class RunFacts:
     def has(self, column: str) -> bool:
         """Tell whether its progress.csv has a number in this column."""
         return not all(map(math.isnan, self.columns[column]))
+
+    def latest(self, name: str) -> float | None:
+        """A number of the run's summary, or the last one in its progress so far."""
+        value = self.summary.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        column = self.columns["generation" if name == "generations" else name]
+        return next((value for value in reversed(column) if math.isfinite(value)), None)
 
     @property
     def solved(self) -> bool:
@@ -129,8 +139,9 @@ def read_facts(folder: RunFolder) -> RunFacts:
         InputError: its config.toml cannot be read.
     """
     task, target = curve_of(folder)
-    options = parse_toml(folder.config) if is_evolved(folder) else dict(vars(read_config(folder)))
-    return RunFacts(folder, task, target, options)
+    config = None if is_evolved(folder) else read_config(folder)
+    options = parse_toml(folder.config) if config is None else dict(vars(config))
+    return RunFacts(folder, task, target, config, options)
 
 
 def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
@@ -177,12 +188,6 @@ def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:
         if content is not None and firsts.setdefault(content, path) != path:
             found[path] = firsts[content]
     return found
-
-
-def axis_of(groups: Iterable[RunGroup], x: str) -> str:
-    """The axis for the groups: ``x``, but for ``steps`` where a run has no environment to step."""
-    counted = all(run.has("env_steps") for group in groups for run in group.runs if run.columns["generation"])
-    return "episodes" if x == "steps" and not counted else x
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:

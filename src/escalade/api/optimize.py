@@ -13,7 +13,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch
-from escalade.recorders import Goals, Recorded, Recorder, check_recorders, start_recorders
+from escalade.recorders import Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
 from escalade.strategies.cma import default_population
@@ -138,7 +138,7 @@ def optimize(
             print_evaluations=False,
         )
         wanted = [*recorders, *(["console"] if verbose else [])]
-        listening = start_recorders(wanted, Recorded(None, goals), closing)
+        listening = start_recorders(wanted, RunInfo(None, goals), closing)
         search = Search(calls, space, direction, budget, target, limits, listening, callback)
         starts = [Start(population)] if schedule is None else schedule.starts()
         for start in starts:

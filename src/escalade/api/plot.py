@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from escalade.api.groups import AnyRun, RunGroup, axis_of, group_runs
+from escalade.api.groups import AnyRun, RunGroup, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, Curve, band, read_curve
 from escalade.media.comparison import draw_bands
-from escalade.media.curves import X_AXES, plot_run
+from escalade.media.curves import X_AXES, axis_of, plot_run
 from escalade.storage.files import read_bytes
 from escalade.support.numbers import whole_number
 
@@ -93,7 +93,7 @@ def plot(
 
 def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:
     every = [run for group in groups for run in group.runs]
-    x = axis_of(groups, x)
+    x = axis_of((run.columns for run in every), x)
     of = _EVALUATION if any(run.has(_EVALUATION) for run in every) else _MEAN
     panels: dict[str, dict[str, Band]] = {}
     curves: list[Curve] = []

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from escalade.api.groups import find_runs
+from escalade.api.groups import RunFacts, find_runs, read_facts
 from escalade.api.sweep.reported import with_sweeps
 from escalade.config.commands import changed, text_of, train_command
-from escalade.config.conversion import parse_toml
-from escalade.config.files import curve_of, is_evolved, read_config
-from escalade.config.options import OPTIONS, Config
+from escalade.config.options import Config
 from escalade.errors import InputError
-from escalade.media.curves import X_AXES
-from escalade.media.panels import Curves
+from escalade.media.curves import X_AXES, Curves, read_curves, read_numbers
+from escalade.media.figure import Array
+from escalade.media.panels import Workers
 from escalade.media.report import FILMS, Reported, write_report
-from escalade.media.scales import Array
-from escalade.recorders import population, read_notes, read_progress, read_table
+from escalade.recorders import read_notes, read_table
 from escalade.storage.run_folder import RunFolder
+from escalade.support.installing import check_installed
 from escalade.support.numbers import number
 
 _MOST_NOTES = 20  # of a run, in a report
@@ -68,15 +66,14 @@ def report(
         raise InputError(f"`output` {output}: there is no folder {output.parent}")
     found, sweeps = with_sweeps(places)
     folders = find_runs(found)
-    names = _names(folders)
-    reported = [_reported(folder, name) for folder, name in zip(folders, names, strict=True)]
+    every, names = list(map(read_facts, folders)), _names(folders)
+    check_installed("a report", "plot", "matplotlib")
     if video:
         from escalade.api.evaluate import render
 
         for folder in folders:
             render(folder, folder.path / "video.mp4")
-        films = map(_film, folders)
-        reported = [replace(one, film=film) for one, film in zip(reported, films, strict=True)]
+    reported = [_reported(facts, name) for facts, name in zip(every, names, strict=True)]
     write_report(reported, output, over, sweeps)
     return output
 
@@ -91,65 +88,43 @@ def _names(folders: Sequence[RunFolder]) -> list[str]:
     return names
 
 
-def _reported(folder: RunFolder, name: str) -> Reported:
-    progress = {key: np.array(values) for key, values in read_progress(folder.progress).items()}
-    summary = folder.read_summary()
-    subject, target = curve_of(folder)
-    config = None if is_evolved(folder) else read_config(folder)
-    cut = config is not None and config.cutoff is not None
-    curves = Curves(name, progress, _population(folder), _workers(folder), target, cut)
-    if config is None:
-        values = parse_toml(folder.config)
-        options = {key: text_of(value) for key, value in values.items()}
-        own, commands = frozenset(options), [(_EVOLVED, "")]
-    else:
-        options = {key: text_of(getattr(config, key)) for key in OPTIONS if key != "run_dir"}
-        own, commands = frozenset(changed(config)), _commands(config, summary)
-    versions = summary.get("versions")
+def _reported(facts: RunFacts, name: str) -> Reported:
+    folder, config, versions = facts.folder, facts.config, facts.summary.get("versions")
+    curves = read_curves(folder.path, name, facts.target, cut=facts.options.get("cutoff") is not None)
+    workers = _workers(folder)
+    options = {key: text_of(value) for key, value in facts.options.items() if key != "run_dir"}
     return Reported(
         curves,
-        subject,
-        _facts(name, subject, options, progress, summary),
+        facts.task,
+        _row(facts, name, options),
         options,
-        own,
+        frozenset(options if config is None else changed(config)),
         {str(key): str(value) for key, value in versions.items()} if isinstance(versions, dict) else {},
-        commands,
+        [(_EVOLVED, "")] if config is None else _commands(config, facts.summary),
+        workers,
         _film(folder),
-        _notes(folder, curves, summary),
+        _notes(facts, curves, workers),
     )
 
 
-def _facts(
-    name: str,
-    subject: str,
-    options: Mapping[str, str],
-    progress: Mapping[str, Array],
-    summary: Mapping[str, Any],
-) -> dict[str, str]:
+def _row(facts: RunFacts, name: str, options: Mapping[str, str]) -> dict[str, str]:
     """A row of the table of runs."""
-
-    def last(column: str) -> Any:
-        values = progress[column][np.isfinite(progress[column])]
-        return float(values[-1]) if len(values) else None
-
-    evaluations = progress["eval_return_mean"][np.isfinite(progress["eval_return_mean"])]
-    spread, mean = summary.get("eval_return_std"), summary.get("eval_return_mean", last("eval_return_mean"))
-    best = summary.get("best_return", float(evaluations.max()) if len(evaluations) else None)
+    summary = facts.summary
+    evaluations = [value for value in facts.columns["eval_return_mean"] if math.isfinite(value)]
+    spread, mean = summary.get("eval_return_std"), facts.latest("eval_return_mean")
+    best = summary.get("best_return", max(evaluations, default=None))
     if "env" in summary and best is not None and mean is not None:
         best = max(best, mean)  # the run's best is that of its generations: its last evaluation came after
-    evaluated = _number(mean)
     return {
         "run": name,
-        "trained": subject,
-        "strategy": options.get("strategy", "-"),
-        "seed": options.get("seed", "-"),
-        "population": options.get("population", "-"),
-        "evaluation": f"{evaluated} ± {_number(spread)}" if spread is not None else evaluated,
+        "trained": facts.task,
+        **{option: options.get(option, "-") for option in ("strategy", "seed", "population")},
+        "evaluation": f"{_number(mean)} ± {_number(spread)}" if spread is not None else _number(mean),
         "best": _number(best),
-        "target": "-" if summary.get("target_return") is None else _number(summary["target_return"]),
-        "generations": _number(summary.get("generations", last("generation"))),
-        "steps": _number(summary.get("env_steps", last("env_steps"))),
-        "seconds": _number(summary.get("seconds", last("seconds"))),
+        "target": _number(summary.get("target_return")),
+        "generations": _number(facts.latest("generations")),
+        "steps": _number(facts.latest("env_steps")),
+        "seconds": _number(facts.latest("seconds")),
         "ended": str(summary.get("stop_reason", "not yet")),
     }
 
@@ -173,38 +148,16 @@ def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str
     ]
 
 
-def _population(folder: RunFolder) -> dict[str, Array]:
-    if not folder.population.exists():
-        return {}
-    columns = {name: _numbers(cells) for name, cells in read_table(folder.population).items()}
-    return columns if set(population.COLUMNS) <= columns.keys() else {}
-
-
 def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:
     """By worker, or by node of a cluster: generations, steps per second, idle shares."""
     found: dict[str, tuple[Array, Array, Array]] = {}
-    for path, key, title in ((folder.cluster, "node", "node"), (folder.workers, "worker", "worker")):
-        if not path.exists():
-            continue
-        table = read_table(path)
-        if not {"generation", key, "env_steps_per_second", "idle_share"} <= table.keys():
-            continue
-        who = np.array(table[key])
-        numbers = [_numbers(table[name]) for name in ("generation", "env_steps_per_second", "idle_share")]
-        for name in dict.fromkeys(table[key]):
-            at, rate, idle = (column[who == name] for column in numbers)
-            found[f"{title} {name}"] = at, rate, idle
+    for path, kind in ((folder.cluster, "node"), (folder.workers, "worker")):
+        numbers = read_numbers(path, ("generation", "env_steps_per_second", "idle_share"))
+        who = np.array(read_table(path).get(kind, []) if numbers else [])
+        for name in dict.fromkeys(who.tolist()):
+            at, rate, idle = (column[who == name] for column in numbers.values())
+            found[f"{kind} {name}"] = at, rate, idle
     return found
-
-
-def _numbers(cells: Sequence[str]) -> Array:
-    def number(cell: str) -> float:
-        try:
-            return float(cell)
-        except ValueError:
-            return math.nan
-
-    return np.array([number(cell) for cell in cells], np.float64)
 
 
 def _film(folder: RunFolder) -> Path | None:
@@ -212,15 +165,16 @@ def _film(folder: RunFolder) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _notes(folder: RunFolder, curves: Curves, summary: Mapping[str, Any]) -> list[str]:
-    said = read_notes(folder.notes)
+def _notes(facts: RunFacts, curves: Curves, workers: Workers) -> list[str]:
+    path = facts.folder.notes
+    said = read_notes(path)
     notes = said[-_MOST_NOTES:]
     if len(said) > len(notes):
-        notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {folder.notes.name}")
-    if not summary:
+        notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {path.name}")
+    if not facts.summary:
         notes.append("the run has not ended: this is how far it is")
     if not curves.population:
         notes.append("it has no population.csv, from which quantiles are drawn: it is of an earlier version")
-    if not curves.workers and str(summary.get("workers", "")) != "0":
+    if not workers and str(facts.summary.get("workers", "")) != "0":
         notes.append("there is no record of its workers' idle time")
     return notes

@@ -39,7 +39,7 @@ from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, RunFacts, Session, check_listeners, open_session
+from escalade.training.session import Checkpoint, Session, SessionFacts, check_listeners, open_session
 from escalade.training.sources import inherited
 from escalade.training.start import begin
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # a stub alone
 
 @dataclass(frozen=True)
 class _Listeners:
-    """Who watches a run."""
+    """The listeners of a run."""
 
     verbose: bool
     recorders: Sequence[Recorder | str]
@@ -212,7 +212,7 @@ def resume_folder(
 
 @dataclass(frozen=True)
 class _Ready:
-    """What a run goes on with, known to fit together."""
+    """The parts that a run goes on with, known to fit together."""
 
     checkpoint: Checkpoint
     config: Config
@@ -311,8 +311,8 @@ def _facts(
     folder: RunFolder,
     listeners: _Listeners,
     loaded: Loaded[Checkpoint] | None,
-) -> RunFacts:
-    return RunFacts(
+) -> SessionFacts:
+    return SessionFacts(
         folder=folder,
         loaded=loaded,
         recorders=listeners.recorders,
@@ -328,7 +328,7 @@ def _facts(
 
 
 def _subject(config: Config) -> dict[str, Any]:
-    """What is trained, for the summary."""
+    """The thing that is trained, for the summary."""
     start = {"start_from": config.start_from, "start_sha256": config.start_sha256}
     subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
     return subject if config.start_from is None else subject | start

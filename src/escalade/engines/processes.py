@@ -100,7 +100,7 @@ class ProcessEngine:
         return self.run_some(job, range(items))
 
     def take_report(self) -> Report:
-        """What each worker did since the last call."""
+        """Return what each worker did since the last call."""
         taken, self._report = self._report, Report()
         return taken
 
@@ -159,7 +159,7 @@ class ProcessEngine:
             pass  # it is dead: its end of the pipe says so next, and the items go back
 
     def _room(self, worker: Worker) -> int:
-        """How many more items a worker may be given."""
+        """The number of further items that a worker may be given."""
         suspects = self._silence.suspects
         if suspects and (self._waiting[0] in suspects or worker.items & suspects):
             return 0 if worker.items else 1  # alone, so that it is known which one it was

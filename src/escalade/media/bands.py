@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.media.curves import X_AXES, drawable, evaluations
+from escalade.media.curves import read_curves
 from escalade.media.smoothing import smoothed
-from escalade.recorders.progress import read_progress
 from escalade.storage.files import AnyPath
 from escalade.support.statistics import interquartile_mean, interval
 
@@ -33,7 +31,7 @@ class Curve:
     at: Array
     returns: Array
     solved: bool
-    """Whether the run ended because it met its target: its last evaluation then stands."""
+    """True where the run ended because it met its target: its last evaluation then stands."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +62,10 @@ def read_curve(
     Raises:
         InputError: the folder is no run, or has no evaluation that can be drawn.
     """
-    columns = {name: np.array(values) for name, values in read_progress(Path(run) / "progress.csv").items()}
-    if of == "eval_return_mean":
-        at, returns = evaluations(run, columns, over)
-    else:
-        at, returns = columns[X_AXES[over][0]], drawable(columns[of])
-    usable = np.isfinite(at) & np.isfinite(returns)
-    if not usable.any():
+    at, returns = read_curves(run).line("", of, over, 0).points()
+    if not len(at):
         raise InputError(f"run {os.fspath(run)} has no evaluation over {over}: there is no curve to draw")
-    return Curve(at[usable], smoothed(returns[usable], smooth), solved)
+    return Curve(at, smoothed(returns, smooth), solved)
 
 
 def band(curves: Sequence[Curve], seed: int = 0) -> Band:

@@ -1,59 +1,68 @@
-"""Charts as inline SVG: no script, no file from elsewhere, colours that follow the page's.
-
-A line is told from others by its dashes as well as by its colour, and a chart says its numbers in words
-for those who do not see it.
-"""
+"""Charts: curves and bands as data, and the one way to draw them, whatever the picture is for."""
 
 from __future__ import annotations
 
-import html
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from escalade.media.scales import Array, averaged, labels, limits, short, thinned, ticks, usable
+from escalade.media.figure import GREY, Array, check_output, fit_returns, save_figure, style
+from escalade.storage.files import AnyPath
+from escalade.support.numbers import LARGEST, number
+from escalade.support.output import visible
 
-COLOURS = 8
-"""Colours of a page, in its style sheet: c0 to c7."""
-DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "1 2", "6 2 2 2 2 2")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-_WIDTH, _HEIGHT = 420, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 10, 40
-_BUCKETS = 250
-_FLAT = 4.0  # a level may make an axis so many times as long
+_LETTERS = 44  # in a line of the legend
+_MOST_DOTS = 25  # points of a line that are marked one by one
+_PREFIXES = 1e4  # from here on ticks upwards are 10k, not 10000
 
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: points (at, values), both of shape (n,); what is not finite is left out."""
+    """One curve: points (at, values), both of shape (n,); those that cannot be drawn are left out."""
 
     label: str
+    """In the legend; an empty one is not in it."""
     at: Array
     values: Array
-    style: int = 0
-    """Chooses colour and dashes."""
+    style: int | None = 0
+    """Number of its colour and dashes; None draws it thin and grey."""
     strong: bool = False
+    steps: bool = False
+    """A value stands until the next one, instead of going there in a straight line."""
+
+    def points(self) -> tuple[Array, Array]:
+        """Those that can be drawn."""
+        known = np.isfinite(self.at) & np.isfinite(drawable(self.values))
+        return self.at[known], self.values[known]
 
     def in_words(self) -> str:
         """Its numbers, for those who do not see it."""
-        values = self.values[usable(self.values)]
+        values = self.points()[1]
         if not len(values):
             return f"{self.label}: no numbers"
-        told = values[0], values[-1], values.min(), values.max()
-        first, last, low, high = (short(float(value)) for value in told)
+        first, last, low, high = map(number, (values[0], values[-1], values.min(), values.max()))
         return f"{self.label}: from {first} to {last}, lowest {low}, highest {high}"
 
 
 @dataclass(frozen=True)
 class Area:
-    """What is between two curves, all of shape (n,)."""
+    """The area between two curves; all are of shape (n,)."""
 
     label: str
     at: Array
     low: Array
     high: Array
     style: int = 0
+    steps: bool = False
+    outer: bool = False
+    """It may leave the picture: the axis is fitted to the rest."""
 
 
 @dataclass(frozen=True)
@@ -62,147 +71,127 @@ class Chart:
 
     title: str
     unit: str
-    """What the axis to the right counts."""
+    """Counted by the axis to the right."""
     lines: Sequence[Line] = ()
     areas: Sequence[Area] = ()
-    levels: Sequence[tuple[str, float]] = ()
-    """Numbers that are drawn as lines across, with their names."""
+    target: float | None = None
+    """Drawn as a line across, and only named where it would press the curves flat."""
     note: str = ""
     ends: tuple[float, float] | None = None
     """Of the axis upwards; found from the numbers where it is None."""
     legend: bool = True
-    """Whether the lines are named below it: not where the page has one legend for many charts."""
+    """True where a page names the lines below it: not where it has one legend for many charts."""
+    what: str = "return"
+    """Counted by the axis upwards."""
 
     def empty(self) -> bool:
-        """Whether there is nothing to draw."""
-        return not any(usable(line.values).any() for line in self.lines) and not self.areas
+        """True where there is nothing to draw."""
+        return not self.areas and not any(len(line.points()[0]) for line in self.lines)
 
 
-class _Frame:
-    """Where the numbers of a chart are on its paper."""
-
-    def __init__(self, chart: Chart) -> None:
-        given = [*(line.at for line in chart.lines), *(area.at for area in chart.areas)]
-        ats = np.concatenate([np.zeros(1), *(at[usable(at)] for at in given)])
-        first, last = float(ats.min()), float(ats.max())
-        self.x = first, last if last > first else first + 1
-        edges = [edge for area in chart.areas for edge in (area.low, area.high)]
-        parts = [*(line.values for line in chart.lines), *edges]
-        self.y = chart.ends or limits(parts)
-        self.outside: list[str] = []  # names of levels that would press the curves flat
-        for label, value in chart.levels:
-            low, high = min(self.y[0], value), max(self.y[1], value)
-            if high - low > _FLAT * (self.y[1] - self.y[0]):
-                self.outside.append(label)
-            else:
-                self.y = low, high + (0.04 * (high - low) if high == value else 0.0)
-
-    def across(self, at: Array | float) -> Array:
-        return np.asarray(_LEFT + (at - self.x[0]) / (self.x[1] - self.x[0]) * (_WIDTH - _LEFT - _RIGHT))
-
-    def up(self, value: Array | float) -> Array:
-        inner = _HEIGHT - _TOP - _BOTTOM
-        # Far outside is outside: drawing programs do not take every number.
-        share = np.clip((value - self.y[0]) / (self.y[1] - self.y[0]), -9, 10)
-        return np.asarray(_TOP + (1 - share) * inner)
+def drawable(values: Array) -> Array:
+    """The numbers, with NaN for those that would stretch the axes beyond all use."""
+    return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def draw(chart: Chart, number: int) -> str:
-    """The chart as an HTML figure; ``number`` must differ from that of others of the page."""
-    frame, name = _Frame(chart), f"chart{number}"
-    marks = [_area(frame, area) for area in chart.areas]
-    marks += [_level(frame, *level) for level in chart.levels if level[0] not in frame.outside]
-    marks += [_line(frame, line) for line in chart.lines]
-    words = "; ".join([line.in_words() for line in chart.lines] + [area.label for area in chart.areas])
-    return (
-        f'<figure><h3 id="{name}t">{html.escape(chart.title)}</h3>'
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{name}t {name}d">'
-        f'<desc id="{name}d">{html.escape(f"Over {chart.unit}. {words}.")}</desc>'
-        f'<clipPath id="{name}c"><rect x="{_LEFT}" y="{_TOP - 4}" width="{_WIDTH - _LEFT - _RIGHT + 2}" '
-        f'height="{_HEIGHT - _TOP - _BOTTOM + 8}"/></clipPath>'
-        f"{_axes(frame, chart.unit)}"
-        f'<g clip-path="url(#{name}c)">{"".join(marks)}</g></svg>{_caption(chart, frame.outside)}</figure>'
+def draw(axes: Axes, chart: Chart) -> None:
+    """Draw the curves, the axis to the right with its name, and the grid; no title and no legend."""
+    for area in chart.areas:
+        looks: dict[str, Any] = {"color": style(area.style)["color"], "label": _wrapped(area.label)}
+        if len(np.unique(area.at)) == 1:  # a single place has no width
+            axes.vlines(area.at[-1:], area.low[-1:], area.high[-1:], linewidth=2, alpha=0.4, **looks)
+            continue
+        low, high = drawable(area.low), drawable(area.high)
+        step: Any = "post" if area.steps else None
+        axes.fill_between(area.at, low, high, alpha=0.18, linewidth=0, step=step, **looks)
+    for line in chart.lines:
+        axes.plot(*line.points(), label=_wrapped(line.label), **_looks(line))
+    shown = (
+        [] if chart.target is None or not np.isfinite(drawable(np.array(chart.target))) else [chart.target]
     )
+    for target in shown:
+        if _fit(axes, chart, shown):
+            axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {number(target)}")
+        else:
+            axes.plot([], [], " ", label=f"target {number(target)} is beyond the axis")
+    if not shown:
+        _fit(axes, chart, shown)
+    _name_axes(axes, chart)
 
 
-def swatch(style: int, strong: bool = False) -> str:
-    """A short piece of a line, for legends."""
-    return _swatch(f'd="M1 4H29" {_stroke(style, strong)}')
+def _fit(axes: Axes, chart: Chart, shown: Sequence[float]) -> bool:
+    """Limit the axis upwards, and find whether it holds the values ``shown``."""
+    if chart.ends is not None:
+        axes.set_ylim(*chart.ends)
+        return True
+    inner = [drawable(end) for area in chart.areas if not area.outer for end in (area.low, area.high)]
+    outer = [drawable(end) for area in chart.areas if area.outer for end in (area.low, area.high)]
+    return fit_returns(axes, [*(line.points()[1] for line in chart.lines), *inner], shown, around=outer)
 
 
-def _swatch(path: str) -> str:
-    return f'<svg class="swatch" viewBox="0 0 30 8" aria-hidden="true"><path {path}/></svg>'
+def _name_axes(axes: Axes, chart: Chart) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    axes.set_xlabel(chart.unit)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(left=min([0.0, *(float(part.at.min()) for part in chart.lines if len(part.at))]))
+    for axis, ends, least in ((axes.xaxis, axes.get_xlim(), 1000), (axes.yaxis, axes.get_ylim(), _PREFIXES)):
+        if max(map(abs, ends)) >= least:
+            axis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _axes(frame: _Frame, unit: str) -> str:
-    parts = []
-    upwards, across = ticks(*frame.y), ticks(*frame.x)
-    for value, label in zip(upwards, labels(upwards), strict=True):
-        y = float(frame.up(value))
-        parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
-    bottom = _HEIGHT - _BOTTOM
-    for value, label in zip(across, labels(across), strict=True):
-        x = float(frame.across(value))
-        anchor = "end" if x > _WIDTH - 30 else "middle"
-        parts.append(f'<path class="tick" d="M{x:.1f} {bottom}v4"/>')
-        place = f'x="{x:.1f}" y="{bottom + 17}" text-anchor="{anchor}"'
-        parts.append(f"<text {place}>{label}</text>")
-    parts.append(f'<path class="tick" d="M{_LEFT} {bottom}H{_WIDTH - _RIGHT}"/>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(
-        f'<text class="unit" x="{middle}" y="{_HEIGHT - 5}" text-anchor="middle">{html.escape(unit)}</text>'
-    )
-    return "".join(parts)
+def _looks(line: Line) -> dict[str, Any]:
+    looks: dict[str, Any] = {"drawstyle": "steps-post" if line.steps else "default"}
+    if line.style is None:
+        return looks | {"color": GREY, "alpha": 0.6, "linewidth": 0.7}
+    looks |= style(line.style) | {"linewidth": 2.0 if line.strong else 1.5}
+    at = line.points()[0]
+    dotted = len(np.unique(at)) == 1 or (line.strong and len(at) <= _MOST_DOTS)
+    return looks | ({"marker": "o", "markersize": 4} if dotted else {})
 
 
-def _line(frame: _Frame, line: Line) -> str:
-    good = usable(line.values) & usable(line.at)
-    if not good.any():
-        return ""
-    at, values = thinned(line.at[good], line.values[good], _BUCKETS)
-    points = _points(frame.across(at), frame.up(values))
-    title = f"<title>{html.escape(line.in_words())}</title>"
-    if len(at) == 1:
-        return f'<path class="dot c{line.style % COLOURS}" d="M{points[0]}h.01">{title}</path>'
-    return f'<path d="M{" ".join(points)}" {_stroke(line.style, line.strong)}>{title}</path>'
+def _wrapped(label: str) -> str:
+    """A label in lines that leave most of the picture to the curves."""
+    return textwrap.fill(visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)
 
 
-def _area(frame: _Frame, area: Area) -> str:
-    good = usable(area.at) & usable(area.low) & usable(area.high)
-    at, low, high = averaged([area.at[good], area.low[good], area.high[good]], _BUCKETS)
-    there, back = frame.across(at), frame.across(at[::-1])
-    points = " ".join(_points(there, frame.up(low)) + _points(back, frame.up(high[::-1])))
-    title = f"<title>{html.escape(area.label)}</title>"
-    return f'<path class="area c{area.style % COLOURS}" d="M{points}Z">{title}</path>' if points else ""
+def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") -> None:
+    """Draw charts beside each other into a png, pdf or svg file: the same bytes for the same charts.
 
+    Args:
+        charts: at least one.
+        output: the picture.
+        caption: stands below them.
 
-def _level(frame: _Frame, label: str, value: float) -> str:
-    title = f"<title>{html.escape(label)}</title>"
-    return f'<path class="level" d="M{_LEFT} {float(frame.up(value)):.1f}H{_WIDTH - _RIGHT}">{title}</path>'
+    Raises:
+        InputError: matplotlib is missing, or the output's ending is another.
+        StorageFailure: the disk is full.
+    """
+    output = Path(output)
+    check_output(output)
+    from matplotlib.figure import Figure
 
-
-def _points(across: Array, up: Array) -> list[str]:
-    return [f"{x:.1f},{y:.1f}" for x, y in zip(across.tolist(), up.tolist(), strict=True)]
-
-
-def _stroke(style: int, strong: bool) -> str:
-    dashes = DASHES[style % len(DASHES)]
-    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'class="line c{style % COLOURS}{" strong" * strong}"{dash}'
-
-
-def _caption(chart: Chart, outside: Sequence[str]) -> str:
-    parts: list[str] = []
-    if chart.legend:
-        parts = [f"<span>{swatch(x.style, x.strong)}{html.escape(x.label)}</span>" for x in chart.lines]
-        for area in chart.areas:
-            block = _swatch(f'class="area c{area.style % COLOURS}" d="M1 0H29V8H1Z"')
-            parts.append(f"<span>{block}{html.escape(area.label)}</span>")
-    for label, _ in chart.levels:
-        block = "" if label in outside else _swatch('class="level" d="M1 4H29"')
-        beyond = " is beyond the axis" if label in outside else ""
-        parts.append(f"<span>{block}{html.escape(label)}{beyond}</span>")
-    if chart.note:
-        parts.append(f"<span>{html.escape(chart.note)}</span>")
-    return f"<figcaption>{''.join(parts)}</figcaption>" if parts else ""
+    columns, several = min(len(charts), 3), len(charts) > 1
+    rows = -(-len(charts) // columns)
+    figure = Figure(layout="constrained")
+    places = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    labels: list[list[str]] = []
+    for axes, chart in zip(places, charts, strict=False):
+        draw(axes, chart)
+        axes.set_ylabel(chart.what)
+        axes.set_title(visible(chart.title))
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "fontsize": "small"}
+        labels.append("\n".join(axes.get_legend_handles_labels()[1]).splitlines())
+        if labels[-1]:
+            axes.legend(frameon=False, **(below if several else beside))
+    for axes in places[len(charts) :]:
+        axes.set_visible(False)
+    if caption:
+        figure.supxlabel(caption, fontsize=8, color=GREY)
+    if several:
+        figure.set_size_inches(max(8.0, 5.0 * columns), (4.0 + 0.2 * max(map(len, labels))) * rows)
+    else:
+        figure.set_size_inches(7.6 + 0.085 * max(map(len, labels[0]), default=0), 4.6)
+    save_figure(figure, output)

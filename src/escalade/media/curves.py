@@ -1,33 +1,22 @@
-"""The learning curve of one run, from progress.csv to a picture."""
+"""The learning curve of one run, from its tables to a chart."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.media.figure import (
-    COLOURS,
-    DASHES,
-    GREY,
-    Array,
-    check_output,
-    finish,
-    fit_returns,
-    save_figure,
-    widened,
-)
+from escalade.media.charts import Area, Chart, Line, drawable, write_charts
+from escalade.media.figure import Array
 from escalade.media.smoothing import smoothed
 from escalade.recorders import read_progress, read_table
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import LARGEST
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 X_AXES = {
     "steps": ("env_steps", "training steps"),
@@ -35,16 +24,67 @@ X_AXES = {
     "generations": ("generation", "generations"),
     "episodes": ("episodes", "evaluations of members"),
 }
-"""What curves are drawn over: a column of progress.csv, and its name in pictures."""
+"""Axes that curves are drawn over: a column of progress.csv, and its name in pictures."""
 
-_EVALUATION: dict[str, Any] = {
-    "label": "evaluation",
-    "color": COLOURS[0],
-    "linestyle": "-",
-    "linewidth": 2,
-    "markersize": 4,
-}
-_QUANTILES = ("return_q05", "return_q95")
+QUANTILES = tuple(f"return_q{level:02d}" for level in (5, 25, 50, 75, 95))
+"""Columns of population.csv."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The tables of a run. Columns are arrays, one number a row, NaN for an empty cell."""
+
+    name: str
+    progress: Mapping[str, Array]
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    population: Mapping[str, Array] = field(default_factory=dict)
+    """Empty where there is no table of it, or a damaged one."""
+    target: float | None = None
+    cut: bool = False
+    """True where members ran shorter episodes than evaluations."""
+
+    def at(self, over: str, generations: Array) -> Array:
+        """Where rows of these generations are on the axis ``over``, a key of :data:`X_AXES`."""
+        mine, places = self.progress["generation"], self.progress[X_AXES[over][0]]
+        if not len(mine):
+            return np.full(len(generations), np.nan)
+        return np.asarray(places[np.clip(np.searchsorted(mine, generations), 0, len(mine) - 1)])
+
+    def line(self, label: str, column: str, over: str, style: int, smooth: int = 1, **looks: Any) -> Line:
+        """A column of progress.csv over an axis; evaluations include that of the policy it ended with."""
+        if column == "eval_return_mean":
+            at, values = evaluations(self, over)
+        else:
+            at = self.progress[X_AXES[over][0]]
+            values = drawable(self.progress.get(column, np.full(len(at), np.nan)))
+        return Line(label, at, smoothed(values, smooth), style, **looks)
+
+
+def read_curves(run: AnyPath, name: str = "", target: float | None = None, *, cut: bool = False) -> Curves:
+    """Read the tables of a run's folder.
+
+    Raises:
+        InputError: it is no run.
+    """
+    folder = RunFolder(run)
+    progress = {key: np.array(values) for key, values in read_progress(folder.progress).items()}
+    population = read_numbers(folder.population, ("generation", *QUANTILES))
+    return Curves(name, progress, folder.read_summary(), population, target, cut)
+
+
+def read_numbers(path: Path, columns: Sequence[str]) -> dict[str, Array]:
+    """Columns of a table; none at all where there is no such table, or a damaged one."""
+    try:
+        table = read_table(path)
+        return {name: np.array([float(cell or "nan") for cell in table[name]]) for name in columns}
+    except (InputError, KeyError, ValueError):
+        return {}
+
+
+def axis_of(runs: Iterable[Mapping[str, Any]], over: str) -> str:
+    """The key of :data:`X_AXES` for runs with these columns: no ``steps`` where one has no environment."""
+    counted = not any(np.isnan(columns["env_steps"]).any() for columns in runs)
+    return "episodes" if over == "steps" and not counted else over
 
 
 def plot_run(
@@ -76,48 +116,46 @@ def plot_run(
         InputError: matplotlib is missing, the folder is no run, or the output's ending is another.
         StorageFailure: the disk is full.
     """
-    output = Path(output)
-    check_output(output)
-    columns = {name: np.array(values) for name, values in read_progress(Path(run) / "progress.csv").items()}
-    members = _members(Path(run) / "population.csv", columns)
-    from matplotlib.figure import Figure
-
-    x = "episodes" if x == "steps" and np.isnan(columns["env_steps"]).any() else x
-    column, unit = X_AXES[x]
-    figure = Figure(layout="constrained")
-    axes = figure.subplots()
-    drawn, around = _draw_members(axes, columns, members, columns[column], smooth, cut)
-    at, found = evaluations(run, columns, x)
-    if len(at):
-        drawn.append(smoothed(found, smooth))
-        axes.plot(at, drawn[-1], marker="o" if len(at) <= 25 else "", **_EVALUATION)
-    shown = []
-    if target is not None and abs(target) <= LARGEST:
-        axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {target:g}")
-        shown = [target]
-    fit_returns(axes, drawn, shown, around=around)
-    finish(axes, unit, title)
-    labels = axes.get_legend_handles_labels()[1]
-    figure.set_size_inches(7.0 + widened(labels), 4.5)
-    save_figure(figure, output)
+    chart = learning_curve(read_curves(run, target=target, cut=cut), x, smooth)
+    write_charts([replace(chart, title=title)], output)
 
 
-def evaluations(run: AnyPath, columns: Mapping[str, Array], over: str) -> tuple[Array, Array]:
+def learning_curve(run: Curves, over: str, smooth: int = 1) -> Chart:
+    """The chart of one run's returns: its evaluations, and its members."""
+    over = axis_of([run.progress], over)
+    at = run.progress[X_AXES[over][0]]
+    if len(run.population.get("generation", ())):
+        named = "members, 5th to 95th percentile"
+        low, high = (_by_generation(run, name) for name in (QUANTILES[0], QUANTILES[-1]))
+    else:
+        named = "members, worst to best"
+        low, high = run.progress["return_min"], run.progress["return_max"]
+    low, high = (smoothed(drawable(values), smooth) for values in (low, high))
+    mean = "population mean" + ", episodes cut short" * run.cut
+    lines = [
+        run.line(mean, "return_mean", over, 1, smooth),
+        run.line("evaluation", "eval_return_mean", over, 0, smooth, strong=True),
+    ]
+    members = Area(named, at, low, high, 1, outer=True)
+    return Chart("Return", X_AXES[over][1], lines, [members] * bool(len(at)), run.target)
+
+
+def _by_generation(run: Curves, name: str) -> Array:
+    """A column of the population's table in the rows of progress.csv, NaN where a row is missing."""
+    known = dict(zip(run.population["generation"].tolist(), run.population[name].tolist(), strict=True))
+    return np.array([known.get(at, np.nan) for at in run.progress["generation"].tolist()])
+
+
+def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
     """Where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
 
     The evaluation of the policy that the run ended with is in summary.json alone; it is the last one here.
-
-    Args:
-        run: its folder.
-        columns: of its progress.csv.
-        over: a name of :data:`X_AXES`.
     """
-    at, found = columns[X_AXES[over][0]], drawable(columns["eval_return_mean"])
+    at, found = run.progress[X_AXES[over][0]], drawable(run.progress["eval_return_mean"])
     known = np.isfinite(at) & np.isfinite(found)
     at, found = at[known], found[known]
-    summary = RunFolder(run).read_summary()
     name = "generations" if over == "generations" else X_AXES[over][0]
-    end, value = (_number(summary.get(key)) for key in (name, "eval_return_mean"))
+    end, value = (_number(run.summary.get(key)) for key in (name, "eval_return_mean"))
     if not len(at) or not at[-1] <= end or not abs(value) <= LARGEST:
         return at, found
     earlier = at < end
@@ -126,46 +164,3 @@ def evaluations(run: AnyPath, columns: Mapping[str, Array], over: str) -> tuple[
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
-
-
-def drawable(values: Array) -> Array:
-    """The numbers, with NaN, which leaves a gap, for those that would stretch the axes beyond all use."""
-    return np.where(np.abs(values) <= LARGEST, values, np.nan)
-
-
-def _members(path: Path, columns: dict[str, Array]) -> tuple[str, Array, Array]:
-    """What the band of members shows, and its ends."""
-    found = _percentiles(path)
-    if not found:
-        return "members, worst to best", columns["return_min"], columns["return_max"]
-    missing = (float("nan"), float("nan"))
-    low, high = np.array([found.get(at, missing) for at in columns["generation"]]).reshape(-1, 2).T
-    return "members, 5th to 95th percentile", low, high
-
-
-def _percentiles(path: Path) -> dict[float, tuple[float, float]]:
-    """Those of each generation in a population.csv; none where there is no such file, or a damaged one."""
-    try:
-        table = read_table(path)
-        at, low, high = ([float(cell) for cell in table[name]] for name in ("generation", *_QUANTILES))
-    except (InputError, KeyError, ValueError):
-        return {}
-    return dict(zip(at, zip(low, high, strict=True), strict=True))
-
-
-def _draw_members(
-    axes: Axes,
-    columns: dict[str, Array],
-    members: tuple[str, Array, Array],
-    at: Array,
-    smooth: int,
-    cut: bool,
-) -> tuple[list[Array], list[Array]]:
-    """Draw the mean of the members, which is returned, and the band of them, whose ends are."""
-    named, *ends = members
-    low, high = (smoothed(drawable(values), smooth) for values in ends)
-    axes.fill_between(at, low, high, color=COLOURS[1], alpha=0.15, linewidth=0, label=named)
-    mean = smoothed(drawable(columns["return_mean"]), smooth)
-    whole = "population mean" + ", episodes cut short" * cut
-    axes.plot(at, mean, color=COLOURS[1], linewidth=1, linestyle=DASHES[1], label=whole)
-    return [mean], [low, high]

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from escalade.media.charts import Chart, draw, swatch
-from escalade.media.panels import Curves, own_charts, shared_charts
+from escalade.media.charts import Chart
+from escalade.media.curves import Curves
+from escalade.media.page_figure import figure_html, swatch
+from escalade.media.panels import Workers, own_charts, shared_charts
 from escalade.media.report_style import STYLE
 from escalade.storage.files import write_bytes
 from escalade.support.mappings import differing
@@ -25,11 +27,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-s
 
 @dataclass(frozen=True)
 class Reported:
-    """What a report says of one run."""
+    """The contents of a report about one run."""
 
     curves: Curves
     subject: str
-    """What was trained: the environment's id, or the module's name."""
+    """The environment's id, or the module's name."""
     facts: Mapping[str, str]
     """A row of the table of runs, by heading."""
     options: Mapping[str, str]
@@ -38,20 +40,21 @@ class Reported:
     """Names of options that are not at their defaults."""
     versions: Mapping[str, str]
     commands: Sequence[tuple[str, str]]
-    """What reproduces it: what a command does, and the command."""
+    """To reproduce it: the purpose of each command, and the command."""
+    workers: Workers
     film: Path | None = None
     notes: Sequence[str] = field(default=())
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a report says of one sweep; its best trial's runs are among the report's runs."""
+    """The contents of a report about one sweep; its best trial's runs are among the report's runs."""
 
     name: str
     facts: Mapping[str, str]
     """How many trials, and how they ended."""
     best: Mapping[str, str]
-    """What the best trial chose, by option."""
+    """The best trial's choices, by option."""
     pictures: Sequence[tuple[str, Path]]
     """Titles and png files."""
 
@@ -124,7 +127,7 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
     numbers = iter(range(10_000))
     parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
     for run in runs:
-        own = own_charts(run.curves, over)
+        own = own_charts(run.curves, run.workers, over)
         if own:
             name = f": {run.curves.name}" if len(runs) > 1 else ""
             parts.append(_section(f"Population and workers{name}", _charts(own, numbers)))
@@ -132,7 +135,7 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
 
 
 def _charts(charts: Sequence[Chart], numbers: Any) -> str:
-    return f'<div class="charts">{"".join(draw(chart, next(numbers)) for chart in charts)}</div>'
+    return f'<div class="charts">{"".join(figure_html(chart, next(numbers)) for chart in charts)}</div>'
 
 
 def _legend(runs: Sequence[Reported]) -> str:

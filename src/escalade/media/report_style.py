@@ -2,11 +2,11 @@
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --card: #f6f7f9; --ink: #1b2330; --soft: #56606f;
-  --rule: #d9dee6; --c0: #0b62b8; --c1: #c2410c; --c2: #0f7a5a; --c3: #9a2d8b; --c4: #5a5fd0;
-  --c5: #8a6100; --c6: #b3213a; --c7: #37474f; }
+  --rule: #d9dee6; --c0: #0b62b8; --c1: #c2410c; --c2: #0f7a5a; --c3: #9a2d8b; --c4: #8a6100;
+  --c5: #5a5fd0; --c6: #1b2330; }
 @media (prefers-color-scheme: dark) { :root { --page: #11151c; --card: #1a2029; --ink: #e6eaf0;
   --soft: #a3aebd; --rule: #323b48; --c0: #6cb6ff; --c1: #ff9f5c; --c2: #4fd1a5; --c3: #e79be0;
-  --c4: #a5a8ff; --c5: #e6c04a; --c6: #ff8a94; --c7: #b7c4cc; } }
+  --c4: #e6c04a; --c5: #a5a8ff; --c6: #e6eaf0; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink);
@@ -28,15 +28,9 @@ figcaption, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size
 .legend li, figcaption span { display: inline-flex; align-items: center; gap: .4rem; overflow-wrap: anywhere;
   min-width: 0; }
 .swatch { width: 30px; height: 8px; flex: none; }
+svg { fill: none; stroke-linejoin: round; } .swatch { stroke-width: 2; }
 svg text { fill: var(--soft); font-size: 12.5px; font-family: inherit; font-variant-numeric: tabular-nums; }
-svg path { fill: none; }
-.grid { stroke: var(--rule); } .tick { stroke: var(--soft); }
-.line { stroke: var(--c); stroke-width: 1.6; stroke-linejoin: round; } .strong { stroke-width: 2.6; }
-.dot { stroke: var(--c); stroke-width: 4.5; stroke-linecap: round; }
-svg path.area { fill: var(--c); fill-opacity: .2; }
-.level { stroke: var(--soft); stroke-width: 1.2; stroke-dasharray: 3 3; }
-.c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
-.c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
+.grid { stroke: var(--rule); stroke-width: .8; }
 .wide { overflow-x: auto; border: 1px solid var(--rule); border-radius: .5rem; }
 table { border-collapse: collapse; font-size: .9rem; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .45rem .75rem; white-space: nowrap; }

@@ -7,9 +7,9 @@ from escalade.recorders.history import History
 from escalade.recorders.notes import add_note, read_notes, rewind_notes
 from escalade.recorders.population import PopulationFile, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
-from escalade.recorders.recorded import Recorded
 from escalade.recorders.registry import RECORDERS, check_recorders, start_recorder, start_recorders
 from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
+from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tables import read_table, rewind_table
 from escalade.recorders.tracking import TRACKERS
 from escalade.recorders.workers import WorkersFile
@@ -24,9 +24,9 @@ __all__ = [
     "History",
     "PopulationFile",
     "ProgressFile",
-    "Recorded",
     "Recorder",
     "Row",
+    "RunInfo",
     "WorkersFile",
     "add_note",
     "check_recorders",

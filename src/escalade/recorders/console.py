@@ -9,8 +9,8 @@ from typing import TextIO
 
 from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.live import LiveConsole
-from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Recorder, Row
+from escalade.recorders.run_info import RunInfo
 from escalade.support.numbers import number
 from escalade.support.output import printing, visible, wording
 
@@ -35,7 +35,7 @@ def make_console(
     return kind(goals, stream, earlier, paced=paced)
 
 
-def start(run: Recorded) -> Recorder:
+def start(run: RunInfo) -> Recorder:
     """The console of a run."""
     return make_console(run.goals, earlier=run.earlier)
 

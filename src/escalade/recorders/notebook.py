@@ -9,8 +9,8 @@ from typing import Any
 
 from escalade.recorders.goals import duration
 from escalade.recorders.history import History
-from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Row
+from escalade.recorders.run_info import RunInfo
 from escalade.support.numbers import LARGEST, number
 
 _SECONDS = 1.0  # between two pictures, at least
@@ -20,7 +20,7 @@ _TIMES = 20.0  # what a picture took, likewise
 class NotebookPlot:
     """Draws evaluations, the population's mean and its range, in the output of the cell that trains."""
 
-    def __init__(self, run: Recorded) -> None:
+    def __init__(self, run: RunInfo) -> None:
         self._goals = run.goals
         self._rows: list[Row] = []
         self._next = 0.0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import LEVELS, Row
+from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tables import TableFile
 
 COLUMNS = ("generation", *(f"return_q{round(100 * level):02d}" for level in LEVELS))
@@ -18,7 +18,7 @@ COLUMNS = ("generation", *(f"return_q{round(100 * level):02d}" for level in LEVE
 class PopulationFile:
     """Appends the quantiles of each generation's returns."""
 
-    def __init__(self, run: Recorded) -> None:
+    def __init__(self, run: RunInfo) -> None:
         self._table = TableFile(run.files.population, COLUMNS)
 
     def generation(self, row: Row) -> None:

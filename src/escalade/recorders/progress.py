@@ -16,13 +16,13 @@ from escalade.recorders.tables import TableFile, rewind_table
 from escalade.storage.files import read_bytes
 
 if TYPE_CHECKING:
-    from escalade.recorders.recorded import Recorded
+    from escalade.recorders.run_info import RunInfo
 
 
 class ProgressFile:
     """Appends rows; the columns of :attr:`Row.info` come last."""
 
-    def __init__(self, run: Recorded) -> None:
+    def __init__(self, run: RunInfo) -> None:
         self._table = TableFile(run.files.progress, (*COLUMNS, *run.info))
 
     def generation(self, row: Row) -> None:

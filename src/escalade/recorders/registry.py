@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from escalade.errors import InputError
-from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Recorder
+from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tracking import TRACKERS, Tracking
 from escalade.support.imports import imported
 from escalade.support.registry import Entry, find, named
 
-Factory = Callable[[Recorded], Recorder]
+Factory = Callable[[RunInfo], Recorder]
 
 RECORDERS: Final[dict[str, Entry]] = {
     "csv": Entry("progress.csv", "escalade.recorders.progress:ProgressFile"),
@@ -25,7 +25,7 @@ RECORDERS: Final[dict[str, Entry]] = {
     "population": Entry("population.csv", "escalade.recorders.population:PopulationFile"),
     **TRACKERS,
 }
-"""An entry's home is called with a :class:`Recorded` and gives a recorder; a tracker's gives a log."""
+"""An entry's home is called with a :class:`RunInfo` and gives a recorder; a tracker's gives a log."""
 
 _METHODS = ("generation", "note", "close")
 
@@ -48,7 +48,7 @@ def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorder
             _check_methods(which, repr(which), option)
 
 
-def start_recorders(wanted: Sequence[str | Recorder], run: Recorded, closing: ExitStack) -> list[Recorder]:
+def start_recorders(wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack) -> list[Recorder]:
     """A recorder for each of ``wanted``, a name that comes again left out; ``closing`` closes them all.
 
     Raises:
@@ -89,7 +89,7 @@ class _Announcer:
             self(text)
 
 
-def start_recorder(which: str | Recorder, run: Recorded) -> Recorder:
+def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
     """The recorder called ``which``, made for ``run``; a recorder that is made already is returned as it is.
 
     Args:

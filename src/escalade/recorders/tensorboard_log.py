@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from escalade.recorders.recorded import Recorded
+from escalade.recorders.run_info import RunInfo
 
 FOLDER = "tensorboard"
 _FLUSH_SECONDS = 10
@@ -13,7 +13,7 @@ _FLUSH_SECONDS = 10
 class TensorBoardLog:
     """Scalars by generation, and notes as text. What was logged of generations that run again goes."""
 
-    def __init__(self, run: Recorded) -> None:
+    def __init__(self, run: RunInfo) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         purge = run.first if run.first > 1 or run.repeated else None

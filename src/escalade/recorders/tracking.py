@@ -8,8 +8,8 @@ from typing import Final, Protocol, TypeVar
 
 from escalade.errors import InputError
 from escalade.recorders.population import COLUMNS as QUANTILES
-from escalade.recorders.recorded import Recorded
 from escalade.recorders.row import Row
+from escalade.recorders.run_info import RunInfo
 from escalade.support.registry import Entry
 
 _T = TypeVar("_T")
@@ -43,7 +43,7 @@ TRACKERS: Final[dict[str, Entry]] = {
 class Tracking:
     """A tracker as a recorder: what it raises is said once, and the run goes on without it."""
 
-    def __init__(self, tracker: Entry, run: Recorded) -> None:
+    def __init__(self, tracker: Entry, run: RunInfo) -> None:
         self._title, self._say = tracker.title, run.say
         self._log: Log | None = None
         self._log = self._guarded(lambda: tracker.load()(run))

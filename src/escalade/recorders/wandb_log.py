@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from escalade.recorders.recorded import Recorded
+from escalade.recorders.run_info import RunInfo
 from escalade.storage.files import read_bytes, write_bytes
 
 FILE = "trackers.json"
 PROJECT = "escalade"
-"""Where runs are shown, unless WANDB_PROJECT says otherwise."""
+"""The project that shows runs, unless WANDB_PROJECT names another."""
 _START_SECONDS = 30.0
 _END_SECONDS = 60.0
 
@@ -28,7 +28,7 @@ class WandbLog:
     Without a key to their server everything is written to the run folder; ``wandb sync`` sends it later.
     """
 
-    def __init__(self, run: Recorded) -> None:
+    def __init__(self, run: RunInfo) -> None:
         import wandb
 
         folder = run.files.path

@@ -39,7 +39,7 @@ class Mirror:
         self._sent: dict[str, tuple[int, int]] = {}
 
     def holds_run(self) -> bool:
-        """Whether there is a run at the url: a first push that ended."""
+        """Tell whether there is a run at the url: a first push that ended."""
         with _reported(self.url):
             return bool(self._files.exists(f"{self._root}/{_LAST}"))
 
@@ -83,7 +83,7 @@ class Mirror:
         return True
 
     def _place(self, name: str) -> Path:
-        """Where a file of the copy goes: in the folder, whatever the storage calls it."""
+        """The place of a file of the copy: in the folder, whatever the storage calls it."""
         place = self.folder / name[len(self._root) :].lstrip("/")
         if not place.resolve().is_relative_to(self.folder.resolve()):
             raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it there")
@@ -132,7 +132,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _writes_objects(files: Any) -> bool:
-    """Whether a file appears whole or not at all, and renaming it would copy it."""
+    """Tell whether a file appears whole or not at all, and renaming it would copy it."""
     protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
     return not protocols & {"file", "local", "sftp", "ssh", "smb", "hdfs"}
 

@@ -1,4 +1,4 @@
-"""What a file must hold, declared once: dataclasses for plain values, a schema for arrays."""
+"""The contents that a file must have, declared once: dataclasses for plain values, a schema for arrays."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Strategy(ABC):
 
     @property
     def fold(self) -> int:
-        """How many times its ``first_population`` this generation has: 1, until it grows."""
+        """The size of this generation in multiples of ``first_population``: 1, until it grows."""
         return self.population_size // self.first_population
 
     @property

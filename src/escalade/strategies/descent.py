@@ -1,4 +1,4 @@
-"""What strategies share whose centre an optimiser moves."""
+"""The base of strategies whose centre an optimiser moves."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _PREFIX = "best."
 
 
 def best_tensors(best: Best | None) -> Tensors:
-    """What a checkpoint keeps of it; nothing where there is none yet."""
+    """Return what a checkpoint keeps of it; nothing where there is none yet."""
     if best is None:
         return {}
     center, normalization = best
@@ -27,7 +27,7 @@ def best_tensors(best: Best | None) -> Tensors:
 
 
 def best_of(tensors: Tensors, clip: float) -> Best | None:
-    """What :func:`best_tensors` gave, among a checkpoint's tensors; ``clip`` is the largest observation."""
+    """Read what :func:`best_tensors` gave, in a checkpoint; ``clip`` is the largest observation."""
     parts = with_prefix(_PREFIX, tensors)
     if not parts:
         return None

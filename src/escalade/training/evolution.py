@@ -29,7 +29,7 @@ from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, RunFacts, Shared, open_session
+from escalade.training.session import Checkpoint, SessionFacts, Shared, open_session
 
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
@@ -88,7 +88,7 @@ class Evolution(Generic[M]):
 
 @dataclass(frozen=True)
 class Plan:
-    """What :func:`evolve` was asked for besides module, fitness and strategy."""
+    """The arguments of :func:`evolve` besides module, fitness and strategy."""
 
     limits: Limits
     eval_every: int
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def target(self) -> State:
-        """What decides that the run is solved: a solved run goes on when it changes."""
+        """The arguments that decide whether the run is solved: a solved run goes on when they change."""
         return {"target_return": self.limits.target_return, "target_patience": self.limits.target_patience}
 
 
@@ -123,7 +123,7 @@ def run_plan(
     if folder is not None:
         _prepare(folder, loaded, plan, history)
     kind, name = type(module).__name__, plan.facts["strategy"]
-    facts = RunFacts(
+    facts = SessionFacts(
         folder=folder,
         loaded=loaded,
         recorders=[history, *plan.recorders],
@@ -173,7 +173,7 @@ def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, h
 
 
 def _checkpoint(plan: Plan, strategy: Strategy) -> Loaded[Checkpoint] | None:
-    """What the folder's run goes on from; None for a run that begins.
+    """The checkpoint that the folder's run goes on from; None for a run that begins.
 
     Raises:
         InputError: the folder's run is another one.

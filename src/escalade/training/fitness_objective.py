@@ -55,7 +55,7 @@ class FitnessObjective:
         catch: bool = False,
     ) -> None:
         self.direction = direction
-        self.subject, self.episodes, self.counts_steps = "module", "calls of fitness", False
+        self.subject, self.unit, self.counts_steps = "module", "calls of fitness", False
         self.forgives = "catch=True" if catch else None
         self._best: Vector | None = None
         self._best_return = math.nan

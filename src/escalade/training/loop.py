@@ -147,7 +147,7 @@ class Loop:
         self.saver.changed()
         mend = "; `max_episode_steps` ends long episodes" if self.objective.counts_steps else ""
         self.notes.say(
-            f"generation {self.progress.generation + 1}: its {self.objective.episodes} had not ended when "
+            f"generation {self.progress.generation + 1}: its {self.objective.unit} had not ended when "
             f"the time was up (`seconds={self.limits.seconds:g}`), so it is begun again when the run is "
             f"resumed{mend}"
         )

@@ -25,7 +25,7 @@ class Words(Protocol):
 
     subject: str
     """``policy`` or ``module``."""
-    episodes: str
+    unit: str
     """``episodes``, or what else a member's fitness is made of, in the plural."""
     forgives: str | None
     """The option by which a tenth of them may fail, as messages name it; None where there is none."""
@@ -88,12 +88,12 @@ class Notes:
         who = describe(first)
         if len(bad) == len(scores):
             raise EnvironmentFailure(
-                f"return {scores[first]} or the like in all {len(bad)} {self.words.episodes} of "
+                f"return {scores[first]} or the like in all {len(bad)} {self.words.unit} of "
                 f"generation {generation} ({who} first): there is nothing to learn from"
             )
         if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
             raise EnvironmentFailure(
-                f"{len(bad)} of {len(scores)} {self.words.episodes} of generation {generation} failed "
+                f"{len(bad)} of {len(scores)} {self.words.unit} of generation {generation} failed "
                 f"({who} first): more than a tenth is too many to count as the worst; without "
                 f"`{self.words.forgives}` the first that raises is shown"
             )

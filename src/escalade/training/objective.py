@@ -89,7 +89,7 @@ class Objective(Protocol):
     """1 where larger returns are better, -1 where smaller ones are."""
     subject: str
     """The thing that is trained, for messages: ``policy`` or ``module``."""
-    episodes: str
+    unit: str
     """The source of returns, for messages: ``episodes``, or ``calls of fitness``."""
     counts_steps: bool
     """True where there are environment steps to count."""

@@ -35,16 +35,16 @@ from escalade.training.strategy import build_strategy, keywords_of
 
 @dataclass
 class Parts:
-    """What a run is made of, before it starts."""
+    """The parts of a run, before it starts."""
 
     environment: Environment
     policy: Policy
     start: NDArray[np.float32]
     perturbation: NoiseSource
     reward: RewardTransform | None = None
-    """What fitness is made of; None where that is the reward itself."""
+    """The transform that fitness takes of a reward; None where that is the reward itself."""
     normalizer: Normalizer | None = None
-    """What the run begins with, where it begins with another's."""
+    """The policy that the run begins with, where it begins with another's."""
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
@@ -91,7 +91,7 @@ def find_environment(config: Config) -> Environment:
 
 
 def reward_transform(config: Config) -> RewardTransform | None:
-    """What the config makes of rewards in training; None where it takes them as they are."""
+    """The config's transform of rewards in training; None where it takes them as they are."""
     if all(getattr(config, name) == OPTIONS[name].default for name in REWARD_OPTIONS):
         return None
     return RewardTransform(

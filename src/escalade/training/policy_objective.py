@@ -46,7 +46,7 @@ class PolicyObjective:
 
     direction = 1.0
     subject = "policy"
-    episodes = "episodes"
+    unit = "episodes"
     counts_steps = True
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How far a run has come: the part of its state that is numbers."""
+"""The progress of a run: the part of its state that is numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from escalade.storage.records import Count
 
 @dataclass(frozen=True)
 class Counts:
-    """What generations have cost."""
+    """The cost of generations."""
 
     episodes: Count = 0
     """Episodes of members, or calls of a fitness function for them."""
@@ -31,15 +31,15 @@ class Progress:
     """Counts, the last and the best evaluation, and whether the target was met."""
 
     generation: Count = 0
-    """How often the centre was updated."""
+    """The number of updates of the centre."""
     updates: Counts = Counts()
-    """What those generations have cost."""
+    """The cost of those generations."""
     solving: Counts | None = None
-    """What the generation that met the target has cost: it ran, but it did not update the centre."""
+    """The cost of the generation that met the target: it ran, but it did not update the centre."""
     target_streak: Count = 0
     """Evaluations in a row that met the target."""
     tries: Count = 0
-    """How often it was to be confirmed that the target is met."""
+    """The number of times that it was to be confirmed that the target is met."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
     eval_episodes: Count = 0
@@ -47,18 +47,18 @@ class Progress:
     best_return: float | None = None
     best_generation: Count | None = None
     notes: dict[str, Count] = field(default_factory=dict)
-    """How often each kind of note came up."""
+    """The number of times that each kind of note came up."""
     said: Count = 0
     """Notes in all."""
 
     @property
     def solved(self) -> bool:
-        """Whether the target was met, and confirmed."""
+        """True where the target was met, and confirmed."""
         return self.solving is not None
 
     @property
     def total(self) -> Counts:
-        """What the run has cost, the generation that met the target included."""
+        """The cost of the run, the generation that met the target included."""
         return self.updates if self.solving is None else self.updates + self.solving
 
     @property

@@ -1,4 +1,4 @@
-"""What a checkpoint of a trained policy holds, read back and checked."""
+"""The contents of a trained policy's checkpoint, read back and checked."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _TENSORS = {
 }
 """Every checkpoint's, beside what is the strategy's own and what does not evolve."""
 _BEST = {"best.center": Numbers("float32", ("parameters",))}
-"""Where there is a best policy yet."""
+"""Present where there is a best policy yet."""
 _BEST_NORMALIZED = _BEST | {
     "best.count": Numbers("float64", (1,), least=0),
     "best.mean": Numbers("float64", ("observed",)),
     "best.inverse_std": Numbers("float64", ("observed",)),
 }
-"""Where its observations are normalised."""
+"""Present where its observations are normalised."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class SavedPolicy:
     frozen: Tensors
     """The network's frozen parameters and buffers, by name."""
     normalizer: Normalizer
-    """What the normalisation was made of, to learn on from."""
+    """The statistics behind the normalisation, to learn on from."""
     own_network: bool = False
-    """Whether the network was a module of the user's, given in Python."""
+    """True where the network was a module of the user's, given in Python."""
     generation: int | None = None
-    """How often the centre had been updated; None where the checkpoint does not say."""
+    """The number of updates of the centre; None where the checkpoint does not say."""
 
     @property
     def sha256(self) -> str:

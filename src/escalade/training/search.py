@@ -31,7 +31,7 @@ class _Points:
     """The words of notes of a search."""
 
     subject = "point"
-    episodes = "points"
+    unit = "points"
     forgives: str | None = None
 
 

@@ -16,8 +16,8 @@ from escalade.media.figure import plotting_available
 from escalade.recorders import (
     ClusterFile,
     Goals,
-    Recorded,
     Recorder,
+    RunInfo,
     WorkersFile,
     check_recorders,
     population,
@@ -53,15 +53,15 @@ class Shared:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a resumed run goes on from: a file's content, of which the part that all runs share is checked."""
+    """The start of a resumed run: a file's content, of which the part that all runs share is checked."""
 
     content: Stored
     progress: Progress
-    """How far the run had come."""
+    """The progress of the run until then."""
     versions: dict[str, str]
-    """What it ran with."""
+    """The versions it ran with."""
     on_disk: bool = True
-    """Whether the content is what a file holds."""
+    """True where the content is what a file holds."""
 
     @classmethod
     def of(cls, content: Stored) -> Checkpoint:
@@ -96,7 +96,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class SessionFacts:
     """Facts and listeners of one run, for its session."""
 
     folder: RunFolder | None
@@ -109,15 +109,15 @@ class RunFacts:
     title: str
     """Of the learning curve."""
     subject: Mapping[str, Any]
-    """What is trained, for the summary."""
+    """The thing that is trained, for the summary."""
     machine: Mapping[str, Any]
-    """What it runs on, for the summary."""
+    """The machine that it runs on, for the summary."""
     info: tuple[str, ...] = ()
     """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
     trackers: Sequence[str] = ()
     """Names of recorders that come after the console, which shows what they say."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked for, for recorders and the curve."""
+    """The options of the run, for recorders and the curve."""
 
     @property
     def wanted(self) -> list[str | Recorder]:
@@ -125,18 +125,18 @@ class RunFacts:
         files = [] if self.folder is None else ["csv", "population"]
         return [*files, *self.recorders, *(["console"] if self.verbose else []), *self.trackers]
 
-    def recorded(self, lost: int) -> Recorded:
+    def run_info(self, lost: int) -> RunInfo:
         """Facts for recorders; ``lost`` generations were recorded before, and run again."""
         rows = 0 if self.loaded is None else self.loaded.checkpoint.progress.rows
         facts = {**self.subject, **self.machine, **self.options}
-        return Recorded(self.folder, self.goals, self.info, facts, rows + 1, lost)
+        return RunInfo(self.folder, self.goals, self.info, facts, rows + 1, lost)
 
 
 @dataclass
 class Session:
     """One run from its first generation to its last file: see :func:`open_session`."""
 
-    facts: RunFacts
+    facts: SessionFacts
     engine: Engine
     interrupts: Interrupts
     """The first one only asks for an end, until all files are written."""
@@ -169,7 +169,7 @@ class Session:
 
 
 @contextmanager
-def open_session(facts: RunFacts, engine: Engine) -> Iterator[Session]:
+def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
     """The one door of ``train``, ``resume`` and ``evolve``: recorders, interrupts and engine, and their end.
 
     Args:
@@ -185,7 +185,7 @@ def open_session(facts: RunFacts, engine: Engine) -> Iterator[Session]:
             lost = 0
             if folder is not None and loaded is not None:
                 lost = _rewind(folder, loaded.checkpoint, facts.info)
-            recorders = start_recorders(facts.wanted, facts.recorded(lost), recording)
+            recorders = start_recorders(facts.wanted, facts.run_info(lost), recording)
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(_report_file(folder, engine, recorders))
                 recording.callback(recorders[-1].close)

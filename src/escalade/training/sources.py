@@ -1,4 +1,4 @@
-"""Where a run begins: the policy of another run, or of a file, and the options that come with it."""
+"""The start of a run: the policy of another run, or of a file, and the options that come with it."""
 
 from __future__ import annotations
 

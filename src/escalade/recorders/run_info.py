@@ -1,4 +1,4 @@
-"""What a recorder may know of the run that it records."""
+"""Facts about a run, given to each of its recorders."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _say_nothing(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a recorder may know of the run that it records."""
+class RunInfo:
+    """Facts about a run, given to each of its recorders."""
 
     folder: RunFolder | None
     """None where the run writes nothing."""
