@@ -6,9 +6,10 @@ from typing import Any
 
 from escalade.cli.arguments import flag
 from escalade.config import forms
+from escalade.config.declared import readers_of
 from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -57,11 +58,8 @@ def options() -> str:
 def takers(name: str) -> str:
     """Which commands, strategies or networks take an option."""
     who = ["train, resume"] if name in RESUMABLE else ["train"]
-    if name in STRATEGY_OPTIONS:
-        who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if name in entry.options))
+    for readers in map(readers_of, OPTIONS.values()):
+        who += [", ".join(readers[name])] if name in readers else []
     if name in GROWTH_OPTIONS:
         who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if entry.grows))
-    if name in ("hidden", "activation", "bias"):
-        known = ", ".join(network for network, entry in ARCHITECTURES.items() if name in entry.options)
-        who.append(known)
     return "; ".join(who)

@@ -38,7 +38,7 @@ def test_a_clusters_number_of_workers_means_nothing_here():
     assert cluster.replace(workers=0).here().workers == 0
     threads = Config(env="any", engine="threads", workers=3)
     assert threads.here() == threads
-    with pytest.raises(InputError, match="`address` does nothing with engine local"):
+    with pytest.raises(InputError, match="`address` does nothing with `engine` local"):
         cluster.replace(engine="local", address="auto")
 
 

@@ -687,7 +687,7 @@ def test_nan_parameters_are_refused():
     ("options", "message"),
     [
         ({"strategy": "opnai-es"}, "did you mean openai-es"),
-        ({"strategy": 3}, "strategy 3 must be one of"),
+        ({"strategy": 3}, "unknown `strategy` 3: it must be one of"),
         ({"strategy": lambda x0, **k: x0}, "made a ndarray"),
         ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, but the module evolves 21"),
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
@@ -696,7 +696,7 @@ def test_nan_parameters_are_refused():
         ({"population": 7}, "population 7 is odd"),
         ({"sigma": -1}, "sigma -1"),
         ({"lr": "fast"}, "lr 'fast' is neither a number nor"),
-        ({"shaping": "rank"}, "shaping 'rank' must be one of"),
+        ({"shaping": "rank"}, "unknown `shaping` 'rank'"),
         ({"direction": "up"}, "direction 'up'"),
         ({"generations": -1}, "generations -1"),
         ({"seconds": 0}, "seconds 0"),

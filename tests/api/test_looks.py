@@ -3,17 +3,13 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
+from tests import keywords
 from tests.commands import DEADLINE
 
 import escalade
-from escalade.config.forms import HINTS
-from escalade.config.keywords import ResumeOptions, TrainOptions
-from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.recorders import COLUMNS, History
 from escalade.support.html import table
 
@@ -38,27 +34,8 @@ def test_names_are_listed_before_they_are_imported(package):
     assert not torch_came
 
 
-CLASSES = {"strategy": str | Callable[..., Any], "wrappers": Sequence[str | Callable[..., Any]]}
-
-
-def keyword(name):
-    """What a keyword takes for an option: any sequence for a tuple, a class too where one can be named."""
-    annotation = HINTS[name]
-    if name in CLASSES:
-        return CLASSES[name]
-    if getattr(annotation, "__origin__", None) is tuple:
-        return Sequence[annotation.__args__[0]]
-    return annotation
-
-
 def test_keywords_are_the_options():
-    of_train, of_resume = get_type_hints(TrainOptions), get_type_hints(ResumeOptions)
-    mend = "bring config/keywords.py in step with config/options.py"
-    assert of_train == {name: keyword(name) for name in OPTIONS if name != "env"}, mend
-    assert of_resume == {name: keyword(name) for name in RESUMABLE}, mend
-    assert not TrainOptions.__required_keys__
-    assert get_args(get_type_hints(escalade.train)["options"]) == (TrainOptions,)
-    assert get_args(get_type_hints(escalade.resume)["changes"]) == (ResumeOptions,)
+    assert keywords.PLACE.read_text() == keywords.stub(), "python -m tests.keywords writes it anew"
 
 
 def test_a_run_is_shown_in_a_line_and_in_a_table(run):

@@ -17,10 +17,10 @@ from escalade.api.series import FREE, Planned
 from escalade.config.commands import train_command, words
 from escalade.errors import EngineFailure, InputError
 from escalade.support.cores import cores
+from escalade.support.interrupts import INTERRUPTED
 from escalade.support.numbers import whole_number
 
 _POLL_SECONDS = 0.05
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)

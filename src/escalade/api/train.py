@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from torch import nn
 
@@ -16,7 +16,6 @@ from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
-from escalade.config.keywords import ResumeOptions, TrainOptions
 from escalade.config.options import RESUMABLE, Config
 from escalade.envs import settle_backend
 from escalade.errors import InputError
@@ -43,6 +42,9 @@ from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, Session, SessionFacts, check_listeners, open_session
 from escalade.training.sources import inherited
 from escalade.training.start import begin
+
+if TYPE_CHECKING:  # a stub alone
+    from escalade.config.keywords import ResumeOptions, TrainOptions
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from escalade.config.commands import flag
+from escalade.support.interrupts import INTERRUPTED
 from escalade.support.numbers import number
 from escalade.support.output import say
 
 __all__ = ["INTERRUPTED", "give_up_stdout", "say", "say_summary"]
-
-INTERRUPTED = 130
-"""Exit code of a command that was interrupted, after what it did was saved."""
 
 
 def say_summary(summary: Mapping[str, Any], folder: Path) -> None:

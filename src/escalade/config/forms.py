@@ -11,9 +11,8 @@ from escalade.config.options import OPTIONS, Config
 
 def choices(name: str) -> tuple[str, ...]:
     """The names that the option takes; empty where it takes anything else."""
-    listed: tuple[str, ...] = OPTIONS[name].metadata["choices"]
-    if listed:
-        return listed
+    if listed := OPTIONS[name].metadata["choices"]:
+        return tuple(listed)
     literals = [part for part in _alternatives(HINTS[name]) if get_origin(part) is Literal]
     return tuple(choice for part in literals for choice in get_args(part))
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
-from escalade.config.checks import ON_ERROR, check
+from escalade.config.checks import check
+from escalade.config.declared import option
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.envs.boundings import BOUNDINGS
+from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
@@ -22,54 +23,14 @@ from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
 from escalade.support.cores import cores
 
-
-def _option(
-    group: str,
-    default: Any,
-    text: str,
-    *,
-    form: str | None = None,
-    choices: Iterable[str] = (),
-    unset: str = "none",
-    resumable: bool = False,
-    flag: str | None = None,
-    repeats: bool = False,
-) -> Any:
-    """A field of :class:`Config` with what ``--help`` and ``escalade resume`` must know of it.
-
-    Args:
-        group: the heading of ``--help`` that it stands under.
-        default: its value when it is not given.
-        text: what it does, in one line.
-        form: how its value is written, such as ``N``; None where its type says that.
-        choices: the names it takes, where its type does not list them.
-        unset: what None stands for.
-        resumable: whether it may change when a run is resumed.
-        flag: its flag, where that is not its name.
-        repeats: whether its flag may be given several times.
-    """
-    metadata = {
-        "group": group,
-        "help": text,
-        "form": form,
-        "choices": tuple(choices),
-        "unset": unset,
-        "resumable": resumable,
-        "flag": flag,
-        "repeats": repeats,
-    }
-    if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-_environment = partial(_option, "environment")
-_frames = partial(_option, "frames")
-_reward = partial(_option, "reward of training")
-_strategy = partial(_option, "strategy")
-_policy = partial(_option, "policy")
-_limit = partial(_option, "evaluation and limits", resumable=True)
-_run = partial(_option, "run")
+_INT32 = 2**31 - 1  # the most that simulators can hold
+_environment = partial(option, "environment")
+_frames = partial(option, "frames")
+_reward = partial(option, "reward of training")
+_strategy = partial(option, "strategy")
+_policy = partial(option, "policy")
+_limit = partial(option, "evaluation and limits", resumable=True)
+_run = partial(option, "run")
 
 
 @dataclass(frozen=True)
@@ -84,7 +45,7 @@ class Config:
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
-        None, "cut episodes after this many steps", unset="the environment's own limit"
+        None, "cut episodes after this many steps", unset="the environment's own limit", min=1, max=_INT32
     )
     fresh_environments: bool = _environment(
         False, "build a new environment for every episode, where one carries something over to the next"
@@ -92,14 +53,20 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
-    burn_in: int = _environment(0, "steps before the policy's first, with one fixed action")
+    burn_in: int = _environment(0, "steps before the policy's first, with one fixed action", min=0)
     burn_in_action: tuple[float, ...] = _environment(
-        (), "the action of the burn-in: one number a dimension", form="X,X,...", unset="zeros"
+        (),
+        "the action of the burn-in: one number a dimension",
+        form="X,X,...",
+        unset="zeros",
+        needs="burn_in",
     )
     early_end: int | None = _environment(
-        None, "end episodes after this many steps of negative reward in a row", unset="no early ends"
+        None, "end episodes after this many steps of negative reward in a row", unset="no early ends", min=1
     )
-    early_end_from: int = _environment(0, "steps of an episode before early_end counts")
+    early_end_from: int = _environment(
+        0, "steps of an episode before early_end counts", min=0, needs="early_end"
+    )
     wrappers: tuple[str, ...] = _environment(
         (),
         "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
@@ -107,7 +74,7 @@ class Config:
         flag="wrap",
         repeats=True,
     )
-    seed: int = _environment(0, "the same seed gives the same bits")
+    seed: int = _environment(0, "the same seed gives the same bits", min=0, max=2**63 - 1)
 
     reward_info: str | None = _reward(
         None, "the entry of a step's info that is taken for the reward", form="NAME", unset="the reward"
@@ -127,18 +94,24 @@ class Config:
         form="TOP,BOTTOM,LEFT,RIGHT",
     )
     resize: tuple[int, ...] = _frames(
-        (), "size of images, or one number for both: after the crop", form="HEIGHT,WIDTH"
+        (), "size of images, or one number for both: after the crop", form="HEIGHT,WIDTH", min=1
     )
     frame_skip: int | None = _frames(
-        None, "steps for which an action is repeated", unset="as the environment has it"
+        None, "steps for which an action is repeated", unset="as the environment has it", min=1, max=_INT32
     )
-    max_pool: bool = _frames(False, "see the maximum of the last two skipped frames, as games flicker")
-    frame_stack: int = _frames(1, "the latest frames that make one observation")
-    noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none")
+    max_pool: bool = _frames(
+        False, "see the maximum of the last two skipped frames, as games flicker", needs="frame_skip"
+    )
+    frame_stack: int = _frames(1, "the latest frames that make one observation", min=1, max=1000)
+    noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none", min=0)
     fire_on_reset: bool = _frames(False, "Atari: press FIRE to start, in games that wait for it")
     terminal_on_life_loss: bool = _frames(False, "Atari: end the episode when a life is lost")
     sticky_actions: float | None = _frames(
-        None, "probability that the last action is repeated", unset="as the environment has it"
+        None,
+        "probability that the last action is repeated",
+        unset="as the environment has it",
+        min=0,
+        below=1,
     )
     scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
@@ -146,16 +119,21 @@ class Config:
         "ars",
         f"how the centre moves: {', '.join(STRATEGIES)}, or package.module:Class of a strategy of yours",
         form="NAME|CLASS",
+        choices=STRATEGIES,
+        own="package.module:Class",
     )
     strategy_options: dict[str, Any] = _strategy(
         {}, "further arguments of the strategy's class, such as those of your own", form="JSON"
     )
-    population: int = _strategy(64, "members in a generation")
+    population: int = _strategy(64, "members in a generation", min=2, max=10**7)
     min_episodes: int | None = _strategy(
-        None, "a generation grows by populations until it holds this many episodes", unset="it does not grow"
+        None,
+        "a generation grows by populations until it holds this many episodes",
+        unset="it does not grow",
+        min=1,
     )
     min_env_steps: int | None = _strategy(
-        None, "likewise, until it holds this many steps", unset="it does not grow"
+        None, "likewise, until it holds this many steps", unset="it does not grow", min=1
     )
     sigma: float | str = _strategy(
         0.1, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
@@ -166,28 +144,32 @@ class Config:
     optimizer: Literal["adam", "sgd", "clipup"] | None = _strategy(
         None, "for strategies with a gradient", unset="adam for openai-es, clipup for pgpe"
     )
-    momentum: float = _strategy(0.9, "of sgd and clipup")
-    weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient")
+    momentum: float = _strategy(0.9, "of sgd and clipup", min=0, below=1)
+    weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient", min=0)
     weight_penalty: float = _strategy(
-        0.0, "times the mean of a member's squared parameters: taken off its fitness"
+        0.0, "times the mean of a member's squared parameters: taken off its fitness", min=0
     )
     shaping: str | None = _strategy(
         None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
     )
     top_directions: int | None = _strategy(
-        None, "ars: how many of the population/2 directions are used", unset="half of them"
+        None, "ars: how many of the population/2 directions are used", unset="half of them", min=1
     )
 
     policy: str = _policy(
         "mlp",
         f"{', '.join(ARCHITECTURES)}, or package.module:factory of an nn.Module",
         form="NAME|FACTORY",
+        choices=ARCHITECTURES,
+        own="package.module:factory",
     )
     hidden: tuple[int, ...] = _policy(
         (),
         "sizes of hidden layers: mlp is linear without; the last of gru and lstm is the cell's, or 64",
+        min=1,
+        max=10**8,
     )
-    activation: Literal["tanh", "relu", "elu", "selu"] = _policy("tanh", "between these layers")
+    activation: str = _policy("tanh", "between these layers", choices=ACTIVATIONS)
     init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")
     bias: bool = _policy(True, "whether layers have a bias")
     head: str = _policy(
@@ -199,7 +181,9 @@ class Config:
         form="MAP,...",
     )
     action_noise: float = _policy(
-        0.0, "for Box actions: standard deviation of noise on the policy's outputs, before the action map"
+        0.0,
+        "for Box actions: standard deviation of noise on the policy's outputs, before the action map",
+        min=0,
     )
     normalize_observations: bool | None = _policy(
         None,
@@ -207,7 +191,7 @@ class Config:
         unset="yes, but not images",
     )
     observation_clip: float | Literal["none"] = _policy(
-        CLIP, "the largest normalised observation, in standard deviations", form="X|none"
+        CLIP, "the largest normalised observation, in standard deviations", form="X|none", above=0
     )
 
     start_from: str | os.PathLike[str] | None = _policy(
@@ -218,30 +202,43 @@ class Config:
         flag="from",
     )
     start_sha256: str | None = _policy(
-        None, "begin only with these numbers: their SHA-256, as a run records it", form="DIGEST", unset="any"
+        None,
+        "begin only with these numbers: their SHA-256, as a run records it",
+        form="DIGEST",
+        unset="any",
+        needs="start_from",
     )
 
-    episodes_per_member: int = _limit(1, "episodes whose mean return is a member's fitness", resumable=False)
+    episodes_per_member: int = _limit(
+        1, "episodes whose mean return is a member's fitness", resumable=False, min=1, max=10**6
+    )
     episode_seeds: Literal["pair", "generation", "member"] = _limit(
         "pair", "which members of a generation play the same episodes", resumable=False
     )
-    eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation")
-    eval_every: int = _limit(5, "generations between evaluations")
+    eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation", min=1, max=10**6)
+    eval_every: int = _limit(5, "generations between evaluations", min=1)
     info_keys: tuple[str, ...] = _limit(
         (),
         "numbers of an episode's last info, such as is_success, whose means are reported",
         form="KEY,...",
         resumable=False,
     )
-    generations: int | None = _limit(None, "stop after this many", unset="no limit")
-    env_steps: int | None = _limit(None, "stop after this many training steps", unset="no limit")
-    seconds: float | None = _limit(None, "stop after this many seconds of training", unset="no limit")
+    generations: int | None = _limit(None, "stop after this many", unset="no limit", min=1)
+    env_steps: int | None = _limit(None, "stop after this many training steps", unset="no limit", min=1)
+    seconds: float | None = _limit(
+        None, "stop after this many seconds of training", unset="no limit", above=0
+    )
     target_return: float | None = _limit(
         None, "stop once 100 fresh episodes confirm this mean return", unset="no target"
     )
 
     workers: int | None = _run(
-        None, "worker processes; 0 runs everything in this one", unset="one a core", resumable=True
+        None,
+        "worker processes; 0 runs everything in this one",
+        unset="one a core",
+        resumable=True,
+        min=0,
+        max=10**4,
     )
     engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
     address: str | None = _run(
@@ -262,16 +259,17 @@ class Config:
         "replace a worker that gives no sign of life for this many seconds, and run its episodes again",
         unset="wait for ever",
         resumable=True,
+        above=0,
     )
     on_error: str = _run(
         "stop",
         "what an environment that raises does to the run: stop it, or have its episode count as the worst of "
         "its generation (a tenth of which may fail)",
-        choices=ON_ERROR,
+        choices=("stop", "worst"),
         resumable=True,
     )
     snapshot_every: int = _run(
-        50, "generations between checkpoints that are kept for good; 0 for none", resumable=True
+        50, "generations between checkpoints that are kept for good; 0 for none", resumable=True, min=0
     )
     track: tuple[str, ...] = _run(
         (), "trackers that are given every row: tensorboard, wandb", form="NAME,...", resumable=True

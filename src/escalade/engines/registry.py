@@ -15,7 +15,9 @@ from escalade.support.registry import Entry, named
 ENGINES: Final[dict[str, Entry]] = {
     "local": Entry("processes of this machine", "escalade.engines.processes:start"),
     "threads": Entry("threads of this process", "escalade.engines.threads:start"),
-    "ray": Entry("a cluster", "escalade.engines.ray.entry:start"),
+    "ray": Entry(
+        "a cluster", "escalade.engines.ray.entry:start", options=frozenset({"address", "worker_resources"})
+    ),
 }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.spaces import short
 from escalade.errors import InputError
 
 RESET = "an observation and a dict (Gymnasium's `reset`)"
@@ -25,7 +26,7 @@ def check_reset(given: Any, env: str) -> None:
         InputError: names the environment.
     """
     if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], dict)):
-        raise InputError(f"environment {env}: `reset` must return {RESET}, not {_short(given)}")
+        raise InputError(f"environment {env}: `reset` must return {RESET}, not {short(given)}")
 
 
 def check_step(given: Any, env: str) -> None:
@@ -35,7 +36,7 @@ def check_step(given: Any, env: str) -> None:
         InputError: names the environment.
     """
     if not (isinstance(given, tuple) and len(given) == 5):
-        count = f"{len(given)} values" if isinstance(given, tuple) else _short(given)
+        count = f"{len(given)} values" if isinstance(given, tuple) else short(given)
         raise InputError(f"environment {env}: `step` must return {STEP}, not {count}")
 
 
@@ -66,12 +67,12 @@ def check_observation(space: spaces.Space[Any], observation: Any, env: str, meth
 def _check(space: spaces.Space[Any], value: Any, where: str) -> None:
     if isinstance(space, spaces.Dict):
         if not isinstance(value, dict) or set(value) != set(space.keys()):
-            raise Misfit(f"{where}with the keys of {_short(value)}, where its space has {list(space.keys())}")
+            raise Misfit(f"{where}with the keys of {short(value)}, where its space has {list(space.keys())}")
         for key, part in space.items():
             _check(part, value[key], f"{where}whose {key!r} is ")
     elif isinstance(space, spaces.Tuple):
         if not isinstance(value, tuple | list) or len(value) != len(space):
-            raise Misfit(f"{where}that is {_short(value)}, where its space has {len(space)} parts")
+            raise Misfit(f"{where}that is {short(value)}, where its space has {len(space)} parts")
         for place, part in enumerate(space):
             _check(part, value[place], f"{where}whose part {place} is ")
     else:
@@ -81,7 +82,7 @@ def _check(space: spaces.Space[Any], value: Any, where: str) -> None:
 def _check_array(space: spaces.Space[Any], value: Any, where: str) -> None:
     array = _array(value)
     if array is None:
-        raise Misfit(f"{where}{_short(value)}, which holds no numbers")
+        raise Misfit(f"{where}{short(value)}, which holds no numbers")
     shape = () if isinstance(space, spaces.Discrete) and array.size == 1 else array.shape
     if shape != space.shape:
         raise Misfit(f"{where}of shape {array.shape}, where its space has {space.shape}")
@@ -91,7 +92,7 @@ def _check_array(space: spaces.Space[Any], value: Any, where: str) -> None:
     if array.dtype.kind == "f":
         raise Misfit(f"{where}of {array.dtype}, where its space has {kind}")
     if not space.contains(array.reshape(space.shape).astype(kind)) or (array != array.astype(kind)).any():
-        raise Misfit(f"{where}{_short(value)}, which is not in {_short(space)}")
+        raise Misfit(f"{where}{short(value)}, which is not in {short(space)}")
 
 
 def _array(value: Any) -> NDArray[Any] | None:
@@ -100,8 +101,3 @@ def _array(value: Any) -> NDArray[Any] | None:
     except (TypeError, ValueError, RuntimeError):
         return None
     return array if array.dtype.kind in "fiub" else None
-
-
-def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -233,7 +232,7 @@ def _bounds(values: NDArray[Any]) -> list[str]:
     return [repr(float(value)) for value in values.reshape(-1)]
 
 
-def short(space: gymnasium.Space[Any]) -> str:
-    """The space as a message shows it, of at most 60 letters."""
-    text = repr(space)
+def short(thing: object) -> str:
+    """A space, or what should be of one, as a message shows it: in one line of at most 60 letters."""
+    text = " ".join(repr(thing).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -29,8 +29,6 @@ class StrategyEntry(Entry):
     paper: str
     use: str
     """What it is good for, for the table in the guide."""
-    options: frozenset[str] = frozenset()
-    """Arguments of the class that are also options of a training run, beside those all strategies have."""
     antithetic: bool = False
     """Whether members come in mirrored pairs, so that the population must be even."""
     grows: bool = True

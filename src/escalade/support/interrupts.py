@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, the end of a service or of a batch job, and a terminal that closes."""
 
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted, after what it did was saved."""
+
 _SAME_SECONDS = 0.5  # ``timeout`` sends its signal to the process and to its group: that is one request
 
 

@@ -29,6 +29,8 @@ class Entry:
     """What must be installed."""
     extra: str = ""
     """Escalade's extra that installs it."""
+    options: frozenset[str] = frozenset()
+    """Options of a run that it reads, of those that only some of its kind do."""
 
     @property
     def installed(self) -> bool:

@@ -17,8 +17,6 @@ class Architecture(Entry):
     """A named network, before its file is imported; its home takes a Request and gives an nn.Module."""
 
     use: str
-    options: frozenset[str] = frozenset()
-    """Those of ``hidden``, ``activation`` and ``bias`` that it reads."""
     images: bool = False
     """True where it takes images only; the others flatten them."""
 

@@ -1,15 +1,12 @@
-"""The options as keywords, for editors and type checkers; a test keeps them equal to :class:`Config`.
+"""The options as keywords, for type checkers. tests/keywords.py makes this file: do not edit it.
 
 What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config
 has their names.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict
-
 
 class ResumeOptions(TypedDict, total=False):
     """Options that may change when a run is resumed."""
@@ -29,7 +26,6 @@ class ResumeOptions(TypedDict, total=False):
     snapshot_every: int
     track: Sequence[str]
     recorder: Sequence[str]
-
 
 class TrainOptions(ResumeOptions, total=False):
     """All options but the environment."""
@@ -77,7 +73,7 @@ class TrainOptions(ResumeOptions, total=False):
     top_directions: int | None
     policy: str
     hidden: Sequence[int]
-    activation: Literal["tanh", "relu", "elu", "selu"]
+    activation: str
     init: Literal["normc", "xavier", "orthogonal", "zeros"]
     bias: bool
     head: str
@@ -87,7 +83,7 @@ class TrainOptions(ResumeOptions, total=False):
     observation_clip: float | Literal["none"]
     start_from: str | os.PathLike[str] | None
     start_sha256: str | None
-    info_keys: Sequence[str]
     episodes_per_member: int
     episode_seeds: Literal["pair", "generation", "member"]
+    info_keys: Sequence[str]
     run_dir: str | os.PathLike[str] | None

@@ -1,0 +1,74 @@
+"""What an option may be stands with it: each word of a declaration refuses what it should, and no more."""
+
+from dataclasses import dataclass, fields
+
+import pytest
+
+from escalade import InputError
+from escalade.config.declared import check_declared, option, readers_of
+from escalade.support.registry import Entry
+
+TOOLS = {
+    "saw": Entry("Saw", "tools:Saw", options=frozenset({"teeth"})),
+    "drill": Entry("Drill", "tools:Drill", options=frozenset({"speed"})),
+    "tape": Entry("Tape", "tools:Tape"),
+}
+
+
+@dataclass
+class Work:
+    tool: str = option("work", "tape", "what is used", choices=TOOLS, own="package.module:Tool")
+    teeth: int = option("work", 8, "of a saw", min=2, max=100)
+    speed: float | None = option("work", None, "of a drill", above=0, below=1000)
+    cuts: tuple[int, ...] = option("work", (), "lengths", min=1)
+    finish: str = option("work", "raw", "the surface", choices=("raw", "fine"))
+    grain: int | None = option("work", None, "of the paper", needs="sanded")
+    sanded: bool = option("work", False, "whether it is sanded")
+
+    def __post_init__(self):
+        check_declared({field.name: field for field in fields(self)}, vars(self))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"tool": "swa"}, "^unknown `tool` 'swa'; did you mean saw"),
+        ({"tool": "hammer"}, "'hammer': it must be one of saw, drill, tape, or package.module:Tool$"),
+        ({"tool": "saw", "teeth": 1}, "^`teeth` 1 must be at least 2$"),
+        ({"tool": "saw", "teeth": 101}, "^`teeth` 101 must be at most 100$"),
+        ({"tool": "drill", "speed": 0.0}, "^`speed` 0.0 must be above 0$"),
+        ({"tool": "drill", "speed": 1000.0}, "^`speed` 1000.0 must be below 1000$"),
+        ({"tool": "drill", "speed": float("inf")}, "^`speed` inf must be a finite number$"),
+        ({"cuts": (4, 0)}, "^`cuts` 4,0 must be at least 1$"),
+        ({"finish": "rough"}, "unknown `finish` 'rough'"),
+        ({"grain": 80}, "^`grain` does nothing without `sanded`$"),
+        (
+            {"tool": "drill", "teeth": 4},
+            r"^`teeth` does nothing with `tool` drill: leave it out \(for saw\)",
+        ),
+    ],
+)
+def test_what_is_not_as_declared_is_refused_in_one_line(values, said):
+    with pytest.raises(InputError, match=said):
+        Work(**values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"tool": "saw", "teeth": 2},
+        {"tool": "saw", "teeth": 100},
+        {"tool": "drill", "teeth": 8},  # its default is no wish
+        {"tool": "shop.tools:Mine", "teeth": 4, "speed": 3.0},  # what it reads is seen when it is made
+        {"cuts": (1, 2), "finish": "fine", "sanded": True, "grain": 80},
+    ],
+)
+def test_what_is_as_declared_is_taken(values):
+    Work(**values)
+
+
+def test_entries_say_who_reads_an_option():
+    tool, *others = fields(Work)
+    assert readers_of(tool) == {"teeth": ["saw"], "speed": ["drill"]}
+    assert not any(map(readers_of, others))

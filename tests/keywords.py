@@ -1,0 +1,45 @@
+"""The stub of the options as keywords, made from the dataclass: ``python -m tests.keywords`` writes it."""
+
+import re
+from pathlib import Path
+
+import escalade
+from escalade.config.options import OPTIONS, RESUMABLE
+
+PLACE = Path(escalade.__file__).parent / "config" / "keywords.pyi"
+CLASSES = {"strategy": "str | Callable[..., Any]", "wrappers": "Sequence[str | Callable[..., Any]]"}
+HEAD = '''"""The options as keywords, for type checkers. tests/keywords.py makes this file: do not edit it.
+
+What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config
+has their names.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypedDict
+
+class ResumeOptions(TypedDict, total=False):
+    """Options that may change when a run is resumed."""
+
+'''
+TRAIN = '''
+class TrainOptions(ResumeOptions, total=False):
+    """All options but the environment."""
+
+'''
+
+
+def line(name):
+    """An option as an entry of a TypedDict."""
+    taken = re.sub(r"tuple\[(\w+), \.\.\.\]", r"Sequence[\1]", OPTIONS[name].type).replace("'", '"')
+    return f"    {name}: {CLASSES.get(name, taken)}\n"
+
+
+def stub():
+    """The stub's text."""
+    others = [name for name in OPTIONS if name not in ("env", *RESUMABLE)]
+    return "".join([HEAD, *map(line, RESUMABLE), TRAIN, *map(line, others)])
+
+
+if __name__ == "__main__":
+    PLACE.write_text(stub(), encoding="utf-8")
