@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import assignments
-from escalade.api.jobs import INTERRUPTED, check_job, end_jobs, start_job
+from escalade.api.jobs import check_job, end_jobs, start_job
 from escalade.api.series import plan_series
 from escalade.api.swept import PARTS, PLAN, SweepResult, open_study, write_results
 from escalade.config.options import Config
@@ -26,7 +26,7 @@ from escalade.storage.files import read_bytes, storage, write_bytes
 from escalade.storage.lock import FolderLock
 from escalade.storage.run_folder import RunFolder
 from escalade.support.cores import cores
-from escalade.support.interrupts import Interrupts
+from escalade.support.interrupts import INTERRUPTED, Interrupts
 from escalade.support.numbers import number, whole_number
 
 if TYPE_CHECKING:
