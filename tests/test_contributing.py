@@ -12,18 +12,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import escalade.engines
 import escalade.envs
+import escalade.perturbation
+import escalade.policies
 import escalade.recorders
 import escalade.training
 from escalade.config.options import Config
 from escalade.engines.registry import ENGINES, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
+from escalade.perturbation import DensePopulation
+from escalade.policies.networks import batched_network, from_vector
+from escalade.policies.recognition import LAYERS, Kind
+from escalade.policies.stack import Stack
 from escalade.recorders import Goals
 from escalade.recorders.registry import RECORDERS, RunInfo, start_recorder
 from escalade.storage.run_folder import RunFolder
+from escalade.strategies import OpenAIES
 from escalade.support.registry import Entry
 from escalade.training.score import SCORES
 
@@ -82,13 +91,13 @@ def follow(monkeypatch, tmp_path):
 
     def written(section, package):
         text = CONTRIBUTING.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-        file, use = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        file, *use = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         room, name = re.search(r"`(\w+)/(\w+\.py)`", text).groups()
         assert package.__name__ == f"escalade.{room}"
         (tmp_path / name).write_text(file)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
         monkeypatch.chdir(tmp_path)
-        return use
+        return "".join(use)
 
     yield written
     for name in set(sys.modules) - before:
@@ -107,6 +116,48 @@ def test_a_new_recorder(follow, monkeypatch, tmp_path):
     rows = [row for row in written if "note" not in row]
     assert [row["generation"] for row in rows] == [1, 2, 3]
     assert {"episodes", "env_steps", "return_mean"} <= rows[0].keys()
+
+
+def test_a_new_noise_source(follow):
+    follow("A new noise source", escalade.perturbation)
+    source = importlib.import_module("escalade.perturbation.signs").Signs()
+    draws = source.draw(7, 3, 5, 300)
+    noise = np.zeros((5, 300), np.float32)
+    for number, row in enumerate(noise):
+        draws.write(number, 1.0, row)
+    assert set(noise.ravel().tolist()) == {-1.0, 1.0}
+    assert abs(noise.mean()) < 0.1
+    weights, shift = np.array([0.5, 0.0, -2.0, 1.0, 3.0]), np.full(300, 0.25, np.float32)
+    np.testing.assert_allclose(draws.weighted_sum(weights), weights @ noise, atol=1e-6)
+    squares = draws.weighted_square_sum(weights, shift)
+    np.testing.assert_allclose(squares, weights @ (noise - shift) ** 2, atol=1e-5)
+    search = OpenAIES(np.zeros(4), population=40, sigma=0.1, lr=0.1, perturbation=source)
+    for _ in range(60):
+        search.tell(-(search.ask() - 1.0).square().sum(dim=1))
+    np.testing.assert_allclose(search.center, np.ones(4), atol=0.1)
+
+
+def test_a_new_policy_layer(follow, monkeypatch):
+    use = follow("A new policy layer", escalade.policies)
+    made = importlib.import_module("escalade.policies.layer_norm")
+    monkeypatch.setitem(LAYERS, nn.LayerNorm, None)  # taken out again at the end
+    exec(use, {"LAYERS": LAYERS, "Kind": Kind, "nn": nn, "layer": made.layer, "is_plain": made.is_plain})
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 2))
+    network = batched_network(module)
+    assert isinstance(network, Stack)
+    vectors = np.random.default_rng(1).normal(size=(5, network.dimension)).astype(np.float32)
+    seen = np.random.default_rng(2).normal(size=(5, 3)).astype(np.float32)
+    forward, alone = network.forward(5), network.forward(1)
+    for row in range(5):
+        forward.load(row, DensePopulation(vectors), row)
+    found = forward(seen).copy()
+    for row, outputs in enumerate(found):
+        from_vector(module, vectors[row])
+        expected = module(torch.from_numpy(seen[row : row + 1])).detach().numpy()
+        np.testing.assert_allclose(outputs[None], expected, rtol=1e-4, atol=1e-5)
+        alone.load(0, DensePopulation(vectors), row)
+        np.testing.assert_array_equal(alone(seen[row : row + 1])[0], outputs)
 
 
 def test_a_new_score(follow, monkeypatch, tmp_path):

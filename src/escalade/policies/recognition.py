@@ -41,7 +41,7 @@ def plain_pieces(module: nn.Module) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     for part in parts:
         kind = type(part)
-        if kind in _LAYERS and (chain or kind not in _IN_CHAINS) and _LAYERS[kind].plain(part):
+        if kind in LAYERS and (chain or kind not in _IN_CHAINS) and LAYERS[kind].plain(part):
             pieces.append(Piece(part))
         elif kind in _NAMES and pieces and _takes_activation(pieces[-1]) and _standard(part):
             pieces[-1] = Piece(pieces[-1].module, _NAMES[kind])
@@ -69,7 +69,7 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
     here: Shape | None = None if flat else shape
     layers: list[Layer] = []
     for piece in pieces:
-        layer = _LAYERS[type(piece.module)].layer(piece, here)
+        layer = LAYERS[type(piece.module)].layer(piece, here)
         if layer is not None:
             layers.append(layer)
             here = layer.outputs
@@ -97,7 +97,7 @@ def _takes_activation(piece: Piece) -> bool:
 
 def _linear(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
-    _check(part, (part.in_features,), shape)
+    check_shape(part, (part.in_features,), shape)
     return Linear(part.in_features, part.out_features, part.bias is not None, piece.activation)
 
 
@@ -119,13 +119,13 @@ def _flatten(piece: Piece, shape: Shape | None) -> Layer | None:
 
 def _products(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
-    _check(part, (part.features,), shape)
+    check_shape(part, (part.features,), shape)
     return ProductsLayer(part.features)
 
 
 def _cell(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
-    _check(part, (part.input_size,), shape)
+    check_shape(part, (part.input_size,), shape)
     kind = "gru" if isinstance(part, nn.GRUCell) else "lstm"
     return Cell(part.input_size, part.hidden_size, kind, part.bias)
 
@@ -133,7 +133,7 @@ def _cell(piece: Piece, shape: Shape | None) -> Layer:
 def _plastic(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     features, units = part.rule.shape[1:]
-    _check(part, (features,), shape)
+    check_shape(part, (features,), shape)
     return PlasticLayer(features, units, part.number, _NAMES.get(type(part.activation)))
 
 
@@ -161,27 +161,34 @@ def _plain_plastic(part: Any) -> bool:
     )
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
+    """How a module becomes a layer, and whether the layer computes what this module does."""
+
     layer: Callable[[Piece, Shape | None], Layer | None]
     plain: Callable[[Any], bool] = lambda part: True
 
 
-_LAYERS: Final[dict[type[nn.Module], _Kind]] = {
-    nn.Linear: _Kind(_linear),
-    nn.Conv2d: _Kind(_convolution, _plain_convolution),
-    nn.MaxPool2d: _Kind(_pool, _plain_pool),
-    nn.Flatten: _Kind(_flatten, lambda part: (part.start_dim, part.end_dim) == (1, -1)),
-    Products: _Kind(_products),
-    nn.GRUCell: _Kind(_cell),
-    nn.LSTMCell: _Kind(_cell),
-    PlasticLinear: _Kind(_plastic, _plain_plastic),
-    VirtualBatchNorm: _Kind(_virtual_batch),
+LAYERS: Final[dict[type[nn.Module], Kind]] = {
+    nn.Linear: Kind(_linear),
+    nn.Conv2d: Kind(_convolution, _plain_convolution),
+    nn.MaxPool2d: Kind(_pool, _plain_pool),
+    nn.Flatten: Kind(_flatten, lambda part: (part.start_dim, part.end_dim) == (1, -1)),
+    Products: Kind(_products),
+    nn.GRUCell: Kind(_cell),
+    nn.LSTMCell: Kind(_cell),
+    PlasticLinear: Kind(_plastic, _plain_plastic),
+    VirtualBatchNorm: Kind(_virtual_batch),
 }
 _IN_CHAINS: Final = (nn.GRUCell, nn.LSTMCell, PlasticLinear, VirtualBatchNorm)
 """Elsewhere they are called without their state."""
 
 
-def _check(part: nn.Module, takes: Shape, shape: Shape | None) -> None:
+def check_shape(part: nn.Module, takes: Shape, shape: Shape | None) -> None:
+    """Refuse a layer that does not take what it is given; None is not known yet.
+
+    Raises:
+        InputError: names both shapes.
+    """
     if shape is not None and shape != takes:
         raise InputError(f"policy: {part} takes {_words(takes)}, but is given {_words(shape)}")
 
