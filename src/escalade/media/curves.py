@@ -44,7 +44,7 @@ class Curves:
     """True where members ran shorter episodes than evaluations."""
 
     def at(self, over: str, generations: Array) -> Array:
-        """Where rows of these generations are on the axis ``over``, a key of :data:`X_AXES`."""
+        """The places of rows of these generations on the axis ``over``, a key of :data:`X_AXES`."""
         mine, places = self.progress["generation"], self.progress[X_AXES[over][0]]
         if not len(mine):
             return np.full(len(generations), np.nan)
@@ -147,7 +147,7 @@ def _by_generation(run: Curves, name: str) -> Array:
 
 
 def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
-    """Where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
+    """The places where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
 
     The evaluation of the policy that the run ended with is in summary.json alone; it is the last one here.
     """

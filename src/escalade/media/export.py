@@ -29,7 +29,7 @@ from escalade.support.shared import without_warnings
 
 OBSERVATIONS: Final = 1000
 TOLERANCE: Final = 1e-5
-"""What outputs may differ by: of numbers above 1, relative to them."""
+"""The most that outputs may differ by: of numbers above 1, relative to them."""
 _ROWS = 50  # observations in a batch of the check
 _EXAMPLE_ROWS = 2  # torch.export takes a batch of 1 for a fixed size
 
@@ -40,7 +40,7 @@ Runner = Callable[[Arrays], Arrays]
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and how far it is from the policy."""
+    """The file that was written, and how far it is from the policy."""
 
     path: Path
     largest_difference: float
@@ -234,7 +234,7 @@ FORMATS: Final[dict[str, _Format]] = {
     "torchscript": _Format(".torchscript.pt", (), _save_torchscript, _load_torchscript),
     "torch-export": _Format(".pt2", (), _save_torch_export, _load_torch_export),
 }
-"""What a policy can be exported as."""
+"""The formats that a policy can be exported as."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ class Acts(Protocol):
 
 
 class Played:
-    """What an episode has come to."""
+    """The state of an episode."""
 
     total = 0.0
     steps = 0

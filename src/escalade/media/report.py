@@ -52,7 +52,7 @@ class Swept:
 
     name: str
     facts: Mapping[str, str]
-    """How many trials, and how they ended."""
+    """The number of trials, and how they ended."""
     best: Mapping[str, str]
     """The best trial's choices, by option."""
     pictures: Sequence[tuple[str, Path]]

@@ -1,4 +1,4 @@
-"""How a report looks. Colours are given twice, for light and for dark."""
+"""The looks of a report. Colours are given twice, for light and for dark."""
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --card: #f6f7f9; --ink: #1b2330; --soft: #56606f;

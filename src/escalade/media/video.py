@@ -24,7 +24,7 @@ _GIF_FPS = 25.0  # browsers show faster ones slowly
 
 
 def video_available() -> bool:
-    """Whether what writes videos is installed."""
+    """Tell whether what writes videos is installed."""
     return all(importlib.util.find_spec(name) for name in ("imageio", "imageio_ffmpeg"))
 
 

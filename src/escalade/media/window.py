@@ -52,7 +52,7 @@ def _no_display() -> InputError:
 
 
 def _glfw_starts(environment: Environment) -> bool:
-    """Whether GLFW, which draws MuJoCo's environments, finds the display: else it ends the process."""
+    """Tell whether GLFW, which draws MuJoCo's environments, finds the display: else it ends the process."""
     follows = str(environment.spec.entry_point).startswith("gymnasium.envs.mujoco")
     if not follows or importlib.util.find_spec("glfw") is None:
         return True
@@ -62,6 +62,6 @@ def _glfw_starts(environment: Environment) -> bool:
 
 
 def _unseen() -> bool:
-    """Whether pygame, which draws many environments, has found no display and draws into memory instead."""
+    """Tell whether pygame, which draws many environments, found no display and draws into memory."""
     display: Any = getattr(sys.modules.get("pygame"), "display", None)
     return display is not None and display.get_init() and display.get_driver() in ("dummy", "offscreen")

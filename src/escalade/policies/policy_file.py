@@ -28,7 +28,7 @@ _POSITIVE = sys.float_info.min
 
 
 @dataclass(frozen=True)
-class Architecture:
+class NetworkFacts:
     """The arguments of :func:`escalade.policies.networks.build` for the network."""
 
     policy: str
@@ -38,7 +38,7 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _FileFacts:
     kind: str
     env: str
     observation_space: dict[str, Any]
@@ -59,7 +59,7 @@ class PolicyFile:
     env: str
     observation_space: spaces.Space[Any]
     actions: ActionMap
-    architecture: Architecture | None
+    architecture: NetworkFacts | None
     """None for a module of the user's."""
     normalized: bool
     observation_clip: float
@@ -90,14 +90,14 @@ class PolicyFile:
 
     @classmethod
     def _checked(cls, content: Stored) -> PolicyFile:
-        facts = record(_Facts, content.state, "its state")
+        facts = record(_FileFacts, content.state, "its state")
         space = restore(facts.observation_space)
         actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
         weights = with_prefix("network.", content.tensors)
         check_arrays(content.tensors, _MOMENTS, "its state", observed=moments_size(space, facts.normalized))
         architecture = None
         if facts.architecture:
-            architecture = record(Architecture, facts.architecture, "its architecture")
+            architecture = record(NetworkFacts, facts.architecture, "its architecture")
             _check_architecture(architecture, observation_shape(space), actions.outputs, weights)
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
         mean, inverse_std = (content.tensors[name] for name in _MOMENTS)
@@ -111,7 +111,7 @@ def moments_size(space: spaces.Space[Any], normalized: bool) -> int:
 
 
 def _check_architecture(
-    network: Architecture, shape: tuple[int, ...], outputs: int, weights: Tensors
+    network: NetworkFacts, shape: tuple[int, ...], outputs: int, weights: Tensors
 ) -> None:
     """Compare with the weights: what is built must be no larger, and no code of the file's choice."""
     from escalade.policies.networks import number_count

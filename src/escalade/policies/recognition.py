@@ -162,7 +162,7 @@ def _plain_plastic(part: Any) -> bool:
 
 
 class Kind(NamedTuple):
-    """How a module becomes a layer, and whether the layer computes what this module does."""
+    """The rule by which a module becomes a layer, and whether the layer computes what this module does."""
 
     layer: Callable[[Piece, Shape | None], Layer | None]
     plain: Callable[[Any], bool] = lambda part: True

@@ -45,7 +45,7 @@ _BEST_NORMALIZED = _BEST | {
 
 
 @dataclass(frozen=True)
-class _Facts(Shared):
+class _SavedFacts(Shared):
     config: dict[str, Any]
     own_network: bool
     cap: Annotated[int, 1] | None
@@ -84,7 +84,7 @@ class SavedPolicy:
             raise InputError(
                 "it is a run of escalade.evolve: go on with evolve(..., run_dir=..., resume=True)"
             )
-        facts = record(_Facts, content.state, "its state")
+        facts = record(_SavedFacts, content.state, "its state")
         config = _config(facts.config)
         if facts.own_network and network is None:
             raise InputError(

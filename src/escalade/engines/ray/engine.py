@@ -41,7 +41,7 @@ def _to_stderr(text: str) -> None:
 class _Chunk(NamedTuple):
     items: NDArray[np.int64]
     losses: int
-    """How many workers were lost with these items in hand."""
+    """The number of workers that were lost with these items in hand."""
 
 
 @dataclass
@@ -53,11 +53,11 @@ class _Worker:
     """Empty until it is ready, and while its cluster starts it again."""
     chunks: dict[int, _Chunk] = field(default_factory=dict)
     served: bool = False
-    """Whether it was ever ready."""
+    """True where it was ever ready."""
 
     @property
     def items(self) -> int:
-        """How many it has in hand."""
+        """The number of items it has in hand."""
         return sum(len(chunk.items) for chunk in self.chunks.values())
 
 
@@ -75,7 +75,7 @@ class RayEngine:
         self.on_note: Callable[[str], None] = _to_stderr
         self.on_wait: Callable[[], None] = keep_waiting
         self.report = Report()
-        """Who did what since :meth:`take_report`."""
+        """The work of each since :meth:`take_report`."""
         self._cluster = cluster
         self._steps = options.steps
         self._workers: dict[Handle, _Worker] = {}
@@ -124,7 +124,7 @@ class RayEngine:
         return self._results
 
     def take_report(self) -> Report:
-        """Who did what since the last call."""
+        """Return who did what since the last call."""
         taken, self.report = self.report, Report()
         return taken
 

@@ -1,4 +1,4 @@
-"""How the engine ``ray`` is started; Ray is imported then, and not before."""
+"""The start of the engine ``ray``; Ray is imported then, and not before."""
 
 from __future__ import annotations
 

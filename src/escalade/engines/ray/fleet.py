@@ -46,7 +46,7 @@ class Fleet:
 
     @property
     def usable(self) -> bool:
-        """Whether any node may be used."""
+        """True where any node may be used."""
         return any(key not in self.avoided for key in self._nodes)
 
     def name(self, node: str) -> str:

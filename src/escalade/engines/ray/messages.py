@@ -1,4 +1,4 @@
-"""What the engine and its cluster say to each other. Plain values, with no Ray in them."""
+"""The messages of the engine and its cluster: plain values, with no Ray in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from escalade.engines.results import Batch
 from escalade.errors import InputError
 
 Handle = Any
-"""What a cluster calls a worker by; it can be hashed."""
+"""The name by which a cluster calls a worker; it can be hashed."""
 
 
 class UnfitNode(InputError):
@@ -41,7 +41,7 @@ class Ready:
     node: str
     """Id of the node that it runs on."""
     info: dict[str, Any]
-    """What the work says of itself; see :meth:`escalade.engines.base.Work.info`."""
+    """The facts that the work says of itself; see :meth:`escalade.engines.base.Work.info`."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Lost:
     chunk: int
     reason: str
     for_good: bool = False
-    """Whether the cluster will not start it again."""
+    """True where the cluster will not start it again."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ Event = Ready | Reply | Lost | Failed
 
 
 class Cluster(Protocol):
-    """Where workers run. Calls return at once; what comes of them is in ``events``."""
+    """The place where workers run. Calls return at once; what comes of them is in ``events``."""
 
     events: SimpleQueue[Event]
     dashboard: str | None
