@@ -804,7 +804,7 @@ def test_recorders_by_name_record_once(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"recorders": ["nope"]}, "there is no recorder 'nope'"),
+        ({"recorders": ["nope"]}, "unknown `recorders` 'nope'"),
         ({"recorders": "csv"}, "a list of names and recorders"),
         ({"recorders": [3]}, "3 is no recorder"),
         ({"callbacks": print}, "`callbacks` must be a list of functions"),

@@ -159,7 +159,7 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path):
         ({"env": not_an_environment}, "made a int, not a gymnasium.Env"),
         ({"env": "tests.environments:Wolk"}, "unknown environment 'tests.environments:Wolk'"),
         ({"wrappers": [lambda env: env]}, "`wrappers` .*lambda"),
-        ({"strategy": "tests.api.test_named:Sines"}, "has no class 'Sines'"),
+        ({"strategy": "tests.api.test_named:Sines"}, "has no Sines; did you mean Signs"),
         ({"strategy": "no.such:Class"}, "module no.such cannot be imported"),
         ({"strategy": not_a_strategy}, "takes no sigma|made a int, not an escalade Strategy"),
         ({"strategy": Refuses}, "cannot be made: RuntimeError: not today"),

@@ -90,7 +90,8 @@ class GaussianPopulation:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the address alone; the draws are made anew where it arrives."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return state | {"source": getattr(self.source, "address", self.source)}
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class Draws(Protocol):
 class NoiseSource(Protocol):
     """A source of perturbations: standard normal numbers, a function of their address alone.
 
-    A source is small where it is pickled for a worker of this host, and elsewhere but for its arrays, which
-    are shared there: what it reads is made where it arrives, or held once a host.
+    A source that is large has an ``address`` besides: a small object that is pickled in its place within a
+    population, and unpickles to the source that the process has.
     """
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> Draws:

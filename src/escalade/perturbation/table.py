@@ -11,9 +11,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing import reduction
 from multiprocessing.context import get_spawning_popen
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +47,8 @@ class NoiseTable:
     :meth:`attach`.
 
     Pickled for a process that is being started here, it travels as its descriptor. Pickled for anywhere else,
-    as its numbers, an array that an engine of a cluster keeps once a machine.
+    as its numbers, an array that an engine of a cluster keeps once a machine. In a population it travels as
+    its :attr:`address`: where that arrives, the table is there already.
     """
 
     def __init__(self, seed: int, size: int) -> None:
@@ -56,6 +59,12 @@ class NoiseTable:
         np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
         values.flags.writeable = False
         self.values: NDArray[np.float32] = values
+        _here.setdefault((seed, size), self)
+
+    @property
+    def address(self) -> _Address:
+        """Seed and size: unpickled, the table that the process has, or else a new one."""
+        return _Address(self.seed, self.size)
 
     @property
     def fd(self) -> int:
@@ -79,6 +88,7 @@ class NoiseTable:
     def _of(cls, values: NDArray[np.float32], seed: int, fd: int | None = None) -> NoiseTable:
         table = cls.__new__(cls)
         table.seed, table.size, table.values, table._fd = seed, len(values), values, fd
+        _here.setdefault((seed, len(values)), table)
         return table
 
     def __reduce__(self) -> Any:
@@ -93,6 +103,24 @@ class NoiseTable:
         fd, self._fd = getattr(self, "_fd", None), None
         if fd is not None:
             close(fd)
+
+
+_here: WeakValueDictionary[tuple[int, int], NoiseTable] = WeakValueDictionary()
+"""Tables of this process by seed and size."""
+
+
+@dataclass(frozen=True)
+class _Address:
+    seed: int
+    size: int
+
+    def __reduce__(self) -> Any:
+        return _found, (self.seed, self.size)
+
+
+def _found(seed: int, size: int) -> NoiseTable:
+    known = _here.get((seed, size))
+    return NoiseTable(seed, size) if known is None else known
 
 
 def _of(values: NDArray[np.float32], seed: int) -> NoiseTable:
