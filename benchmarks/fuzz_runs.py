@@ -117,8 +117,8 @@ def _search(chance: random.Random, drawn: Values) -> Values:
 
 def _rewards(chance: random.Random) -> Values:
     plain: Values = {}
-    bounded = {"reward_shift": 0.5, "reward_floor": -1.0, "reward_ceiling": 1.0, "reward_scale": 3.0}
-    return chance.choice((plain, plain, plain, bounded, {"reward_sign": True}, {"early_end": 9}))
+    bounded = {"reward_shift": 0.5, "reward_floor": -1.0}
+    return chance.choice((plain, plain, plain, bounded, bounded, {"early_end": 9}))
 
 
 def train(config: Config, workers: int, folder: Path) -> list[str]:

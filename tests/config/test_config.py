@@ -33,9 +33,6 @@ FULL = {
     "info_keys": ("is_success", "x position"),
     "reward_shift": 1.5,
     "reward_floor": -1.0,
-    "reward_ceiling": 2.0,
-    "reward_scale": 0.5,
-    "reward_sign": False,  # which leaves nothing to scale
     "cutoff": "mean:2",
     "seed": 2**62,
     "strategy": "pgpe",
@@ -108,7 +105,7 @@ def test_the_example_has_every_option_at_another_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
     same = {name for name in defaults if defaults[name] == FULL[name]}
-    assert same == {"top_directions", "reward_sign"}
+    assert same == {"top_directions"}
 
 
 @pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])

@@ -39,7 +39,6 @@ def check(config: Config) -> None:
     _check_start(config)
     _check_resources(config)
     _check_frames(config)
-    _check_reward(config)
     _check_info_keys(config)
     _check_recorders(config)
     _check_strategy(config)
@@ -102,18 +101,6 @@ def _check_resources(config: Config) -> None:
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
-
-
-def _check_reward(config: Config) -> None:
-    if config.reward_scale == 0:
-        raise InputError("`reward_scale` 0 leaves nothing to learn from: use another number")
-    if config.reward_sign and config.reward_scale != 1:
-        raise InputError(
-            f"`reward_scale` {config.reward_scale} does nothing with `reward_sign`: leave it out"
-        )
-    floor, ceiling = config.reward_floor, config.reward_ceiling
-    if floor is not None and ceiling is not None and floor >= ceiling:
-        raise InputError(f"`reward_floor` {floor} must be below the `reward_ceiling` of {ceiling}")
 
 
 def _check_strategy(config: Config) -> None:

@@ -44,9 +44,6 @@ class TrainOptions(ResumeOptions, total=False):
     reward_info: str | None
     reward_shift: float
     reward_floor: float | None
-    reward_ceiling: float | None
-    reward_scale: float
-    reward_sign: bool
     grayscale: bool
     crop: Sequence[int]
     resize: Sequence[int]

@@ -81,11 +81,6 @@ class Config:
     )
     reward_shift: float = _reward(0.0, "taken off the reward of every step, such as a bonus for survival")
     reward_floor: float | None = _reward(None, "a step's reward is at least this, shifted", unset="no floor")
-    reward_ceiling: float | None = _reward(
-        None, "a step's reward is at most this, shifted", unset="no ceiling"
-    )
-    reward_scale: float = _reward(1.0, "the reward, shifted and bounded, is multiplied by this")
-    reward_sign: bool = _reward(False, "only the sign of a step's reward counts, shifted and bounded")
 
     grayscale: bool = _frames(False, "images in grey")
     crop: tuple[int, ...] = _frames(

@@ -94,13 +94,7 @@ def reward_transform(config: Config) -> RewardTransform | None:
     """The config's transform of rewards in training; None where it takes them as they are."""
     if all(getattr(config, name) == OPTIONS[name].default for name in REWARD_OPTIONS):
         return None
-    return RewardTransform(
-        config.reward_shift,
-        config.reward_floor,
-        config.reward_ceiling,
-        config.reward_scale,
-        config.reward_sign,
-    )
+    return RewardTransform(config.reward_shift, config.reward_floor)
 
 
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
