@@ -69,6 +69,7 @@ def test_another_seed_gives_other_bits(tmp_path):
     "options",
     [
         {"strategy": "ars", "top_directions": 4, "policy": "linear", "init": "zeros", "hidden": []},
+        {"perturbation": "low-rank:2", "hidden": [20, 12], "top_directions": 3},
         {"strategy": "openai-es", "optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
         {
             "strategy": "openai-es",
@@ -79,7 +80,7 @@ def test_another_seed_gives_other_bits(tmp_path):
         {"env": "tests.environments:Walk-v0", "action_noise": 0.3},
         {"env": "tests.environments:Diverges-v0", "episodes_per_member": 2},
     ],
-    ids=["ars", "sgd", "plain", "noise", "nan"],
+    ids=["ars", "low-rank", "sgd", "plain", "noise", "nan"],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
     env = options.pop("env", "CartPole-v1")

@@ -28,6 +28,7 @@ FULL = {
     "max_episode_steps": 70,
     "wrappers": ('some.module:First(by=1.5, name="a,b")', "some.module:Second"),
     "reward_info": "speed",
+    "perturbation": "full",
     "track": ("tensorboard",),
     "recorder": ("package.module:Recorder", "other:Recorder"),
     "info_keys": ("is_success", "x position"),
@@ -94,7 +95,13 @@ FULL = {
 }
 
 
-ARS = {"env": "X-v0", "strategy": "ars", "top_directions": 3, "sigma": "exponential:0.1:0.99"}
+ARS = {
+    "env": "X-v0",
+    "strategy": "ars",
+    "top_directions": 3,
+    "perturbation": "low-rank:2",
+    "sigma": "exponential:0.1:0.99",
+}
 
 
 def known(values):
@@ -105,7 +112,7 @@ def test_the_example_has_every_option_at_another_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
     same = {name for name in defaults if defaults[name] == FULL[name]}
-    assert same == {"top_directions"}
+    assert same == {"top_directions", "perturbation"}
 
 
 @pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])

@@ -74,11 +74,16 @@ class GaussianPopulation:
         """The generation's distinct perturbations."""
         return self.source.draw(self.seed, self.generation, self.distinct, self.dimension)
 
+    def perturbation(self, member: int) -> tuple[int, int]:
+        """The number of the member's perturbation, and its sign: +1, or -1 at the mirrored end of a pair."""
+        number, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
+        return number, -1 if mirrored else 1
+
     def write(self, member: int, out: Center) -> None:
-        perturbation, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
-        self.draws.write(perturbation, self.scale, out)
+        number, sign = self.perturbation(member)
+        self.draws.write(number, self.scale, out)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
-        (np.subtract if mirrored else np.add)(self.center, out, out=out)
+        (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
 
     def weighted_sum(self, weights: Weights) -> Center:
         """``sum_k weights[k] * noise_k`` over the distinct perturbations, in the members' type."""
@@ -118,6 +123,26 @@ class DensePopulation:
 
     def write(self, member: int, out: Center) -> None:
         out[:] = self.vectors[member]
+
+
+@dataclass(frozen=True)
+class CenterPopulation:
+    """A population of one: the centre, shape (dimension,), unperturbed."""
+
+    center: Center
+    size: int = 1
+    antithetic: bool = False
+
+    @property
+    def dimension(self) -> int:
+        return len(self.center)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.center.dtype
+
+    def write(self, member: int, out: Center) -> None:
+        out[:] = self.center
 
 
 def write_all(population: Population) -> Center:

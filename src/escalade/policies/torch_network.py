@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, Population
+from escalade.perturbation import DensePopulation, NoiseSource, Population
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_state import MemberState, initial_state
 from escalade.policies.modules import State, is_stateful, map_state
@@ -42,7 +42,11 @@ class TorchNetwork:
         """Number of parameters."""
         return self.layout.dimension
 
-    def forward(self, rows: int) -> TorchForward:
+    def held(self, source: NoiseSource | None = None) -> int:
+        """Numbers that a forward pass keeps for each member: all its parameters."""
+        return self.dimension
+
+    def forward(self, rows: int, source: NoiseSource | None = None) -> TorchForward:
         """Room for ``rows`` members."""
         return TorchForward(self.module, self.layout, rows)
 
@@ -122,6 +126,9 @@ class TorchForward:
                 for number, (members, block) in enumerate(zip(self._members, blocks, strict=False))
             ]
             return np.asarray(torch.cat(outputs)[:count].numpy())
+
+    def begin(self, center: Vector | None) -> None:
+        """Begin a generation of members around ``center``; here each has its own parameters."""
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
         """Begin an episode in ``row``: the member's parameters and its first state."""

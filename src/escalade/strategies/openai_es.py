@@ -51,6 +51,8 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         True
     """
 
+    low_rank = True
+
     def __init__(
         self,
         x0: ArrayLike | Tensor,

@@ -37,6 +37,8 @@ class StrategyEntry(Entry):
     """Whether ``sigma`` is only the first value, which the strategy then adapts."""
     restarts: bool = False
     """Whether a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
+    low_rank: bool = False
+    """Whether it works with noise of low rank."""
     smallest: int = 2
     """The smallest population it can work with."""
 
@@ -56,6 +58,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
         options=_GRADIENT,
         antithetic=True,
+        low_rank=True,
     ),
     "ars": StrategyEntry(
         "Augmented Random Search",
@@ -64,6 +67,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="linear policies",
         options=frozenset({"lr", "top_directions"}),
         antithetic=True,
+        low_rank=True,
     ),
     "pgpe": StrategyEntry(
         "PGPE",
