@@ -1,6 +1,6 @@
 """The same seed gives the same bits: checked the hard way.
 
-    python benchmarks/determinism.py [ENV ...]
+    python benchmarks/determinism.py [ENV ...] [--perturbation low-rank:1]
 
 For each environment and backend, one run in a single process is the reference. Then, through the
 real command: other numbers of workers; the run killed with SIGKILL at 20 random moments and
@@ -136,8 +136,10 @@ def check(env: str, backend: str) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("environments", nargs="*", default=ENVIRONMENTS)
+    parser.add_argument("--perturbation", default="full")
     parser.add_argument("--backends", nargs="*", default=["gymnasium", "envpool"])
     arguments = parser.parse_args()
+    SETTINGS.extend(["--perturbation", arguments.perturbation])
     print("| environment | backend | run | params_sha256 | |\n| --- | --- | --- | --- | --- |")
     good = [check(env, backend) for env in arguments.environments for backend in arguments.backends]
     raise SystemExit(0 if all(good) else 1)

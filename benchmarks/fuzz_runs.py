@@ -96,6 +96,8 @@ def _search(chance: random.Random, drawn: Values) -> Values:
     if not entry.adapts_sigma:
         sigma += ("exponential:0.2:0.95:0.05", "linear:0.3:0.05:20", "step:0.2:0.5:8")
     values: Values = {"sigma": chance.choice(sigma)}
+    if entry.low_rank:
+        values["perturbation"] = chance.choice(("full", "low-rank:1", "low-rank:3"))
     if "lr" in entry.options:
         values["lr"] = chance.choice((None, 0.05, "cosine:0.1:0.01:20", "exponential:0.1:0.9"))
     if "optimizer" in entry.options:

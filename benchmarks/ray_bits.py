@@ -1,6 +1,6 @@
 """The same digest with the engine local and with the engine ray on 1, 2 and 3 nodes, on both backends.
 
-    python benchmarks/ray_bits.py
+    python benchmarks/ray_bits.py [low-rank:1]
 
 The nodes are Ray's own multi-node test cluster, on this machine; its head has no room for workers. Prints
 a Markdown table and exits with 1 where a digest differs.
@@ -38,6 +38,7 @@ def digest(folder: Path, **options: Any) -> str:
 
 def main() -> None:
     os.environ |= VARIABLES
+    OPTIONS["perturbation"] = (sys.argv[1:] or ["full"])[0]
     import ray
     from ray.cluster_utils import Cluster
 

@@ -4,11 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, vmap
 
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, LowRank, NoiseTable, table_size, write_all
 from escalade.perturbation.low_rank import noise_length
 from escalade.perturbation.registry import make_source, rank_of
+from escalade.policies.layout import Layout
 
 SHAPES = ((20, 30), (30,), (8, 4, 3, 3), (1, 50), (5, 2), (), (0, 4), (12, 12))
 SIZE = 20 * 30 + 30 + 8 * 36 + 50 + 10 + 1 + 0 + 144
@@ -123,3 +127,53 @@ def test_wrong_ranks_and_dimensions_are_refused():
         LowRank(table, 0, SHAPES)
     with pytest.raises(InputError, match=f"have {SIZE} parameters, but x0 has 4"):
         LowRank(table, 1, SHAPES).draw(0, 0, 2, 4)
+
+
+def quadratic():
+    """A quadratic of a matrix, far from its minimum: value of members, centre, gradient there, and shapes."""
+    chance = np.random.default_rng(3)
+    target, weights = chance.normal(size=(10, 12)), chance.uniform(0.2, 2.0, size=(10, 12))
+
+    def value(members):
+        return -(weights * (members.reshape(-1, 10, 12) - target) ** 2).sum(axis=(1, 2))
+
+    return value, np.zeros(120), 2 * (weights * target).ravel(), ((10, 12),)
+
+
+def perceptron():
+    """The error of a small network on a few points, likewise."""
+    torch.manual_seed(0)
+    module, inputs = nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 5)), torch.randn(30, 6)
+    targets, layout = torch.randn(30, 5), Layout(module)
+
+    def value(members):
+        def one(parameters):
+            return -nn.functional.mse_loss(functional_call(module, parameters, (inputs,)), targets)
+
+        return vmap(one)(layout.stack(members.astype(np.float32))).detach().numpy()
+
+    nn.functional.mse_loss(module(inputs), targets).backward()
+    gradient = -torch.cat([part.grad.reshape(-1) for part in module.parameters()]).numpy()
+    return value, layout.to_vector(module), gradient, layout.held_shapes
+
+
+@pytest.mark.parametrize("problem", [quadratic, perceptron])
+def test_the_estimate_of_the_gradient_gets_better_with_the_rank(problem):
+    value, center, gradient, shapes = problem()
+    pairs, sigma = 60, 0.01
+
+    def cosine(text):
+        made = make_source(text, 5, shapes)
+        found = []
+        for generation in range(40):
+            population = GaussianPopulation(center, sigma, made, 1, generation, 2 * pairs)
+            values = value(write_all(population))
+            estimate = population.weighted_sum(values[0::2] - values[1::2])
+            norms = np.linalg.norm(estimate) * np.linalg.norm(gradient)
+            found.append(float(estimate @ gradient / norms))
+        return np.mean(found)
+
+    full, *lower = (cosine(text) for text in ("full", "low-rank:4", "low-rank:2", "low-rank:1"))
+    assert full > 0.5
+    assert lower[0] > lower[1] > lower[2] > 0.8 * full
+    assert lower[0] > 0.95 * full
