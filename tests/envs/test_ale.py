@@ -26,13 +26,13 @@ CASES = {
     "colours": (
         "ALE/Breakout-v5",
         {"repeat_action_probability": 0.0},
-        Frames(crop=(30, 200, 8, 152), fire_on_reset=True, terminal_on_life_loss=True, frame_skip=16),
+        Frames(crop=(30, 200, 8, 152), frame_skip=16),
         None,
     ),
     "memory": (
         "ALE/SpaceInvaders-v5",
         {"obs_type": "ram", "difficulty": 1},
-        Frames(frame_skip=3, frame_stack=2, noop_max=5, sticky_actions=0.0, fire_on_reset=True),
+        Frames(frame_skip=3, frame_stack=2, noop_max=5, sticky_actions=0.0),
         9,
     ),
     "as it is": ("ALE/Pong-v5", {"repeat_action_probability": 0.0, "obs_type": "grayscale"}, Frames(), None),

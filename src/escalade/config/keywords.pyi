@@ -35,8 +35,6 @@ class TrainOptions(ResumeOptions, total=False):
     max_episode_steps: int | None
     fresh_environments: bool
     cutoff: int | str | None
-    burn_in: int
-    burn_in_action: Sequence[float]
     early_end: int | None
     early_end_from: int
     wrappers: Sequence[str | Callable[..., Any]]
@@ -51,8 +49,6 @@ class TrainOptions(ResumeOptions, total=False):
     max_pool: bool
     frame_stack: int
     noop_max: int
-    fire_on_reset: bool
-    terminal_on_life_loss: bool
     sticky_actions: float | None
     scale_pixels: bool
     strategy: str | Callable[..., Any]

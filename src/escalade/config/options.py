@@ -53,14 +53,6 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
-    burn_in: int = _environment(0, "steps before the policy's first, with one fixed action", min=0)
-    burn_in_action: tuple[float, ...] = _environment(
-        (),
-        "the action of the burn-in: one number a dimension",
-        form="X,X,...",
-        unset="zeros",
-        needs="burn_in",
-    )
     early_end: int | None = _environment(
         None, "end episodes after this many steps of negative reward in a row", unset="no early ends", min=1
     )
@@ -99,8 +91,6 @@ class Config:
     )
     frame_stack: int = _frames(1, "the latest frames that make one observation", min=1, max=1000)
     noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none", min=0)
-    fire_on_reset: bool = _frames(False, "Atari: press FIRE to start, in games that wait for it")
-    terminal_on_life_loss: bool = _frames(False, "Atari: end the episode when a life is lost")
     sticky_actions: float | None = _frames(
         None,
         "probability that the last action is repeated",

@@ -109,7 +109,7 @@ class Environment:
     frames: Frames = Frames()
     """The treatment of images and frames."""
     course: Course = Course()
-    """How episodes begin and end beside what the environment says."""
+    """How episodes end beside what the environment says."""
     wrappers: tuple[Wrapper, ...] = ()
     """The wrappers around the environment; the first is nearest to it."""
     reward_info: str | None = None
@@ -138,7 +138,7 @@ class Environment:
             env = self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
         if self.plain or self.max_episode_steps is None:
             return env
-        # Of the policy's steps: not of skipped ones, no-ops or a burn-in.
+        # Of the policy's steps: not of skipped ones or no-ops.
         return TimeLimit(env, self.max_episode_steps)
 
     def _made(self, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -187,7 +187,7 @@ def resolve(
         wrappers: what it is wrapped in, as :func:`escalade.envs.wrapping.parse` reads it.
         reward_info: the entry of a step's info that training takes for the reward.
         frames: what is done to images and frames; nothing when not given.
-        course: how episodes begin and end beside what the environment says.
+        course: how episodes end beside what the environment says.
         info_keys: entries of an episode's last info that are reported of it.
 
     Raises:
