@@ -22,7 +22,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine, Feed
 from escalade.engines.processes import ProcessEngine
 from escalade.envs import settle_backend
-from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.episodes import EpisodeJob, RecordType
 from escalade.support.exact import one_thread
 from escalade.support.interrupts import Interrupts
 from escalade.training.limits import Limits
@@ -35,7 +35,7 @@ from escalade.training.policy_objective import PolicyObjective
 class Instant:
     """Makes work that hands in made-up episodes, as wide as real ones, as fast as it is asked."""
 
-    width: int
+    observation: int
 
     def __call__(self) -> Instant:
         return self
@@ -49,9 +49,10 @@ class Instant:
     def run(self, feed: Feed) -> None:
         while items := feed.take(1024, wait=True):
             numbers = np.array(items)
-            rows = np.ones((len(items), self.width))
-            rows[:, 0], rows[:, 1] = 10 + numbers % 97, 10 + numbers % 97
-            feed.put_many(numbers, rows)
+            records = np.ones(len(items), RecordType(observation=self.observation).observed)
+            for name in ("return", "length", "score"):
+                records[name] = 10 + numbers % 97
+            feed.put_many(numbers, records)
 
     def close(self) -> None:
         pass
@@ -122,7 +123,7 @@ def main() -> None:
     parts = make_parts(large)
     parts.environment = settle_backend(parts.environment)
     sizes = len(parts.policy.observation_mean)
-    engine: Engine = ProcessEngine(Instant(width(sizes)), 2)
+    engine: Engine = ProcessEngine(Instant(sizes), 2)
     try:
         cost = [1e6 * cpu / arguments.members for _, cpu, _ in generations(large, parts, engine)]
     finally:
@@ -138,11 +139,6 @@ def main() -> None:
     finally:
         engine.close()
     print(f"{statistics.median(shares):.1f} % of a generation of 128 members outside of engine.run")
-
-
-def width(observation: int) -> int:
-    """How many numbers an episode hands in."""
-    return 2 + 2 * observation
 
 
 if __name__ == "__main__":

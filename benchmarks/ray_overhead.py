@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from escalade.api import train as api
+from escalade.config.files import new_folder
 from escalade.config.options import Config
-from escalade.storage.run_folder import RunFolder
 from escalade.support.exact import one_thread
 from escalade.training.parts import Parts, make_parts
 
@@ -67,7 +67,7 @@ def turn(config: Config, parts: Parts, engine: Any) -> float:
     parts = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)
     parts.start_engine = lambda config: Kept(engine)  # type: ignore[method-assign, assignment]
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = RunFolder.create(Path(folder) / "run", "", "")
+        run = new_folder(config.replace(run_dir=str(Path(folder) / "run")))
         api._run(config, parts, run, api._Listeners(False, [rates], []))
     return rates.rate
 

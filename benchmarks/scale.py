@@ -29,11 +29,12 @@ from typing import Any
 import numpy as np
 
 from escalade.api import train as api
+from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.engines import EngineOptions
 from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Node, Ready, Reply
-from escalade.storage.run_folder import RunFolder
+from escalade.rollout.episodes import RecordType
 from escalade.support.exact import one_thread
 from escalade.training.parts import Parts, make_parts
 
@@ -62,9 +63,14 @@ class SimulatedCluster:
         self._count = 0
         self._busy: dict[int, float] = {}  # when a worker is free again
         self._chance = random.Random(1)
-        self._rows = np.random.default_rng(1).standard_normal((8192, 3 + 2 * OBSERVATIONS))
-        self._rows[:, 1:3] = STEPS
-        self._narrow = self._rows[:, :2].copy()
+        chance, kinds = np.random.default_rng(1), RecordType(observation=OBSERVATIONS)
+        self._rows = np.zeros(8192, kinds.observed)
+        self._rows["return"] = self._rows["score"] = chance.standard_normal(8192)
+        self._rows["length"] = STEPS
+        self._rows["moments"] = np.square(chance.standard_normal(self._rows["moments"].shape))
+        self._narrow = np.zeros(8192, kinds.plain)
+        for name in kinds.plain.names or ():
+            self._narrow[name] = self._rows[name]
         self._observed: set[int] = set()
 
     def now(self) -> float:
@@ -188,7 +194,7 @@ def simulate(workers: int, members: int, processes: int, calls: tuple[float, flo
     simulated = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)
     simulated.start_engine = lambda config: engine  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = RunFolder.create(Path(folder) / "run", "", "")
+        run = new_folder(config.replace(run_dir=str(Path(folder) / "run")))
         api._run(config, simulated, run, api._Listeners(False, [clock], []))
     steps = np.diff(np.array(clock.times), axis=0)
     real, simulated_seconds, in_engine, ray = np.median(steps, axis=0)
