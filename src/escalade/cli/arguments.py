@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         """Say that ``unknown`` was not expected."""
         name = unknown.partition("=")[0]
         if name in self.refusals:
-            raise InputError(f"{name} {self.refusals[name]}")
+            raise InputError(with_flags(f"{name} {self.refusals[name]}", self.flags()))
         if not name.startswith("--"):
             self.error(f"unexpected {unknown!r}")
         self.error(f"unknown flag {name} here{nearest(name, self.flags().values())}")

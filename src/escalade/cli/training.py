@@ -17,6 +17,7 @@ from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
+from escalade.config.removed import refusals
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.training.sources import inherited
@@ -50,6 +51,7 @@ def add_train(commands: Any) -> None:
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_detached(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
+    parser.refusals = refusals()
 
 
 def add_resume(commands: Any) -> None:
@@ -66,7 +68,7 @@ def add_resume(commands: Any) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_options(parser, RESUMABLE, default="as in the run so far")
     able = ", ".join(flag(name) for name in RESUMABLE)
-    parser.refusals = {
+    parser.refusals = refusals() | {
         flag(name): f"cannot change in a resumed run: only {able} can"
         for name in OPTIONS
         if name not in (*RESUMABLE, "env")

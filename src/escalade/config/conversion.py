@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
+from escalade.config.removed import without_removed
 from escalade.errors import InputError, nearest
 from escalade.storage.files import read_text
 
@@ -50,13 +51,13 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
     """Check option names and types of TOML or Python values.
 
     Raises:
-        InputError: an unknown option, named with its nearest, or a value of another type.
+        InputError: an unknown option, named with its nearest, one that went, or a value of another type.
     """
     place = f"{where}: " if where else ""
-    unknown = [name for name in values if name not in OPTIONS]
-    if unknown:
-        raise InputError(f"{place}unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
     try:
+        values = without_removed(values)
+        if unknown := [name for name in values if name not in OPTIONS]:
+            raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
         return {name: convert(name, value, text=False) for name, value in values.items()}
     except InputError as problem:
         raise InputError(f"{place}{problem}") from None
