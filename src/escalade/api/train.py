@@ -17,6 +17,7 @@ from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import RESUMABLE, Config
+from escalade.config.strategy_text import layered
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
@@ -123,7 +124,7 @@ def train(
     """
     values = from_values(named({"env": env} | options))
     chosen = presets.options(values["env"], preset, values, say if verbose else None)
-    config = Config(**(chosen | inherited(values) | values))
+    config = Config(**layered(chosen, inherited(values), values))
     if seeds is not None:
         from escalade.api.seeds import train_seeds
 

@@ -18,6 +18,7 @@ from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.config.removed import refusals
+from escalade.config.strategy_text import layered
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.training.sources import inherited
@@ -84,10 +85,10 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
 
     only = [path] if path else getattr(parsed, "config", None)
     file = read_toml(only[0]) if only else {}
-    given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
+    given = layered(file, options_typed(parsed, but=getattr(parsed, "own", ())))
     heard = None if getattr(parsed, "json", False) else say
     preset = presets.options(given.get("env") or "", parsed.preset or "auto", given, heard)
-    return Config(**(preset | inherited(given) | given))
+    return Config(**layered(preset, inherited(given), given))
 
 
 def warm_up_of(folder: RunFolder) -> None:

@@ -107,8 +107,6 @@ def _check_strategy(config: Config) -> None:
     if ":" in config.strategy:  # a class of the user's is looked at when it is made
         return
     entry = STRATEGIES[config.strategy]
-    if config.momentum != 0.9 and config.optimizer not in ("sgd", "clipup"):
-        raise InputError(f"`momentum` {config.momentum} needs `optimizer` sgd or clipup")
     if entry.antithetic and config.population % 2:
         raise InputError(
             f"`population` {config.population} is odd, but {config.strategy} needs mirrored pairs: "
@@ -128,8 +126,3 @@ def _check_strategy(config: Config) -> None:
     if asked and not entry.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
         raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")
-    if config.top_directions is not None and config.top_directions > config.population // 2:
-        raise InputError(
-            f"`top_directions` {config.top_directions} is more than the {config.population // 2} directions "
-            f"of a population of {config.population}"
-        )

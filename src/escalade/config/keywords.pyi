@@ -58,12 +58,7 @@ class TrainOptions(ResumeOptions, total=False):
     min_env_steps: int | None
     sigma: float | str
     lr: float | str | None
-    optimizer: Literal["adam", "sgd", "clipup"] | None
-    momentum: float
-    weight_decay: float
     weight_penalty: float
-    shaping: str | None
-    top_directions: int | None
     policy: str
     hidden: Sequence[int]
     activation: str

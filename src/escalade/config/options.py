@@ -19,8 +19,7 @@ from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
-from escalade.strategies.shaping import SHAPINGS
+from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, STRATEGIES
 from escalade.support.cores import cores
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
@@ -101,14 +100,15 @@ class Config:
     scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
     strategy: str = _strategy(
-        "ars",
-        f"how the centre moves: {', '.join(STRATEGIES)}, or package.module:Class of a strategy of yours",
+        DEFAULT,
+        f"how the centre moves: {', '.join(STRATEGIES)}, with options of its own as in ars:top_directions=8, "
+        "or package.module:Class of a strategy of yours",
         form="NAME|CLASS",
         choices=STRATEGIES,
         own="package.module:Class",
     )
     strategy_options: dict[str, Any] = _strategy(
-        {}, "further arguments of the strategy's class, such as those of your own", form="JSON"
+        {}, "further arguments of the strategy's class, as ars:top_directions=8 has them", form="JSON"
     )
     population: int = _strategy(64, "members in a generation", min=2, max=10**7)
     min_episodes: int | None = _strategy(
@@ -126,19 +126,8 @@ class Config:
     lr: float | str | None = _strategy(
         None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own"
     )
-    optimizer: Literal["adam", "sgd", "clipup"] | None = _strategy(
-        None, "for strategies with a gradient", unset="adam for openai-es, clipup for pgpe"
-    )
-    momentum: float = _strategy(0.9, "of sgd and clipup", min=0, below=1)
-    weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient", min=0)
     weight_penalty: float = _strategy(
         0.0, "times the mean of a member's squared parameters: taken off its fitness", min=0
-    )
-    shaping: str | None = _strategy(
-        None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
-    )
-    top_directions: int | None = _strategy(
-        None, "ars: how many of the population/2 directions are used", unset="half of them", min=1
     )
 
     policy: str = _policy(
