@@ -146,7 +146,6 @@ def train_config(
     """Train from a complete config, in a new run folder; see :func:`train`."""
     check_listeners(recorders, callbacks)
     check_recorders(config.recorder, "recorder")
-    check_recorders(config.track, "track")
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
@@ -264,7 +263,6 @@ def _run(
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
     check_recorders(config.recorder, "recorder")
-    check_recorders(config.track, "track")
     if loaded is not None:
         write_config(folder, config)
     facts = _facts(config, parts, folder, listeners, loaded)
@@ -323,7 +321,7 @@ def _facts(
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
         info=info_columns(config.info_keys),
-        trackers=[*config.recorder, *config.track],
+        trackers=config.recorder,
         options={name: value for name, value in asdict(config).items() if value is not None},
     )
 

@@ -54,14 +54,11 @@ def _check_frames(config: Config) -> None:
 
 
 def _check_recorders(config: Config) -> None:
-    if config.track:
-        from escalade.recorders.tracking import TRACKERS
-
-        for tracker in config.track:
-            check_named("track", tracker, TRACKERS)
     for text in config.recorder:
         if ":" not in text:
-            raise InputError(f"`recorder` {text} must be written as package.module:Recorder")
+            from escalade.recorders.registry import RECORDERS
+
+            check_named("recorder", text, RECORDERS, ", or package.module:Recorder")
 
 
 def _check_info_keys(config: Config) -> None:

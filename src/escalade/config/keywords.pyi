@@ -24,7 +24,6 @@ class ResumeOptions(TypedDict, total=False):
     step_timeout: float | None
     on_error: str
     snapshot_every: int
-    track: Sequence[str]
     recorder: Sequence[str]
 
 class TrainOptions(ResumeOptions, total=False):

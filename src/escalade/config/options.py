@@ -245,14 +245,10 @@ class Config:
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True, min=0
     )
-    track: tuple[str, ...] = _run(
-        (), "trackers that are given every row: tensorboard, wandb", form="NAME,...", resumable=True
-    )
     recorder: tuple[str, ...] = _run(
         (),
-        "package.module:Recorder, a recorder of yours; may be given several times",
-        form="RECORDER",
-        flag="recorder",
+        "what is given every row too: tensorboard, wandb, or package.module:Recorder of yours",
+        form="NAME|CLASS,...",
         resumable=True,
     )
     run_dir: str | os.PathLike[str] | None = _run(
