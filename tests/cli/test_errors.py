@@ -70,6 +70,8 @@ TYPED = [
     ("train ENV --episodes-per-member 0", ["--episodes-per-member 0", "at least 1"]),
     ("train ENV --workers -1", ["--workers -1", "at least 0"]),
     ("train ENV --engine slurm", ["--engine 'slurm'", "one of local"]),
+    ("train ENV --early-end 3,4,5", ["--early-end 3,4,5", "must be 1 or 2 whole numbers"]),
+    ("train ENV --early-end 0,4", ["--early-end 0,4", "at least 1"]),
     ("train ENV --seed -1", ["--seed -1", "at least 0"]),
     ("train ENV --preset CartPole", ["no preset 'CartPole'", "CartPole-v1", "escalade presets"]),
     ("train --config missing.toml", ["missing.toml", "cannot be read"]),

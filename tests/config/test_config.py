@@ -59,8 +59,7 @@ FULL = {
     "frame_stack": 3,
     "noop_max": 30,
     "sticky_actions": 0.25,
-    "early_end": 20,
-    "early_end_from": 200,
+    "early_end": (20, 200),
     "weight_penalty": 0.01,
     "observation_clip": "none",
     "start_from": "runs/first:best",
@@ -143,6 +142,9 @@ def test_every_option_is_a_flag_with_help():
         ("bias", "no", False),
         ("observation_clip", "none", "none"),
         ("observation_clip", "7", 7.0),
+        ("early_end", "20", 20),
+        ("early_end", "20,200", (20, 200)),
+        ("early_end", "none", None),
     ],
 )
 def test_flags_are_converted(name, text, value):

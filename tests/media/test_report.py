@@ -111,8 +111,7 @@ def test_the_last_command_of_the_page_gives_the_same_bits(runs):
     [
         {"env_kwargs": {"a": "it's", "b": [1, None]}, "wrappers": ("a.b:C(1, 'x y')", "d:E"), "seed": 9},
         {
-            "early_end": 3,
-            "early_end_from": 2,
+            "early_end": (3, 2),
             "target_return": -1.5,
             "crop": (0, 10),
             "bias": False,

@@ -22,7 +22,6 @@ _OPTIONS = (
     "fresh_environments",
     "wrappers",
     "early_end",
-    "early_end_from",
     *_FRAMES,
 )
 

@@ -38,6 +38,8 @@ def check(config: Config) -> None:
     cutoff.parse(config.cutoff)
     _check_start(config)
     _check_resources(config)
+    if isinstance(config.early_end, tuple):
+        _lengths(config, "early_end", (1, 2))
     _check_frames(config)
     _check_info_keys(config)
     _check_recorders(config)

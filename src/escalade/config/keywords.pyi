@@ -34,8 +34,7 @@ class TrainOptions(ResumeOptions, total=False):
     max_episode_steps: int | None
     fresh_environments: bool
     cutoff: int | str | None
-    early_end: int | None
-    early_end_from: int
+    early_end: int | Sequence[int] | None
     wrappers: Sequence[str | Callable[..., Any]]
     seed: int
     reward_info: str | None

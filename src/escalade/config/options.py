@@ -52,11 +52,12 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
-    early_end: int | None = _environment(
-        None, "end episodes after this many steps of negative reward in a row", unset="no early ends", min=1
-    )
-    early_end_from: int = _environment(
-        0, "steps of an episode before early_end counts", min=0, needs="early_end"
+    early_end: int | tuple[int, ...] | None = _environment(
+        None,
+        "end episodes after this many steps of negative reward in a row; the first FROM steps do not count",
+        form="STEPS,FROM",
+        unset="no early ends",
+        min=1,
     )
     wrappers: tuple[str, ...] = _environment(
         (),
@@ -248,7 +249,7 @@ class Config:
     recorder: tuple[str, ...] = _run(
         (),
         "what is given every row too: tensorboard, wandb, or package.module:Recorder of yours",
-        form="NAME|CLASS,...",
+        form="NAME,...",
         resumable=True,
     )
     run_dir: str | os.PathLike[str] | None = _run(

@@ -5,12 +5,12 @@ import pytest
 from tests.envs.test_wrappers import Scripted
 
 from escalade.envs import resolve, settle_backend
-from escalade.envs.course import Course, EarlyEnd
+from escalade.envs.early_end import EarlyEnd
 from escalade.envs.frames import Frames
 
 
-def ends_after(rewards, most, first=0):
-    env = EarlyEnd(Scripted(rewards), most, first)
+def ends_after(rewards, after):
+    env = EarlyEnd(Scripted(rewards), after)
     lengths = []
     for _ in range(2):  # the second episode counts anew
         env.reset()
@@ -24,22 +24,22 @@ def ends_after(rewards, most, first=0):
 
 
 @pytest.mark.parametrize(
-    ("rewards", "most", "first", "expected"),
+    ("rewards", "after", "expected"),
     [
-        ([1, -1, -1, -1, 1, 1], 3, 0, (4, True)),
-        ([-1, -1, 0, -1, -1, 1], 3, 0, (6, False)),
-        ([-1] * 9, 3, 4, (7, True)),
-        ([-1] * 9, 1, 0, (1, True)),
-        ([-1, -1], 3, 0, (2, False)),
+        ([1, -1, -1, -1, 1, 1], 3, (4, True)),
+        ([-1, -1, 0, -1, -1, 1], (3,), (6, False)),
+        ([-1] * 9, (3, 4), (7, True)),
+        ([-1] * 9, 1, (1, True)),
+        ([-1, -1], 3, (2, False)),
     ],
 )
-def test_an_episode_ends_after_steps_of_negative_reward(rewards, most, first, expected):
-    assert ends_after(rewards, most, first) == expected
+def test_an_episode_ends_after_steps_of_negative_reward(rewards, after, expected):
+    assert ends_after(rewards, after) == expected
 
 
 def test_an_early_end_counts_the_policys_steps_whatever_wrapper_stands_inside():
-    course, burned = Course(early_end=3, early_end_from=2), ["escalade.envs.wrappers:BurnIn(4)"]
-    environment = resolve("MountainCar-v0", course=course, wrappers=burned)
+    burned = ["escalade.envs.wrappers:BurnIn(4)"]
+    environment = resolve("MountainCar-v0", early_end=(3, 2), wrappers=burned)
     assert settle_backend(environment).backend == "gymnasium"
     env = environment.make()
     start = env.reset(seed=3)[0]
