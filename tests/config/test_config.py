@@ -63,7 +63,6 @@ FULL = {
     "weight_penalty": 0.01,
     "observation_clip": "none",
     "start_from": "runs/first:best",
-    "start_sha256": "0123456789abcdef" * 4,
     "episode_seeds": "generation",
     "episodes_per_member": 2,
     "eval_episodes": 3,

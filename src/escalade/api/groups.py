@@ -19,6 +19,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.mappings import differing
 from escalade.support.numbers import plain
+from escalade.training.sources import without_digest
 
 AnyRun = str | PathLike[str]
 
@@ -26,8 +27,6 @@ _SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backen
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
-_UNREAD = ("start_sha256",)
-"""Options that tell runs apart, but nothing to a reader: start_from is their name."""
 _NAMED = 4  # differing options, at most, in a label
 _SHORT = 12  # letters, at most, of the words for a value that is not set
 _DEEPEST = 3  # folders between a folder of runs and a run
@@ -75,7 +74,7 @@ class RunFacts:
 
     def told(self) -> dict[str, Any]:
         """The options that a comparison shows where they differ: all but the seed and where the run ran."""
-        hidden = {*_WHERE, *_UNREAD, "seed", "run", "parameters"}
+        hidden = {*_WHERE, "seed", "run", "parameters"}
         return {name: value for name, value in self.flat.items() if name not in hidden}
 
     def content(self) -> str | None:
@@ -216,6 +215,8 @@ def shown(name: str, value: Any) -> str:
     if value is None or value == ():
         unset = OPTIONS[name].metadata["unset"] if name in OPTIONS else "default"
         return unset if len(unset) <= _SHORT else "default"
+    if name == "start_from":
+        return without_digest(value)[0]  # the path is its name; nobody reads the digest
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
@@ -234,7 +235,7 @@ def _had(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
     """The strategy, and the options in which this task's groups differ."""
     names = differing([other.compared() for other in others if other.task == facts.task])
-    names = [name for name in _had(facts.flat, names) if name not in ("strategy", *_UNREAD)]
+    names = [name for name in _had(facts.flat, names) if name != "strategy"]
     more = ["..."] if len(names) > _NAMED else []
     strategy = str(facts.options.get("strategy", ""))
     return ", ".join([strategy, *([assignments(facts.flat, names[:_NAMED])] if names else []), *more])

@@ -41,7 +41,7 @@ from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, Session, SessionFacts, check_listeners, open_session
-from escalade.training.sources import inherited
+from escalade.training.sources import inherited, without_digest
 from escalade.training.start import begin
 
 if TYPE_CHECKING:  # a stub alone
@@ -292,7 +292,8 @@ def _loop(config: Config, parts: Parts, session: Session, listeners: _Listeners)
 def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
     """Notes of a run that begins."""
     if config.start_from is not None:
-        loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
+        source, digest = without_digest(config.start_from)
+        loop.notes.say(f"begins with the policy of {source} (SHA-256 {digest})")
     if parts.policy.one_at_a_time is not None:
         loop.notes.say(
             "the policy is called once for each member, several times slower than one call for many: "
@@ -328,9 +329,11 @@ def _facts(
 
 def _subject(config: Config) -> dict[str, Any]:
     """The thing that is trained, for the summary."""
-    start = {"start_from": config.start_from, "start_sha256": config.start_sha256}
     subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
-    return subject if config.start_from is None else subject | start
+    if config.start_from is None:
+        return subject
+    source, digest = without_digest(config.start_from)
+    return subject | {"start_from": source, "start_sha256": digest}
 
 
 def _goals(config: Config, parts: Parts) -> Goals:

@@ -36,7 +36,6 @@ def check(config: Config) -> None:
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     cutoff.parse(config.cutoff)
-    _check_start(config)
     _check_resources(config)
     if isinstance(config.early_end, tuple):
         _lengths(config, "early_end", (1, 2))
@@ -86,14 +85,6 @@ def _lengths(config: Config, name: str, lengths: tuple[int, ...]) -> None:
 
 def _listed(values: Collection[int]) -> str:
     return ",".join(map(str, values))
-
-
-def _check_start(config: Config) -> None:
-    digest = config.start_sha256
-    if digest is None:
-        return
-    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise InputError(f"`start_sha256` {digest[:80]} must be 64 hexadecimal digits")
 
 
 def _check_resources(config: Config) -> None:

@@ -68,7 +68,6 @@ class TrainOptions(ResumeOptions, total=False):
     normalize_observations: bool | None
     observation_clip: float | Literal["none"]
     start_from: str | os.PathLike[str] | None
-    start_sha256: str | None
     episodes_per_member: int
     episode_seeds: Literal["pair", "generation", "member"]
     info_keys: Sequence[str]

@@ -171,17 +171,11 @@ class Config:
 
     start_from: str | os.PathLike[str] | None = _policy(
         None,
-        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file",
+        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file; "
+        "@SHA256 behind it: only if it has these numbers",
         form="RUN[:CHECKPOINT]",
         unset="begin anew",
         flag="from",
-    )
-    start_sha256: str | None = _policy(
-        None,
-        "begin only with these numbers: their SHA-256, as a run records it",
-        form="DIGEST",
-        unset="any",
-        needs="start_from",
     )
 
     episodes_per_member: int = _limit(

@@ -25,6 +25,7 @@ REMOVED: Final[dict[str, tuple[Any, str]]] = {
     "momentum": (0.9, "use `strategy=openai-es:optimizer=sgd,momentum=0.5`"),
     "weight_decay": (0.0, "use `strategy=openai-es:weight_decay=0.01`"),
     "shaping": (None, "use `strategy=openai-es:shaping=nes`"),
+    "start_sha256": (None, "use `start_from=RUN@SHA256`"),
     "early_end_from": (0, "use `early_end=20,200`"),
     "track": ([], "use `recorder=tensorboard,wandb`"),
     "max_population": (None, _GROWTH),
