@@ -53,6 +53,7 @@ def runs() -> dict[str, dict[str, Any]]:
         "clipup": CHEETAH | {"strategy": "openai-es:optimizer=clipup,shaping=nes"},
         "linear": {"env": "CartPole-v1", "policy": "linear", "init": "zeros", "hidden": []},
         "quadratic": CHEETAH | {"policy": "quadratic", "strategy": "cma-es", "hidden": []},
+        "low rank": CHEETAH | {"perturbation": "low-rank:1", "hidden": [64, 32]},
         "selu": {"env": "Acrobot-v1", "activation": "selu", "max_episode_steps": 60},
     }
     return found | {name: BASE | SMALL | options for name, options in others.items()}

@@ -29,6 +29,7 @@ FULL = {
     "wrappers": ('some.module:First(by=1.5, name="a,b")', "some.module:Second"),
     "reward_info": "speed",
     "recorder": ("package.module:Recorder", "tensorboard", "other:Recorder"),
+    "perturbation": "full",
     "info_keys": ("is_success", "x position"),
     "reward_shift": 1.5,
     "reward_floor": -1.0,
@@ -82,7 +83,13 @@ FULL = {
 }
 
 
-ARS = {"env": "X-v0", "strategy": "ars", "strategy_options": {"top_directions": 3}, "sigma": "step:0.1:0.9:5"}
+ARS = {
+    "env": "X-v0",
+    "strategy": "ars",
+    "strategy_options": {"top_directions": 3},
+    "perturbation": "low-rank:2",
+    "sigma": "exponential:0.1:0.99",
+}
 
 
 def known(values):
@@ -92,7 +99,7 @@ def known(values):
 def test_the_example_has_every_option_at_another_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
-    assert not [name for name in defaults if defaults[name] == FULL[name]]
+    assert [name for name in defaults if defaults[name] == FULL[name]] == ["perturbation"]
 
 
 @pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])

@@ -291,7 +291,7 @@ def test_a_generation_that_fits_runs_in_one_wave(backend):
     forward = rollouts.forward
 
     class Counted:
-        load = forward.load
+        begin, load = forward.begin, forward.load
 
         def __call__(self, observations):
             calls.append(len(observations))

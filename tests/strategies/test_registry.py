@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import escalade
 from escalade import strategies
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
+from escalade.perturbation.registry import make_source
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry
 from escalade.support.registry import named
@@ -33,6 +35,7 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
     assert entry.options <= inspect.signature(kind).parameters.keys()
     assert getattr(kind, "antithetic", False) == entry.antithetic
     assert kind.grows == entry.grows
+    assert kind.low_rank == entry.low_rank
     author = re.search(r"[A-Z]\w+", entry.paper).group()
     assert author in sys.modules[kind.__module__].__doc__
     kind(np.zeros(4), entry.smallest, perturbation=TABLE)
@@ -128,3 +131,30 @@ def test_the_worked_example_of_contributing(monkeypatch):
     for _ in range(30):
         es.tell(-(es.ask() ** 2).sum(dim=1))
     assert float(es.center.norm()) < 0.3
+
+
+@every
+def test_low_rank_noise_works_or_is_refused_in_a_line(entry):
+    source = make_source("low-rank:1", 1, ((6, 5), (5,)))
+
+    def search():
+        return entry.load()(np.zeros(35), 40, sigma=0.1, perturbation=source)
+
+    if not entry.low_rank:
+        with pytest.raises(InputError, match=rf"^{entry.class_name} does not work with low-rank noise: .*$"):
+            search()
+        with pytest.raises(
+            InputError, match=r"`perturbation` low-rank:2 does not work with .*: use openai-es or ars"
+        ):
+            Config(env="X-v0", strategy=entry_name(entry), perturbation="low-rank:2")
+        return
+    found, target = search(), torch.linspace(-1, 1, 35)
+    for _ in range(150):
+        found.tell(-(found.ask() - target).square().sum(dim=1))
+    assert float((found.center - target).square().sum()) < 0.2 * float(target.square().sum())
+    with pytest.raises(InputError, match="the low-rank noise is for 35 parameters, but x0 has 4"):
+        entry.load()(np.zeros(4), 40, perturbation=source)
+
+
+def entry_name(entry):
+    return next(name for name, known in STRATEGIES.items() if known is entry)

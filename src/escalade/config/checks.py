@@ -10,6 +10,7 @@ from escalade.config.declared import check_declared
 from escalade.envs import wrapping
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError
+from escalade.perturbation import registry as perturbation
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
@@ -42,7 +43,13 @@ def check(config: Config) -> None:
     _check_frames(config)
     _check_info_keys(config)
     _check_recorders(config)
+    rank = perturbation.rank_of(config.perturbation)
     _check_strategy(config)
+    if rank and ":" not in config.strategy and not STRATEGIES[config.strategy].low_rank:
+        able = " or ".join(name for name, known in STRATEGIES.items() if known.low_rank)
+        raise InputError(
+            f"`perturbation` {config.perturbation} does not work with {config.strategy}: use {able}"
+        )
 
 
 def _check_frames(config: Config) -> None:

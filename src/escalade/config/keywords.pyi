@@ -50,6 +50,7 @@ class TrainOptions(ResumeOptions, total=False):
     sticky_actions: float | None
     scale_pixels: bool
     strategy: str | Callable[..., Any]
+    perturbation: str
     strategy_options: dict[str, Any]
     population: int
     min_episodes: int | None

@@ -108,6 +108,11 @@ class Config:
         choices=STRATEGIES,
         own="package.module:Class",
     )
+    perturbation: str = _strategy(
+        "full",
+        "noise of the members: full, or of rank R, whose members share products with the centre",
+        form="full|low-rank:R",
+    )
     strategy_options: dict[str, Any] = _strategy(
         {}, "further arguments of the strategy's class, as ars:top_directions=8 has them", form="JSON"
     )

@@ -1,15 +1,24 @@
 """Sources of noise, and how a member is rebuilt from an address."""
 
 from escalade.perturbation.address import Stream, hash64, normals, seeds
-from escalade.perturbation.population import DensePopulation, GaussianPopulation, Population, write_all
+from escalade.perturbation.low_rank import LowRank
+from escalade.perturbation.population import (
+    CenterPopulation,
+    DensePopulation,
+    GaussianPopulation,
+    Population,
+    write_all,
+)
 from escalade.perturbation.slices import weighted_noise_sum, weighted_square_sum
 from escalade.perturbation.source import Draws, NoiseSource
 from escalade.perturbation.table import NoiseTable, table_size
 
 __all__ = [
+    "CenterPopulation",
     "DensePopulation",
     "Draws",
     "GaussianPopulation",
+    "LowRank",
     "NoiseSource",
     "NoiseTable",
     "Population",

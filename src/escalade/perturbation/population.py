@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
@@ -74,11 +75,16 @@ class GaussianPopulation:
         """The generation's distinct perturbations."""
         return self.source.draw(self.seed, self.generation, self.distinct, self.dimension)
 
+    def perturbation(self, member: int) -> tuple[int, int]:
+        """The number of the member's perturbation, and its sign: +1, or -1 at the mirrored end of a pair."""
+        number, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
+        return number, -1 if mirrored else 1
+
     def write(self, member: int, out: Center) -> None:
-        perturbation, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
-        self.draws.write(perturbation, self.scale, out)
+        number, sign = self.perturbation(member)
+        self.draws.write(number, self.scale, out)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
-        (np.subtract if mirrored else np.add)(self.center, out, out=out)
+        (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
 
     def weighted_sum(self, weights: Weights) -> Center:
         """``sum_k weights[k] * noise_k`` over the distinct perturbations, in the members' type."""
@@ -120,9 +126,30 @@ class DensePopulation:
         out[:] = self.vectors[member]
 
 
-def write_all(population: Population) -> Center:
-    """Every member's parameters, shape (size, dimension), in the population's own type."""
-    members = np.empty((population.size, population.dimension), dtype=population.dtype)
-    for member in range(population.size):
-        population.write(member, members[member])
-    return members
+@dataclass(frozen=True)
+class CenterPopulation:
+    """A population of one: the centre, shape (dimension,), unperturbed."""
+
+    center: Center
+    size: int = 1
+    antithetic: bool = False
+
+    @property
+    def dimension(self) -> int:
+        return len(self.center)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.center.dtype
+
+    def write(self, member: int, out: Center) -> None:
+        out[:] = self.center
+
+
+def write_all(population: Population, members: Sequence[int] | None = None) -> Center:
+    """The parameters of ``members`` (by default of all), shape (n, dimension), in the population's type."""
+    members = range(population.size) if members is None else members
+    written = np.empty((len(members), population.dimension), dtype=population.dtype)
+    for row, member in zip(written, members, strict=True):
+        population.write(member, row)
+    return written

@@ -5,13 +5,16 @@ Nothing here needs torch, so that a worker starts without it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.perturbation.low_rank import Member, Part
 from escalade.policies.activations import ACTIVATIONS, Array
+from escalade.policies.shared_product import SharedProduct
 
 Shape = tuple[int, ...]
 """Of what one member's layer takes or gives: (numbers,), or (channels, height, width) of an image."""
@@ -37,6 +40,18 @@ class Layer(Protocol):
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""
+        ...
+
+
+@runtime_checkable
+class SharingLayer(Layer, Protocol):
+    """A layer that has a faster operation where the members' noise has low rank."""
+
+    matrices: ClassVar[int]
+    """The number of its parameters that are matrices; they stand first."""
+
+    def sharing(self, rows: int, parts: Sequence[Part]) -> SharingOperation:
+        """Room for ``rows`` members, whose parameters are ``parts``: its matrices have noise of low rank."""
         ...
 
 
@@ -82,6 +97,41 @@ class Operation:
         raise NotImplementedError
 
 
+class SharedWeight(Protocol):
+    """A matrix that all members share, and each member's factors and bias of its own."""
+
+    @property
+    def parameters(self) -> list[Array]:
+        """The members' own, blocks of shape (rows, ...)."""
+        ...
+
+    def share(self, center: Array) -> None:
+        """Take the matrix out of the centre's parameters, shape (dimension,)."""
+        ...
+
+    def load(self, row: int, member: Member) -> None:
+        """Give the member in ``row`` its own."""
+        ...
+
+
+class SharingOperation(Operation):
+    """An operation whose members share the centre's matrices: a member's own parameters are its factors."""
+
+    def __init__(self, weights: Sequence[SharedWeight], state: list[Array] | None = None) -> None:
+        self._weights = weights
+        super().__init__([array for weight in weights for array in weight.parameters], state)
+
+    def share(self, center: Array) -> None:
+        """Take over the matrices of the centre, shape (dimension,)."""
+        for weight in self._weights:
+            weight.share(center)
+
+    def load_member(self, row: int, member: Member) -> None:
+        """Give the member in ``row`` its factors and biases."""
+        for weight in self._weights:
+            weight.load(row, member)
+
+
 @dataclass(frozen=True)
 class VectorLayer:
     """The part that layers from a vector to a vector share."""
@@ -110,6 +160,7 @@ class Linear(VectorLayer):
 
     bias: bool
     activation: str | None = None
+    matrices: ClassVar[int] = 1
 
     @property
     def size(self) -> int:
@@ -119,6 +170,10 @@ class Linear(VectorLayer):
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""
         return _LinearOperation(self, rows)
+
+    def sharing(self, rows: int, parts: Sequence[Part]) -> SharingOperation:
+        """Room for ``rows`` members that share the centre's weight."""
+        return _SharingLinear(self, rows, parts)
 
 
 class _LinearOperation(Operation):
@@ -151,6 +206,25 @@ class _LinearOperation(Operation):
         out: Array = batch @ self._weight[row]
         if self._bias is not None:
             out += self._bias[row]
+        if self._activate is not None:
+            self._activate(out)
+        return out
+
+
+class _SharingLinear(SharingOperation):
+    def __init__(self, layer: Linear, rows: int, parts: Sequence[Part]) -> None:
+        self._product = SharedProduct(rows, *parts)
+        super().__init__([self._product])
+        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
+
+    def __call__(self, x: Array) -> Array:
+        hidden = self._product(x)
+        if self._activate is not None:
+            self._activate(hidden)
+        return hidden
+
+    def each(self, row: int, batch: Array) -> Array:
+        out = self._product.each(row, batch)
         if self._activate is not None:
             self._activate(out)
         return out

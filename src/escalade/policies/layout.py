@@ -85,6 +85,11 @@ class Layout:
         """The shape of each evolved parameter, by name, in order."""
         return {part.name: part.shape for part in self.parts}
 
+    @property
+    def held_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each evolved parameter as the vector holds it, in order."""
+        return tuple(tuple(part.shape[::-1] if part.transposed else part.shape) for part in self.parts)
+
     def to_vector(self, module: nn.Module) -> Vector:
         """The module's evolved parameters, shape (dimension,), in memory of their own."""
         pairs = zip(self.parts, self._parameters(module), strict=True)

@@ -5,15 +5,17 @@ Nothing here needs torch, so that a worker starts without it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.perturbation import Population
+from escalade.perturbation import LowRank, NoiseSource, Population
+from escalade.perturbation.low_rank import Part, member_of
 from escalade.policies.activations import Array
-from escalade.policies.layers import Layer
+from escalade.policies.layers import Layer, Operation, SharingLayer, SharingOperation
 from escalade.policies.virtual_batch import VirtualBatchNormOperation
 
 
@@ -40,9 +42,15 @@ class Stack:
         """Numbers the last layer gives."""
         return int(np.prod(self.layers[-1].outputs))
 
-    def forward(self, rows: int) -> StackForward:
-        """Room for ``rows`` members."""
-        return StackForward(self, rows)
+    def held(self, source: NoiseSource | None = None) -> int:
+        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
+        return source.length if isinstance(source, LowRank) else self.dimension
+
+    def forward(self, rows: int, source: NoiseSource | None = None) -> StackForward:
+        """Room for ``rows`` members whose noise is of ``source``."""
+        if isinstance(source, LowRank):
+            return LowRankForward(self, rows, source)
+        return StackForward(self, rows, [layer.operation(rows) for layer in self.layers])
 
 
 class StackForward:
@@ -52,22 +60,29 @@ class StackForward:
     others there are: its outputs have the same bits in any batch and any row.
     """
 
-    def __init__(self, stack: Stack, rows: int) -> None:
-        self._operations = [layer.operation(rows) for layer in stack.layers]
+    def __init__(self, stack: Stack, rows: int, operations: Sequence[Operation]) -> None:
+        self._operations = operations
         self._parameters = np.empty(stack.dimension, np.float32)  # of the member that is loaded
         self._spans = list(pairwise(accumulate((layer.size for layer in stack.layers), initial=0)))
         self._inputs = stack.layers[0].inputs
         self._reference = stack.reference
 
+    def begin(self, center: Array | None) -> None:
+        """Begin a generation of members around ``center``; here each has its own parameters."""
+
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
         """Begin an episode in ``row``: the member's parameters and its first state."""
-        parameters = self._parameters
-        population.write(member, parameters)
-        for operation, (start, end) in zip(self._operations, self._spans, strict=True):
-            operation.load(row, parameters[start:end])
+        self._give(row, population, member)
+        for operation in self._operations:
             operation.begin(row, seed)
         if self._reference is not None:
             self._measure(row, self._reference)
+
+    def _give(self, row: int, population: Population, member: int) -> None:
+        """Give the member in ``row`` its parameters."""
+        population.write(member, self._parameters)
+        for operation, (start, end) in zip(self._operations, self._spans, strict=True):
+            operation.load(row, self._parameters[start:end])
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move the given members, in order, to the front."""
@@ -92,3 +107,44 @@ class StackForward:
             if isinstance(operation, VirtualBatchNormOperation):
                 operation.measure(row, seen)
             seen = operation.each(row, seen)
+
+
+class LowRankForward(StackForward):
+    """The forward pass of members whose noise has low rank: they share products with the centre's matrices.
+
+    These products have one fixed number of rows, filled up with idle ones: so a member's outputs have the
+    same bits in any batch and any row. Layers that cannot share have their members' parameters written out.
+    """
+
+    def __init__(self, stack: Stack, rows: int, source: LowRank) -> None:
+        parts = iter(source.parts)
+        operations: list[Operation] = []
+        self._parts: list[list[Part]] = []  # of each layer
+        for layer in stack.layers:
+            own: list[Part] = []
+            while sum(part.size for part in own) < layer.size:
+                own.append(next(parts))
+            self._parts.append(own)
+            if isinstance(layer, SharingLayer) and all(part.rank for part in own[: layer.matrices]):
+                operations.append(layer.sharing(rows, own))
+            else:
+                operations.append(layer.operation(rows))
+        super().__init__(stack, rows, operations)
+        self._source = source
+
+    def begin(self, center: Array | None) -> None:
+        """Take over the centre's matrices, which all members of a generation share."""
+        for operation in self._operations:
+            if isinstance(operation, SharingOperation) and center is not None:
+                operation.share(center)
+
+    def _give(self, row: int, population: Population, member: int) -> None:
+        """Give the member in ``row`` its factors, and what its layers do not share."""
+        given = member_of(self._source, population, member)
+        for operation, parts in zip(self._operations, self._parts, strict=True):
+            if isinstance(operation, SharingOperation):
+                operation.load_member(row, given)
+            elif parts:
+                for part in parts:
+                    given.write(part, self._parameters[part.stretch])
+                operation.load(row, self._parameters[parts[0].start : parts[-1].stretch.stop])

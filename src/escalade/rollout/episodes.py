@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.engines.results import Results
-from escalade.perturbation import DensePopulation, Population, Stream, seeds
+from escalade.perturbation import CenterPopulation, Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 
 Vector = NDArray[np.float32]
@@ -141,10 +141,16 @@ class EpisodeJob:
         assert self.population is not None
         return self.population, member
 
+    @property
+    def shared_center(self) -> Vector | None:
+        """The centre that all the job's policies are around, shape (dimension,); None where there is none."""
+        center: Vector | None = getattr(self.population, "center", self.center)
+        return center
+
     @cached_property
-    def _unperturbed(self) -> DensePopulation:
+    def _unperturbed(self) -> CenterPopulation:
         assert self.center is not None
-        return DensePopulation(self.center[None])
+        return CenterPopulation(self.center)
 
 
 @dataclass(frozen=True)

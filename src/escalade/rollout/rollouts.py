@@ -37,6 +37,10 @@ class Forward(Protocol):
     The outputs of a row must not depend on the other rows, nor on how many there are, to the last bit.
     """
 
+    def begin(self, center: Vector | None) -> None:
+        """Begin a job, all of whose members are around ``center``; None where they are around none."""
+        ...
+
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
         """Give ``row`` the parameters of ``member``, and begin an episode in it, whose seed is ``seed``."""
         ...
@@ -61,8 +65,12 @@ class Network(Protocol):
         """Parameters of one member."""
         ...
 
-    def forward(self, rows: int) -> Forward:
-        """A forward pass with room for ``rows`` members."""
+    def held(self, source: NoiseSource | None = None) -> int:
+        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
+        ...
+
+    def forward(self, rows: int, source: NoiseSource | None = None) -> Forward:
+        """A forward pass with room for ``rows`` members whose noise is of ``source``."""
         ...
 
 
@@ -92,10 +100,10 @@ class Rollouts:
     def __init__(self, setup: RolloutSetup) -> None:
         self.environment = settle_backend(setup.environment)
         most = BACKENDS[self.environment.backend].most_rows
-        rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.dimension)))
+        rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.held(setup.perturbation))))
         self.vector = vectorize(self.environment, rows)
         rows = self.vector.slots  # fewer, where the backend holds no more
-        self.forward = setup.network.forward(rows)
+        self.forward = setup.network.forward(rows, setup.perturbation)
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
@@ -133,6 +141,7 @@ class Rollouts:
     def begin(self, job: EpisodeJob) -> None:
         """Drop whatever ran before and turn to ``job``."""
         self.job = job
+        self.forward.begin(job.shared_center)
         self._count = self._running = 0
         self._alive[:] = False
 

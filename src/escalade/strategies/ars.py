@@ -41,6 +41,8 @@ class ARS(GaussianStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    low_rank = True
+
     def __init__(
         self,
         x0: ArrayLike | Tensor,

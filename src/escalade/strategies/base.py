@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError, nearest
-from escalade.perturbation import NoiseSource, NoiseTable, Population, table_size, write_all
+from escalade.perturbation import LowRank, NoiseSource, NoiseTable, Population, table_size, write_all
 from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.shaping import finite_fitness
@@ -46,6 +46,10 @@ class Strategy(ABC):
 
     grows: ClassVar[bool] = True
     """True where :meth:`update` can take a generation that grew."""
+
+    low_rank: ClassVar[bool] = False
+    """True where noise of low rank will do: members are centre plus noise of one scale, and the noise is only
+    summed."""
 
     remake: Callable[[], Strategy] | None = None
     """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
@@ -98,11 +102,24 @@ class Strategy(ABC):
         self.generation = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
+        if isinstance(perturbation, LowRank):
+            self._check_low_rank(perturbation)
         self._perturbation = perturbation
         self._sampled: Population | None = None  # this generation's members, once they were given out,
         self._asked = False  # and whether they were written out
         self._best: tuple[Tensor, float] | None = None
         self._history = FitnessHistory()
+
+    def _check_low_rank(self, source: LowRank) -> None:
+        if not self.low_rank:
+            raise InputError(
+                f"{type(self).__name__} does not work with low-rank noise: leave perturbation out, or use "
+                "OpenAIES or ARS"
+            )
+        if source.dimension != self.dimension:
+            raise InputError(
+                f"the low-rank noise is for {source.dimension} parameters, but x0 has {self.dimension}"
+            )
 
     def grow(self) -> None:
         """Give this generation as many further members as it began with.

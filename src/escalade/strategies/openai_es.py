@@ -52,6 +52,8 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         True
     """
 
+    low_rank = True
+
     def __init__(
         self,
         x0: ArrayLike | Tensor,

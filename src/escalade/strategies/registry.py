@@ -37,6 +37,8 @@ class StrategyEntry(Entry):
     """Whether ``sigma`` is only the first value, which the strategy then adapts."""
     restarts: bool = False
     """Whether a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
+    low_rank: bool = False
+    """Whether it works with noise of low rank."""
     smallest: int = 2
     """The smallest population it can work with."""
 
@@ -54,6 +56,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
         options=frozenset({"lr"}),
         antithetic=True,
+        low_rank=True,
     ),
     "ars": StrategyEntry(
         "Augmented Random Search",
@@ -62,6 +65,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="linear policies",
         options=frozenset({"lr"}),
         antithetic=True,
+        low_rank=True,
     ),
     "pgpe": StrategyEntry(
         "PGPE",

@@ -16,9 +16,10 @@ from escalade.envs import ActionMap, Environment, resolve
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource, NoiseTable, table_size
+from escalade.perturbation import NoiseSource
+from escalade.perturbation.registry import make_source
 from escalade.policies.modules import Chain
-from escalade.policies.networks import build, to_vector
+from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout.episodes import episode_steps
@@ -142,7 +143,7 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     environment = find_environment(config)
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
-    noise = NoiseTable(config.seed, table_size(len(start)))
+    noise = make_source(config.perturbation, config.seed, layout_of(policy.network).held_shapes)
     return Parts(environment, policy, start, noise, reward_transform(config))
 
 

@@ -1,0 +1,269 @@
+"""Noise of low rank: a matrix is perturbed by the product of two thin ones.
+
+Sarkar et al. 2025, "Evolution Strategies at the Hyperscale" (arXiv 2511.16652), section 4: for a matrix of
+shape (m, n), ``noise = A B^T / sqrt(r)`` with A of shape (m, r), B of shape (n, r) and standard normal
+entries, so that each number of the noise has mean 0 and variance 1 as that of full rank has. A member then
+needs r (m + n) numbers instead of m n, and its products with inputs are the centre's and a thin correction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from escalade.errors import InputError
+from escalade.perturbation.population import CenterPopulation, GaussianPopulation, Population
+from escalade.perturbation.source import Center, Draws, NoiseSource, Vector, Weights
+from escalade.support.numbers import whole_number
+
+_AT_ONCE = (
+    2**18
+)  # numbers of noise that a sum gathers at once, or an eighth of the parameters if that is more
+
+
+@dataclass(frozen=True)
+class Part:
+    """One parameter: its stretch of the flat vector, and of the numbers that its noise is made of.
+
+    With ``rank`` 0 these are the noise itself, as many as the parameter has.
+    """
+
+    shape: tuple[int, int]
+    """Of the parameter as a matrix: (m, n), and (size, 1) where it has fewer than two axes."""
+    rank: int
+    start: int
+    """Where the parameter begins in the flat vector."""
+    begin: int
+    """Where its numbers begin among a perturbation's."""
+
+    @property
+    def size(self) -> int:
+        """Numbers of the parameter."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def length(self) -> int:
+        """Numbers that its noise is made of."""
+        return self.rank * sum(self.shape) if self.rank else self.size
+
+    @property
+    def stretch(self) -> slice:
+        """The parameter's place in the flat vector."""
+        return slice(self.start, self.start + self.size)
+
+    def numbers(self, drawn: Vector) -> Vector:
+        """The part's own among a perturbation's numbers, shape (..., length)."""
+        return drawn[..., self.begin : self.begin + self.length]
+
+    def factors(self, drawn: Vector) -> tuple[Vector, Vector]:
+        """``A^T``, shape (..., r, m), and ``B^T``, shape (..., r, n), of a perturbation's numbers."""
+        numbers, (m, n) = self.numbers(drawn), self.shape
+        first, second = numbers[..., : self.rank * m], numbers[..., self.rank * m :]
+        above = drawn.shape[:-1]
+        return first.reshape(*above, self.rank, m), second.reshape(*above, self.rank, n)
+
+    def write(self, drawn: Vector, scale: float, out: Center) -> None:
+        """Write ``scale`` times the noise into ``out``, shape (size,)."""
+        if not self.rank:
+            np.multiply(self.numbers(drawn), scale, out=out, dtype=out.dtype)
+            return
+        a, b = self.factors(drawn)
+        scaled = np.multiply(a.T, scale / math.sqrt(self.rank), dtype=out.dtype)
+        if self.rank == 1:
+            np.multiply(scaled, b, out=out.reshape(self.shape))
+        else:
+            np.matmul(scaled, b.astype(out.dtype, copy=False), out=out.reshape(self.shape))
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """A source of noise whose matrices have rank ``rank`` at most; vectors have full noise.
+
+    A matrix for which the factors would be no smaller than the noise itself has full noise too.
+
+    Args:
+        noise: where the numbers come from.
+        rank: r, at least 1.
+        shapes: of each parameter, in the order of the flat vector; those of more than two axes are seen as
+            matrices of the first axis by all others, such as (filters, channels * height * width).
+
+    Raises:
+        InputError: the rank is no whole number from 1 up.
+    """
+
+    noise: NoiseSource
+    rank: int
+    shapes: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        whole_number(self.rank, "rank", 1)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parameters, in order."""
+        parts: list[Part] = []
+        start = begin = 0
+        for shape in self.shapes:
+            part = Part(*_matrix(shape, self.rank), start, begin)
+            parts.append(part)
+            start, begin = start + part.size, begin + part.length
+        return tuple(parts)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Parameters of one member."""
+        return sum(part.size for part in self.parts)
+
+    @cached_property
+    def length(self) -> int:
+        """Numbers that a perturbation is made of."""
+        return noise_length(self.shapes, self.rank)
+
+    @property
+    def address(self) -> LowRank:
+        """The same source, whose numbers travel as their address."""
+        return replace(self, noise=getattr(self.noise, "address", self.noise))
+
+    def draw(self, seed: int, generation: int, count: int, dimension: int) -> LowRankDraws:
+        """The ``count`` perturbations of a generation of the search with ``seed``.
+
+        Raises:
+            InputError: the shapes have another number of parameters.
+        """
+        if dimension != self.dimension:
+            raise InputError(
+                f"the shapes of the low-rank noise have {self.dimension} parameters, but x0 has {dimension}"
+            )
+        return LowRankDraws(self, self.noise.draw(seed, generation, count, self.length))
+
+
+@dataclass(frozen=True)
+class LowRankDraws:
+    """The perturbations of one generation, by their numbers."""
+
+    source: LowRank
+    drawn: Draws
+
+    def numbers(self, number: int) -> Vector:
+        """The numbers that a perturbation is made of, shape (length,), in memory of their own."""
+        out = np.empty(self.source.length, np.float32)
+        self.drawn.write(number, 1.0, out)
+        return out
+
+    def write(self, number: int, scale: float | Center, out: Center) -> None:
+        numbers = self.numbers(number)
+        for part in self.source.parts:
+            part.write(numbers, 1.0 if isinstance(scale, np.ndarray) else scale, out[part.stretch])
+        if isinstance(scale, np.ndarray):
+            out *= scale
+
+    def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
+        """``sum_k weights[k] * noise_k``: one product ``(A * weights)^T B`` a matrix (section 4.2)."""
+        total = np.zeros(self.source.dimension, dtype)
+        for some, numbers in self._gathered(weights):
+            for part in self.source.parts:
+                _add(part, some.astype(dtype), numbers.astype(dtype, copy=False), total[part.stretch])
+        return total
+
+    def weighted_square_sum(
+        self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
+    ) -> Center:
+        """``sum_k weights[k] * (noise_k - shift)**2``; every perturbation is written out for it."""
+        total = np.zeros(self.source.dimension, dtype)
+        term = np.empty_like(total)
+        for number, weight in enumerate(weights):
+            if weight != 0.0:
+                self.write(number, 1.0, term)
+                if shift is not None:
+                    term -= shift
+                term *= term
+                term *= weight
+                total += term
+        return total
+
+    def _gathered(self, weights: Weights) -> Iterator[tuple[NDArray[np.float64], Vector]]:
+        """Weights that are not zero, shape (k,), and the numbers of their perturbations, (k, length)."""
+        values = np.asarray(weights, np.float64)
+        used = np.flatnonzero(values)
+        rows = max(1, max(_AT_ONCE, self.source.dimension // 8) // self.source.length)
+        room = np.empty((min(rows, len(used)), self.source.length), np.float32)
+        for low in range(0, len(used), rows):
+            some = used[low : low + rows]
+            for row, number in enumerate(some):
+                self.drawn.write(int(number), 1.0, room[row])
+            yield values[some], room[: len(some)]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of low rank as it travels to a fast forward pass: the centre, and the numbers of its noise."""
+
+    center: Center
+    numbers: Vector
+    scale: float
+    """Of the noise: negative for the mirrored end of a pair, 0 for the centre itself."""
+
+    def factors(self, part: Part) -> tuple[Vector, Vector]:
+        """``scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
+        a, b = part.factors(self.numbers)
+        return a * np.float32(self.scale / math.sqrt(part.rank)), b
+
+    def write(self, part: Part, out: Center) -> None:
+        """Write the parameter itself into ``out``, shape (size,)."""
+        part.write(self.numbers, self.scale, out)
+        np.add(self.center[part.stretch], out, out=out)
+
+
+def member_of(source: LowRank, population: Population, member: int) -> Member:
+    """A member as its factors.
+
+    Raises:
+        InputError: the population's noise is not the source's.
+    """
+    if isinstance(population, CenterPopulation):
+        return Member(population.center, np.zeros(source.length, np.float32), 0.0)
+    if isinstance(population, GaussianPopulation):
+        draws, (number, sign) = population.draws, population.perturbation(member)
+        if isinstance(draws, LowRankDraws) and not isinstance(population.scale, np.ndarray):
+            return Member(population.center, draws.numbers(number), sign * population.scale)
+    raise InputError(f"members of {type(population).__name__} do not have the run's low-rank noise")
+
+
+def noise_length(shapes: Sequence[tuple[int, ...]], rank: int) -> int:
+    """Count the numbers that a perturbation of such parameters is made of."""
+    return sum(Part(*_matrix(shape, rank), 0, 0).length for shape in shapes)
+
+
+def _matrix(shape: tuple[int, ...], rank: int) -> tuple[tuple[int, int], int]:
+    """A parameter's shape as a matrix, and the rank of its noise; rank 0 is full noise."""
+    size = math.prod(shape)
+    if len(shape) < 2 or size == 0:
+        return (size, 1), 0
+    m, n = shape[0], size // shape[0]
+    return (m, n), rank if rank * (m + n) < m * n else 0
+
+
+def _add(part: Part, weights: Center, numbers: Center, total: Center) -> None:
+    """Add the weighted sum of a part's noise to ``total``, shape (size,)."""
+    if not part.rank:
+        # Added by numpy, not by a product: BLAS divides that among threads as it likes.
+        total += np.add.reduce(part.numbers(numbers) * weights[:, None], axis=0)
+        return
+    import torch
+
+    a, b = part.factors(numbers)
+    scaled = (a * (weights / math.sqrt(part.rank))[:, None, None]).astype(total.dtype)
+    left = torch.from_numpy(scaled.reshape(-1, part.shape[0]))
+    right = torch.from_numpy(np.ascontiguousarray(b).reshape(-1, part.shape[1]))
+    into = torch.from_numpy(total.reshape(part.shape))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # how many share a product can change its last bit
+    try:
+        into.addmm_(left.T, right)
+    finally:
+        torch.set_num_threads(threads)

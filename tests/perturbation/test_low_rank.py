@@ -1,0 +1,125 @@
+"""Noise of low rank: its members, its sums, its addresses."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from escalade.errors import InputError
+from escalade.perturbation import GaussianPopulation, LowRank, NoiseTable, table_size, write_all
+from escalade.perturbation.low_rank import noise_length
+from escalade.perturbation.registry import make_source, rank_of
+
+SHAPES = ((20, 30), (30,), (8, 4, 3, 3), (1, 50), (5, 2), (), (0, 4), (12, 12))
+SIZE = 20 * 30 + 30 + 8 * 36 + 50 + 10 + 1 + 0 + 144
+COUNT = 9
+
+
+def draws(rank, count=COUNT, generation=3):
+    return make_source(f"low-rank:{rank}", 5, SHAPES).draw(7, generation, count, SIZE)
+
+
+def written(draws, count=COUNT, scale=1.0, dtype=np.float32):
+    noise = np.zeros((count, SIZE), dtype)
+    for number, row in enumerate(noise):
+        draws.write(number, scale, row)
+    return noise
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5])
+def test_matrices_have_the_rank_and_everything_else_has_full_noise(rank):
+    noise = written(draws(rank))
+    for row in noise:
+        assert np.linalg.matrix_rank(row[:600].reshape(20, 30), tol=1e-4) == rank
+        assert np.linalg.matrix_rank(row[630:918].reshape(8, 36), tol=1e-4) == rank
+        assert np.linalg.matrix_rank(row[-144:].reshape(12, 12), tol=1e-4) == rank
+    parts = make_source(f"low-rank:{rank}", 5, SHAPES).parts
+    assert [part.rank for part in parts] == [rank, 0, rank, 0, 1 if rank == 1 else 0, 0, 0, rank]
+    assert sum(part.size for part in parts) == SIZE
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_numbers_have_mean_0_and_variance_1_and_do_not_go_together(rank):
+    shapes = ((40, 50),)
+    source = make_source(f"low-rank:{rank}", 5, shapes)
+    made = source.draw(1, 0, 3000, 2000)
+    noise = np.zeros((3000, 2000), np.float32)
+    for number, row in enumerate(noise):
+        made.write(number, 1.0, row)
+    assert abs(noise.mean()) < 0.005
+    assert abs(noise.var(axis=0).mean() - 1.0) < 0.01
+    together = np.corrcoef(noise[:, [0, 1, 50, 51, 1999]].T) - np.eye(5)
+    assert np.abs(together).max() < 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_sums_are_those_of_the_written_noise(rank, dtype):
+    made, chance = draws(rank), np.random.default_rng(0)
+    noise, weights = written(made).astype(np.float64), chance.normal(size=COUNT)
+    weights[4] = 0.0
+    total = made.weighted_sum(weights, dtype)
+    assert total.dtype == dtype
+    np.testing.assert_allclose(total, weights @ noise, atol=2e-5)
+    shift = chance.normal(size=SIZE).astype(dtype)
+    squares = made.weighted_square_sum(weights, shift, dtype)
+    np.testing.assert_allclose(squares, weights @ (noise - shift) ** 2, rtol=1e-4, atol=1e-4)
+
+
+def test_a_sum_that_is_gathered_in_pieces_is_the_same_sum(monkeypatch):
+    made, weights = draws(2), np.arange(COUNT) - 3.0
+    whole = made.weighted_sum(weights)
+    monkeypatch.setattr("escalade.perturbation.low_rank._AT_ONCE", 2 * made.source.length)
+    np.testing.assert_allclose(made.weighted_sum(weights), whole, atol=1e-5)
+
+
+def test_a_scale_may_be_a_number_or_one_for_each_parameter():
+    made = draws(2)
+    np.testing.assert_allclose(written(made, scale=0.5), 0.5 * written(made), rtol=1e-6)
+    scale = np.linspace(0.1, 2.0, SIZE).astype(np.float32)
+    np.testing.assert_allclose(written(made, scale=scale), scale * written(made), rtol=1e-6)
+
+
+def test_a_perturbation_depends_on_its_address_alone():
+    np.testing.assert_array_equal(written(draws(2)), written(draws(2, count=40)))
+    assert not np.array_equal(written(draws(2)), written(draws(2, generation=4)))
+
+
+def test_a_pairs_mean_is_the_centre_and_its_address_is_small():
+    source = make_source("low-rank:2", 5, ((300, 400), (400,)))
+    center = np.random.default_rng(1).normal(size=120_400).astype(np.float32)
+    population = GaussianPopulation(center, 0.1, source, 7, 2, 6)
+    members = write_all(population)
+    np.testing.assert_allclose((members[0::2] + members[1::2]) / 2, np.stack([center] * 3), atol=1e-6)
+    sent = pickle.dumps(population)
+    assert len(sent) < center.nbytes + 2000
+    np.testing.assert_array_equal(write_all(pickle.loads(sent)), members)
+
+
+def test_the_table_is_as_large_as_the_factors_need():
+    shapes = ((2000, 1000), (1000,))
+    source = make_source("low-rank:1", 0, shapes)
+    assert source.length == noise_length(shapes, 1) == 3000 + 1000
+    assert isinstance(source.noise, NoiseTable)
+    assert source.noise.size == table_size(4000)
+
+
+def test_full_is_a_table():
+    assert isinstance(make_source("full", 0, SHAPES), NoiseTable)
+    assert (rank_of("full"), rank_of("low-rank"), rank_of("low-rank:3")) == (0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "low", "full:1", "low-rank:", "low-rank:0", "low-rank:-1", "low-rank:1.5"]
+)
+def test_another_perturbation_is_refused(text):
+    with pytest.raises(InputError, match="unknown `perturbation`"):
+        rank_of(text)
+
+
+def test_wrong_ranks_and_dimensions_are_refused():
+    table = NoiseTable(0, table_size(10))
+    with pytest.raises(InputError, match="rank 0 must be at least 1"):
+        LowRank(table, 0, SHAPES)
+    with pytest.raises(InputError, match=f"have {SIZE} parameters, but x0 has 4"):
+        LowRank(table, 1, SHAPES).draw(0, 0, 2, 4)
