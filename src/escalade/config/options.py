@@ -110,8 +110,8 @@ class Config:
     )
     perturbation: str = _strategy(
         "full",
-        "noise of the members: full, or of rank R, whose members share products with the centre",
-        form="full|low-rank:R",
+        "noise of the members: full, or low-rank:R, whose members share products with the centre",
+        form="SOURCE",
     )
     strategy_options: dict[str, Any] = _strategy(
         {}, "further arguments of the strategy's class, as ars:top_directions=8 has them", form="JSON"
