@@ -97,7 +97,8 @@ class TorchForward:
     def __init__(
         self, module: nn.Module, layout: Layout, rows: int, source: NoiseSource | None = None
     ) -> None:
-        self._block = block = min(_BLOCK, rows)
+        # Of a product for all members, a row's bits may depend on its place unless there are 32 of them.
+        self._block = block = _BLOCK if isinstance(source, LowRank) else min(_BLOCK, rows)
         self._rows = -(-rows // block) * block
         # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
         self._skeleton = copy_module(module).eval().requires_grad_(False)
