@@ -50,9 +50,9 @@ Line = dict[str, Any]
 def current() -> dict[str, Any]:
     """The options that candidates differ in, as they are without a preset."""
     config = Config(env="any")
-    names = ("strategy", "policy", "hidden", "population", "sigma", "lr", "top_directions")
+    names = ("strategy", "policy", "hidden", "population", "sigma", "lr")
     found: dict[str, Any] = json.loads(json.dumps({name: getattr(config, name) for name in names}))
-    return found
+    return found | {"top_directions": config.strategy_options.get("top_directions")}
 
 
 def command(task: str, seed: int, seconds: float) -> Line:

@@ -27,6 +27,7 @@ BASE = {"preset": None, "population": 32, "sigma": 0.1, "seed": 7, "workers": 0,
 BASE |= {"strategy": "openai-es", "hidden": [64, 64]}
 LR = {"lr": 0.05}
 SMALL = {"population": 16, "hidden": [8], "seed": 3, "eval_every": 2, "eval_episodes": 3, "generations": 6}
+SGD = "openai-es:optimizer=sgd"
 CHEETAH = {"env": "HalfCheetah-v5", "max_episode_steps": 25}
 
 
@@ -48,8 +49,8 @@ def runs() -> dict[str, dict[str, Any]]:
         "no normaliser": CHEETAH | {"normalize_observations": False, "episodes_per_member": 2},
         "growing": {"env": "CartPole-v1", "min_episodes": 40},
         "cut-off": {"env": "CartPole-v1", "cutoff": "adaptive:20,0.5,1.5"},
-        "sgd": CHEETAH | {"optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
-        "clipup": CHEETAH | {"optimizer": "clipup", "shaping": "nes"},
+        "sgd": CHEETAH | {"strategy": f"{SGD},weight_decay=0.01", "sigma": "exponential:0.1:0.9"},
+        "clipup": CHEETAH | {"strategy": "openai-es:optimizer=clipup,shaping=nes"},
         "linear": {"env": "CartPole-v1", "policy": "linear", "init": "zeros", "hidden": []},
         "quadratic": CHEETAH | {"policy": "quadratic", "strategy": "cma-es", "hidden": []},
         "low rank": CHEETAH | {"perturbation": "low-rank:1", "hidden": [64, 32]},

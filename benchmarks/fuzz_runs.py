@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import inspect
 import random
 import shlex
 import shutil
@@ -100,15 +101,18 @@ def _search(chance: random.Random, drawn: Values) -> Values:
         values["perturbation"] = chance.choice(("full", "low-rank:1", "low-rank:3"))
     if "lr" in entry.options:
         values["lr"] = chance.choice((None, 0.05, "cosine:0.1:0.01:20", "exponential:0.1:0.9"))
-    if "optimizer" in entry.options:
-        values["optimizer"] = chance.choice((None, "adam", "sgd", "clipup"))
-        values["weight_decay"] = chance.choice((0.0, 0.01))
-        if values["optimizer"] in ("sgd", "clipup"):
-            values["momentum"] = chance.choice((0.9, 0.5))
-    if "shaping" in entry.options:
-        values["shaping"] = chance.choice((None, *SHAPINGS))
-    if "top_directions" in entry.options:
-        values["top_directions"] = chance.choice((None, 2, drawn["population"] // 2))
+    own: Values = {}
+    takes = inspect.signature(entry.load()).parameters
+    if "optimizer" in takes:
+        own["optimizer"] = chance.choice((None, "adam", "sgd", "clipup"))
+        own["weight_decay"] = chance.choice((0.0, 0.01))
+        if own["optimizer"] in ("sgd", "clipup"):
+            own["momentum"] = chance.choice((0.9, 0.5))
+    if "shaping" in takes:
+        own["shaping"] = chance.choice((None, *SHAPINGS))
+    if "top_directions" in takes:
+        own["top_directions"] = chance.choice((None, 2, drawn["population"] // 2))
+    values["strategy_options"] = own
     if entry.grows and chance.random() < 0.3:
         grown = {"min_episodes": 40}, {"min_env_steps": 1000}
         values |= chance.choice(grown)

@@ -58,7 +58,7 @@ def target_of(env: str) -> float:
 
 def solve(env: str, target: float, backend: str, seed: int, seconds: float) -> Line:
     """One run: what its summary says, and the seconds from process start until summary.json is there."""
-    options = presets.read(env).options
+    options = _options(env)
     words = [options["env"], "--preset", env, "--seed", seed, "--workers", 2, "--backend", backend]
     spent, found = timed(*words, "--target-return", target, "--seconds", seconds)
     kept = ("solved", "env_steps", "eval_steps", "eval_return_mean")
@@ -101,9 +101,9 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def _options(env: str) -> dict[str, Any]:
-    """The preset's options as JSON has them: lists for tuples."""
+    """The preset's options as JSON has them, those of its strategy alone among the others."""
     options: dict[str, Any] = json.loads(json.dumps(presets.read(env).options))
-    return options
+    return options | options.pop("strategy_options", {})
 
 
 def key_of(line: Line) -> Key:

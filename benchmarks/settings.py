@@ -3,7 +3,8 @@
     python benchmarks/settings.py Pendulum-v1 target_return=-200 strategy=ars population=32 --seeds 1 2 3
 
 Adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
-Options are those of a config file, as ``name=value``; nothing but them is set, unless ``preset=auto`` is one.
+Options are those of a config file and of the strategy, as ``name=value``; nothing but them is set, unless
+``preset=auto`` is one.
 Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
 seconds depend on what else the machine did. tables.py makes the table.
 """
@@ -22,6 +23,8 @@ import escalade
 import presets
 from escalade.config import presets as tuned
 from escalade.config.conversion import convert
+from escalade.config.options import OPTIONS
+from escalade.config.strategy_text import layered, value_of
 
 RESULTS = Path(__file__).parent / "results" / "settings.jsonl"
 KEPT = ("env_steps", "eval_steps", "generations", "seconds", "eval_return_mean", "eval_return_std")
@@ -33,19 +36,22 @@ Line = dict[str, Any]
 def option(text: str) -> tuple[str, Any]:
     """``name=value`` as a flag of that name would read it."""
     name, _, value = text.partition("=")
-    return name, value if name == "preset" else convert(name, value, text=True)
+    return name, convert(name, value, text=True) if name in OPTIONS else value_of(value)
 
 
 def run(env: str, options: dict[str, Any], seed: int) -> Line:
     """One run from its start to its end; its line."""
     values = {name: value for name, value in options.items() if name != "preset"}
-    options = tuned.options(env, options.get("preset"), values) | values  # a preset may change
+    own = {name: values.pop(name) for name in [*values] if name not in OPTIONS}
+    values["strategy_options"] = own
+    options = layered(tuned.options(env, options.get("preset"), values), values)  # a preset may change
     options.pop("env", None)
     given = options | {"preset": None, "seed": seed, "workers": 0}
     with tempfile.TemporaryDirectory() as folder:
         summary = escalade.train(env, **given, run_dir=f"{folder}/run", verbose=False).summary
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"env": env, "day": day, "options": options, "seed": seed} | {name: summary[name] for name in KEPT}
+    asked = options | options.pop("strategy_options")
+    return {"env": env, "day": day, "options": asked, "seed": seed} | {name: summary[name] for name in KEPT}
 
 
 def read() -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from escalade.cli.arguments import flag
@@ -9,7 +10,8 @@ from escalade.config import forms
 from escalade.config.declared import readers_of
 from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
+from escalade.strategies.base import Strategy
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, StrategyEntry
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -23,12 +25,17 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def strategies() -> str:
     """The strategies."""
-    head = ["| class | name | paper | good for |", "| --- | --- | --- | --- |"]
+    head = ["| class | name | paper | good for | options of its own |", "| --- | --- | --- | --- | --- |"]
     rows = [
-        f"| `{entry.class_name}` | `{name}` | {entry.paper} | {entry.use} |"
+        f"| `{entry.class_name}` | `{name}` | {entry.paper} | {entry.use} | {_own(entry) or '-'} |"
         for name, entry in STRATEGIES.items()
     ]
     return "\n".join(head + rows)
+
+
+def _own(entry: StrategyEntry) -> str:
+    shared = {*inspect.signature(Strategy.__init__).parameters, *OPTIONS, "sigma"}
+    return ", ".join(f"`{name}`" for name in inspect.signature(entry.load()).parameters if name not in shared)
 
 
 def networks() -> str:

@@ -98,8 +98,8 @@ def test_the_page_of_options_has_every_option():
         assert option.metadata["help"].replace("|", "\\|") in row
         assert f"{'ENV' if name == 'env' else flag(name)}" in row
         assert f"| {forms.default(name)} |" in row
-    (lr,) = [line for line in text.splitlines() if line.startswith("| `top_directions` |")]
-    assert lr.endswith("| train; ars |")
+    (lr,) = [line for line in text.splitlines() if line.startswith("| `lr` |")]
+    assert lr.endswith("| train; openai-es, ars, pgpe, snes, simple-gaussian, cem |")
 
 
 def runs(text, folder):

@@ -41,7 +41,7 @@ FAMILIES = {
         "backend": "gymnasium",
         "hidden": [3],
         "action_map": "tanh,sigmoid,sigmoid",
-        "burn_in": 3,
+        "wrappers": ["escalade.envs.wrappers:BurnIn(3)"],
         "early_end": 4,
         "max_episode_steps": 6,
     }
@@ -51,7 +51,7 @@ FAMILIES = {
         "needs": "pybullet_envs_gymnasium",
         "backend": "gymnasium",
         "action_map": "tanh",
-        "burn_in": 2,
+        "wrappers": ["escalade.envs.wrappers:BurnIn(2)"],
         "max_episode_steps": 8,
         "weight_penalty": 0.01,
         "policy": "gru",

@@ -68,14 +68,13 @@ def test_another_seed_gives_other_bits(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"strategy": "ars", "top_directions": 4, "policy": "linear", "init": "zeros", "hidden": []},
-        {"perturbation": "low-rank:2", "hidden": [20, 12], "top_directions": 3},
-        {"strategy": "openai-es", "optimizer": "sgd", "sigma": "exponential:0.1:0.9", "weight_decay": 0.01},
+        {"strategy": "ars:top_directions=4", "policy": "linear", "init": "zeros", "hidden": []},
+        {"strategy": "ars:top_directions=3", "perturbation": "low-rank:2", "hidden": [20, 12]},
+        {"strategy": "openai-es:optimizer=sgd,weight_decay=0.01", "sigma": "exponential:0.1:0.9"},
         {
-            "strategy": "openai-es",
+            "strategy": "openai-es:shaping=nes",
             "normalize_observations": False,
             "episodes_per_member": 2,
-            "shaping": "nes",
         },
         {"env": "tests.environments:Walk-v0", "action_noise": 0.3},
         {"env": "tests.environments:Diverges-v0", "episodes_per_member": 2},
@@ -85,7 +84,9 @@ def test_another_seed_gives_other_bits(tmp_path):
 def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
     env = options.pop("env", "CartPole-v1")
     whole = trained(tmp_path / "whole", env, 0, generations=6, **options)
-    several = "top_directions" in options  # workers cost seconds to start, and leave no trace in any of these
+    several = "top_directions" in options.get(
+        "strategy", ""
+    )  # workers cost seconds to start, and leave no trace in any of these
     trained(tmp_path / "parts", env, 2 * several, generations=2, **options)
     for generations, workers in ((3, 1 * several), (6, 0)):
         escalade.resume(tmp_path / "parts", generations=generations, workers=workers, verbose=False)

@@ -18,7 +18,7 @@ def labels(tmp_path, *configurations, **grouping):
 def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
     runs = (
         {"strategy": "cma-es", "sigma": 0.5},
-        {"strategy": "openai-es", "sigma": 0.1, "optimizer": "sgd", "lr": 0.01},
+        {"strategy": "openai-es:optimizer=sgd", "sigma": 0.1, "lr": 0.01},
         {"strategy": "ars", "sigma": 0.1, "lr": 0.02},
     )
     ours = labels(tmp_path / "a", *runs)
@@ -33,6 +33,7 @@ def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
         "strategy=ars, lr=0.02",
     ]
     assert labels(tmp_path / "c", runs[0], group_by=["lr"]) == ["lr=default"]
+    assert labels(tmp_path / "d", *runs[:2], group_by=["optimizer"]) == ["optimizer=default", "optimizer=sgd"]
 
 
 def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):

@@ -20,7 +20,7 @@ def test_training_is_measured_beside_the_simulator(backend, capsys):
 
 def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
     """A user who types no --cutoff cannot leave it out."""
-    cut = ["--max-episode-steps", "20", "--top-directions", "2"]
+    cut = ["--max-episode-steps", "20", "--strategy", "ars:top_directions=2"]
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT]) == 0
     assert json.loads(capsys.readouterr().out)["env"] == "HalfCheetah-v5"
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT, "--cutoff", "10"]) == 2

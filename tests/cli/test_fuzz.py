@@ -35,7 +35,7 @@ PARTS = 4  # of the cases: what is run as one test
 
 BASES = {
     "openai-es": {},
-    "pgpe": {"optimizer": "clipup"},
+    "pgpe": {"strategy_options": {"optimizer": "clipup"}},
     "cma-es": {},
     "snes": {"normalize_observations": False},
 }

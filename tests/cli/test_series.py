@@ -88,7 +88,10 @@ def test_seeds_begin_with_another_runs_policy_and_go_on(call, tmp_path):
     code, out, _ = call("compare", "first", "then")
     assert code == 0
     assert "ars, start_from=first " in out  # not the whole path
-    assert "sha256" not in out  # which nobody can read
+    assert "@" not in out  # nobody can read a digest
+    code, _, err = call(*("first@" + "0" * 64 if word == "first" else word for word in begin))
+    assert code == 2
+    assert "then/seed1 holds a run with --from" in err
 
 
 def test_config_files_make_a_grid(call, tmp_path):

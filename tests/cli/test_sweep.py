@@ -36,7 +36,7 @@ workers = 0
 [space]
 sigma = {{low = 0.01, high = 1.0, log = true}}
 population = {{low = 4, high = 8, step = 2}}
-optimizer = ["adam", "sgd"]
+strategy_options.optimizer = ["adam", "sgd"]
 [pruning]
 startup_trials = 1
 warmup = 0.1

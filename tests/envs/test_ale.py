@@ -5,7 +5,6 @@ import pytest
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend, vectorize
-from escalade.envs.course import Course
 from escalade.envs.frames import Frames
 
 pytest.importorskip("ale_py")
@@ -26,13 +25,13 @@ CASES = {
     "colours": (
         "ALE/Breakout-v5",
         {"repeat_action_probability": 0.0},
-        Frames(crop=(30, 200, 8, 152), fire_on_reset=True, terminal_on_life_loss=True, frame_skip=16),
+        Frames(crop=(30, 200, 8, 152), frame_skip=16),
         None,
     ),
     "memory": (
         "ALE/SpaceInvaders-v5",
         {"obs_type": "ram", "difficulty": 1},
-        Frames(frame_skip=3, frame_stack=2, noop_max=5, sticky_actions=0.0, fire_on_reset=True),
+        Frames(frame_skip=3, frame_stack=2, noop_max=5, sticky_actions=0.0),
         9,
     ),
     "as it is": ("ALE/Pong-v5", {"repeat_action_probability": 0.0, "obs_type": "grayscale"}, Frames(), None),
@@ -70,7 +69,7 @@ def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
     assert settle_backend(game).backend == "ale"
     assert game.observation_space.shape == (3, 20, 16)
     assert game.max_episode_steps == 27000
-    course = resolve("ALE/Pong-v5", frames=PIXELS, course=Course(early_end=5))
-    assert settle_backend(course).backend == "gymnasium"
+    ending = resolve("ALE/Pong-v5", frames=PIXELS, early_end=5)
+    assert settle_backend(ending).backend == "gymnasium"
     with pytest.raises(InputError, match="ALE has no CartPole-v1"):
         settle_backend(resolve("CartPole-v1", backend="ale"))

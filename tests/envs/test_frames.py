@@ -11,6 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from escalade import InputError
 from escalade.envs.frames import Frames
+from escalade.envs.wrappers import LifeLossEnds
 
 pytest.importorskip("cv2")
 
@@ -104,16 +105,13 @@ ON_OFF = (False, True)
 @pytest.mark.parametrize("grey", ON_OFF)
 @pytest.mark.parametrize("skip", [None, 4])
 def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
-    for cut, size, stack, noops, lives, fire in itertools.product(
-        ((), CROP), ((), (5, 6)), (1, 3), (0, 4), ON_OFF, ON_OFF
-    ):
+    for cut, size, stack, noops in itertools.product(((), CROP), ((), (5, 6)), (1, 3), (0, 4)):
         pooled = (skip or 1) > 1
-        frames = Frames(grey, cut, size, skip, pooled, stack, noops, fire, lives)
+        frames = Frames(grey, cut, size, skip, pooled, stack, noops)
         height, width = size if size and not cut else (HEIGHT, WIDTH)
         theirs = wrappers.AtariPreprocessing(
-            Recorded(), noops, skip or 1, (width, height), lives, grayscale_obs=grey
+            Recorded(), noops, skip or 1, (width, height), grayscale_obs=grey
         )
-        theirs = Fired(theirs) if fire else theirs
         theirs = crop(theirs, cut) if cut else theirs
         theirs = wrappers.ResizeObservation(theirs, size) if size and cut else theirs
         theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
@@ -122,15 +120,6 @@ def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
         expected = size or (7, 6) if cut else size or (HEIGHT, WIDTH)
         assert ours.observation_space.shape == ((stack * colours), *expected)
         equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
-
-
-class Fired(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One FIRE after a reset: Gymnasium has no wrapper for it."""
-
-    def reset(self, **given: Any) -> Any:
-        self.env.reset(**given)
-        observation, _, terminated, truncated, info = self.env.step(1)
-        return self.env.reset(**given) if terminated or truncated else (observation, info)
 
 
 @pytest.mark.parametrize("grey", ON_OFF)
@@ -178,9 +167,9 @@ def test_grey_emulators_give_grey_images():
 
 
 def test_memory_starts_and_ends_like_images():
-    frames = Frames(noop_max=5, terminal_on_life_loss=True, fire_on_reset=True, frame_stack=2)
-    ours = frames.wrap(Recorded("ram"), ATARI)
-    theirs = Fired(wrappers.AtariPreprocessing(Recorded(), 5, 1, 4, terminal_on_life_loss=True))
+    frames = Frames(noop_max=5, frame_stack=2)
+    ours = frames.wrap(LifeLossEnds(Recorded("ram")), ATARI)
+    theirs = wrappers.AtariPreprocessing(Recorded(), 5, 1, 4, terminal_on_life_loss=True)
     _, rewards, ended = played(ours, steps=9)
     assert (rewards, ended) == played(theirs, steps=9)[1:]
     assert ended
@@ -236,8 +225,6 @@ def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
 
 REFUSED = [
     (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for Atari games, and Recorded-v0 is none"),
-    (Frames(fire_on_reset=True), "rgb", PLAIN, "`fire_on_reset` is for Atari"),
-    (Frames(terminal_on_life_loss=True), "rgb", PLAIN, "`terminal_on_life_loss` is for Atari"),
     (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
     (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`max_pool` needs images"),
     (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, and memory is none"),

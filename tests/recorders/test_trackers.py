@@ -94,7 +94,7 @@ def test_tensorboard_has_each_row_of_a_run_and_of_its_resumption_once(tmp_path):
         "3",
         "--run-dir",
         run,
-        "--track",
+        "--recorder",
         "tensorboard",
     )
     done = command(*words, cwd=tmp_path)
@@ -126,7 +126,7 @@ def test_tensorboard_takes_back_what_runs_again(tmp_path):
 def test_wandb_goes_on_with_its_run_and_logs_no_generation_twice(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("WANDB_MODE", "offline")
     run = escalade.train(
-        "CartPole-v1", run_dir=tmp_path / "run", generations=3, track="wandb", verbose=False, **SMALL
+        "CartPole-v1", run_dir=tmp_path / "run", generations=3, recorder="wandb", verbose=False, **SMALL
     )
     known = json.loads((run.folder.path / "trackers.json").read_text())["wandb"]
     # A kill: two more generations were logged, which have no checkpoint.
@@ -177,7 +177,7 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, mon
     tracker = Breaks(when)
     monkeypatch.setitem(TRACKERS, "wandb", Entry("Weights & Biases", "its_module:start"))
     monkeypatch.setitem(sys.modules, "its_module", tracker)
-    options = {"generations": 2, "track": ["wandb"], "run_dir": tmp_path / "run"}
+    options = {"generations": 2, "recorder": ["wandb"], "run_dir": tmp_path / "run"}
     # Without a limit of steps a run has something to say.
     run = escalade.train("tests.environments:Walk-v0", **SMALL | options | {"max_episode_steps": None})
     assert run.summary["generations"] == 2
@@ -191,7 +191,7 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, mon
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(RECORDERS, name, replace(TRACKERS[name], packages=("of_another_machine",)))
-    assert main(["train", "CartPole-v1", "--track", name, "--run-dir", str(tmp_path / "run")]) == 2
+    assert main(["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]) == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
     assert f"needs of_another_machine: pip install 'escalade[{name}]'" in said.err
@@ -207,9 +207,9 @@ def test_a_tracker_needs_a_run_folder(name):
 
 
 def test_the_help_names_the_trackers():
-    assert all(name in FIELDS["track"].metadata["help"] for name in TRACKERS)
-    with pytest.raises(InputError, match=r"^unknown `track` 'wand'; did you mean wandb\?"):
-        escalade.train("CartPole-v1", track="wand", **SMALL)
+    assert all(name in FIELDS["recorder"].metadata["help"] for name in TRACKERS)
+    with pytest.raises(InputError, match=r"^unknown `recorder` 'wand'; did you mean wandb\?"):
+        escalade.train("CartPole-v1", recorder="wand", **SMALL)
 
 
 class Listens:
@@ -232,7 +232,7 @@ class Listens:
 def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
     run = tmp_path / "run"
     words = ("train", "CartPole-v1", *FLAGS, "--generations", "2", "--run-dir", run)
-    done = command(*words, "--recorder", "tests.recorders.test_trackers:Listens", cwd=tmp_path)
+    done = command(*words, "--recorder", "population,tests.recorders.test_trackers:Listens", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert main(["resume", str(run), "--generations", "3"]) == 0
     heard = (run / "heard.txt").read_text().splitlines()
@@ -250,7 +250,7 @@ def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
     [
         ("nowhere:Recorder", "--recorder nowhere:Recorder: module nowhere cannot be imported"),
         ("tests.recorders.test_trackers:Listen", "did you mean Listens?"),
-        ("Listens", "--recorder Listens must be written as package.module:Recorder"),
+        ("Listens", "unknown --recorder 'Listens': it must be one of csv, console"),
     ],
 )
 def test_a_recorder_that_is_not_there_is_one_line(name, message, tmp_path, capsys):

@@ -12,7 +12,7 @@ from tests.commands import DEADLINE
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import PGPE, ClipUp, OpenAIES
-from escalade.strategies.optimizers import NAMED, SGD, optimizer_named
+from escalade.strategies.optimizers import NAMED, SGD
 
 TABLE = NoiseTable(3, 2**15)
 
@@ -107,7 +107,7 @@ def test_what_makes_no_optimiser_is_refused(optimizer):
 
 def test_an_unknown_name_brings_the_nearest():
     with pytest.raises(InputError, match="did you mean clipup"):
-        optimizer_named("clipupp")
+        OpenAIES(np.zeros(5), 8, optimizer="clipupp")
 
 
 SCRIPT = """
@@ -124,7 +124,7 @@ print("torch._dynamo" in sys.modules)
 
 
 def test_training_does_not_import_torchs_compiler(tmp_path):
-    options = [{"strategy": "openai-es", "optimizer": name} for name in NAMED]
+    options = [{"strategy": f"openai-es:optimizer={name}"} for name in NAMED]
     options += [{"strategy": "pgpe"}, {"strategy": "snes"}, {}]
     script = SCRIPT.format(options=options)
     ran = subprocess.run(

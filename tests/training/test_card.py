@@ -37,7 +37,7 @@ def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, caps
 )
 def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    tiny = ["--population", "4", "--top-directions", "2", "--workers", "0", "--generations", "2"]
+    tiny = ["--population", "4", "--strategy", "ars:top_directions=2", "--workers", "0", "--generations", "2"]
     assert cli.main(["train", "CartPole-v1", *flags, *tiny, "--run-dir", "first"]) == 0
     assert cli.main(["train", "--config", "first/config.toml", "--run-dir", "again"]) == 0
     first, again = (json.loads((tmp_path / run / "summary.json").read_text()) for run in ("first", "again"))

@@ -12,7 +12,8 @@ TABLE = NoiseTable(1, 4096)
 
 
 def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
-    config = Config(env="X-v0", strategy="openai-es", optimizer="sgd", momentum=0.9, lr=0.5, population=8)
+    sgd = {"optimizer": "sgd", "momentum": 0.9}
+    config = Config(env="X-v0", strategy="openai-es", strategy_options=sgd, lr=0.5, population=8)
     strategy = make_strategy(config, np.zeros(3, np.float32), TABLE)
     gradients = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.1, 4.0], [-1.0, 0.0, 2.0]])
     velocity, expected = torch.zeros(3), torch.zeros(3)
@@ -29,7 +30,7 @@ def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
 )
 def test_shaping_is_the_strategys_own_until_it_is_chosen(strategy, shaping):
     def made(**options):
-        config = Config(env="X-v0", strategy=strategy, population=8, **options)
+        config = Config(env="X-v0", strategy=strategy, population=8, strategy_options=options)
         return make_strategy(config, np.zeros(3, np.float32), TABLE)
 
     assert made().shaping.__name__ == shaping

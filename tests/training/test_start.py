@@ -56,7 +56,7 @@ def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path
     assert "begins with the policy of" in done.stdout
     new, digest = tmp_path / "n", bits(first)
     assert summary(new)["start_sha256"] == digest
-    assert read_config(RunFolder(new)).start_from == str(tmp_path / "old")
+    assert read_config(RunFolder(new)).start_from == f"{tmp_path / 'old'}@{digest}"
     assert read_config(RunFolder(new)).hidden == (3,)  # as the old policy is
     before, after = read(RunFolder(first).checkpoints.path(4)).tensors, first_state(new)
     for name in ("strategy.center", "normalizer.count", "normalizer.mean", "normalizer.squares"):
@@ -69,7 +69,7 @@ def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path
     said = capsys.readouterr().err
     assert said.startswith("escalade: --from ")
     assert said.count("\n") == 1
-    assert cli.main([*config, "--from", "n:0"]) == 0  # the same numbers, as start_sha256 says
+    assert cli.main([*config, "--from", f"n:0@{digest}"]) == 0  # the same numbers, as the digest says
     assert bits(tmp_path / "again") == bits(new)
 
 
@@ -159,9 +159,8 @@ def test_a_centre_of_another_size_than_its_policy_is_one_line(first, tmp_path):
         ({"start_from": "{first}:9"}, "must be best, latest or one of the generations 0, 1, 2, 3, 4"),
         ({"start_from": "{first}/policy.safetensors:best"}, "a file has no checkpoints"),
         ({"start_from": "{first}", "hidden": (2,)}, "every layer must be at least as large"),
-        ({"start_from": "{first}", "start_sha256": "0" * 64}, "has the SHA-256 .* leave that out"),
-        ({"start_sha256": "0" * 64}, "does nothing without `start_from`"),
-        ({"start_from": "{first}", "start_sha256": "abc"}, "must be 64 hexadecimal digits"),
+        ({"start_from": "{first}@" + "0" * 64}, "has the SHA-256 .*, not 0{64}: leave out @0{64}"),
+        ({"start_from": "{first}@abc"}, "there is no run folder"),
         ({"start_from": "{first}", "env": "CartPole-v1"}, "its actions are Box of 1, and Discrete of 2 here"),
     ],
 )

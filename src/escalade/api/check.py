@@ -16,7 +16,6 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
-from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
@@ -73,7 +72,8 @@ def check(
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
     wrappers: Sequence[str] = (),
-    **options: Any,
+    early_end: int | tuple[int, ...] | None = None,
+    **frames: Any,
 ) -> CheckReport:
     """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
 
@@ -86,15 +86,14 @@ def check(
         max_episode_steps: cut episodes after this many steps.
         fresh_environments: build a new environment for every episode.
         wrappers: what it is wrapped in; see :func:`escalade.train`.
-        **options: fields of :class:`escalade.envs.frames.Frames` and :class:`escalade.envs.course.Course`.
+        early_end: end episodes after steps of negative reward; see :func:`escalade.train`.
+        **frames: fields of :class:`escalade.envs.frames.Frames`.
 
     Raises:
         InputError: there is no such environment, or it does not take these arguments.
     """
-    if unknown := [name for name in options if name not in (*FRAMES, *COURSE)]:
-        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], (*FRAMES, *COURSE))}")
-    frames = Frames(**{name: value for name, value in options.items() if name in FRAMES})
-    course = Course(**{name: value for name, value in options.items() if name in COURSE})
+    if unknown := [name for name in frames if name not in FRAMES]:
+        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], FRAMES)}")
     try:
         environment = resolve(
             env,
@@ -103,8 +102,8 @@ def check(
             max_episode_steps,
             fresh_environments,
             wrappers,
-            frames=frames,
-            course=course,
+            frames=Frames(**frames),
+            early_end=early_end,
         )
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:

@@ -186,4 +186,4 @@ def _differences(groups: Sequence[RunGroup]) -> dict[str, tuple[str, ...]]:
 
 def _values(group: RunGroup, name: str) -> str:
     """The group's values of an option: one, or several with ``or`` between."""
-    return " or ".join(dict.fromkeys(shown(name, run.options.get(name)) for run in group.runs))
+    return " or ".join(dict.fromkeys(shown(name, run.flat.get(name)) for run in group.runs))

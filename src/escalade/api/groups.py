@@ -19,6 +19,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.mappings import differing
 from escalade.support.numbers import plain
+from escalade.training.sources import without_digest
 
 AnyRun = str | PathLike[str]
 
@@ -26,8 +27,6 @@ _SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backen
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
-_UNREAD = ("start_sha256",)
-"""Options that tell runs apart, but nothing to a reader: start_from is their name."""
 _NAMED = 4  # differing options, at most, in a label
 _SHORT = 12  # letters, at most, of the words for a value that is not set
 _DEEPEST = 3  # folders between a folder of runs and a run
@@ -75,8 +74,8 @@ class RunFacts:
 
     def told(self) -> dict[str, Any]:
         """The options that a comparison shows where they differ: all but the seed and where the run ran."""
-        hidden = {*_WHERE, *_UNREAD, "seed", "run", "parameters"}
-        return {name: value for name, value in self.options.items() if name not in hidden}
+        hidden = {*_WHERE, "seed", "run", "parameters"}
+        return {name: value for name, value in self.flat.items() if name not in hidden}
 
     def content(self) -> str | None:
         """The facts that its copies share: all but where it ran and is; None where no digest is known."""
@@ -86,7 +85,16 @@ class RunFacts:
 
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""
-        return {name: value for name, value in self.options.items() if name not in _NOT_COMPARED}
+        return {name: value for name, value in self.flat.items() if name not in _NOT_COMPARED}
+
+    @cached_property
+    def flat(self) -> dict[str, Any]:
+        """The options, those of the strategy alone by their own names."""
+        own = {
+            name if name not in OPTIONS else f"strategy:{name}": value
+            for name, value in (self.options.get("strategy_options") or {}).items()
+        }
+        return {name: value for name, value in self.options.items() if name != "strategy_options"} | own
 
 
 @dataclass(frozen=True)
@@ -157,21 +165,21 @@ def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -
     Raises:
         InputError: a path is no run, or there is no such option.
     """
-    names = None if group_by is None else [_known(name) for name in group_by]
     grouped: dict[str, list[RunFacts]] = {}
     every = list(map(read_facts, find_runs(paths)))
+    names = None if group_by is None else [_known(name, every) for name in group_by]
     copies = _copies(every)
     for facts in every:
         if str(facts.folder.path) in copies:
             continue
-        chosen = facts.compared() if names is None else {name: facts.options.get(name) for name in names}
+        chosen = facts.compared() if names is None else {name: facts.flat.get(name) for name in names}
         grouped.setdefault(repr((facts.task, chosen)), []).append(facts)
     firsts = [runs[0] for runs in grouped.values()]
     labels: dict[str, list[str]] = {}
     groups = []
     for runs in grouped.values():
         taken = labels.setdefault(runs[0].task, [])
-        label = _label(runs[0], firsts) if names is None else assignments(runs[0].options, names)
+        label = _label(runs[0], firsts) if names is None else assignments(runs[0].flat, names)
         taken.append(label if label not in taken else f"{label} ({len(taken) + 1})")
         mine = {str(run.folder.path) for run in runs}
         of = {copy: original for copy, original in copies.items() if original in mine}
@@ -205,8 +213,10 @@ def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
 def shown(name: str, value: Any) -> str:
     """An option's value as a label or a table shows it."""
     if value is None or value == ():
-        unset = OPTIONS[name].metadata["unset"] if name in OPTIONS else "none"
+        unset = OPTIONS[name].metadata["unset"] if name in OPTIONS else "default"
         return unset if len(unset) <= _SHORT else "default"
+    if name == "start_from":
+        return without_digest(value)[0]  # the path is its name; nobody reads the digest
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
@@ -217,25 +227,24 @@ def _rounded(name: str, value: Any) -> str:
 def _had(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     """Those of ``names`` that are options of a run's strategy, or no strategy's options."""
     entry = STRATEGIES.get(str(options.get("strategy")))
-    if entry is None:
-        return list(names)
-    missing = {*STRATEGY_OPTIONS} - entry.options | (set() if entry.grows else {*GROWTH_OPTIONS})
-    return [name for name in names if name not in missing]
+    missing = {*STRATEGY_OPTIONS} - entry.options if entry else set()
+    missing |= {*GROWTH_OPTIONS} if entry and not entry.grows else set()
+    return [name for name in names if name not in missing and (name in options or name in OPTIONS)]
 
 
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
     """The strategy, and the options in which this task's groups differ."""
     names = differing([other.compared() for other in others if other.task == facts.task])
-    names = [name for name in _had(facts.options, names) if name not in ("strategy", *_UNREAD)]
+    names = [name for name in _had(facts.flat, names) if name != "strategy"]
     more = ["..."] if len(names) > _NAMED else []
     strategy = str(facts.options.get("strategy", ""))
-    return ", ".join([strategy, *([assignments(facts.options, names[:_NAMED])] if names else []), *more])
+    return ", ".join([strategy, *([assignments(facts.flat, names[:_NAMED])] if names else []), *more])
 
 
-def _known(name: str) -> str:
-    option = name.strip().replace("-", "_")
-    if option not in OPTIONS:
-        raise InputError(f"`group_by`: there is no option {name!r}{nearest(option, OPTIONS)}")
+def _known(name: str, runs: Iterable[RunFacts]) -> str:
+    option, known = name.strip().replace("-", "_"), {*OPTIONS}.union(*(run.flat for run in runs))
+    if option not in known:
+        raise InputError(f"`group_by`: there is no option {name!r}{nearest(option, known)}")
     return option
 
 

@@ -15,7 +15,7 @@ from escalade.config.options import RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.mappings import differing
-from escalade.training.sources import absolute
+from escalade.training.sources import absolute, without_digest
 
 if TYPE_CHECKING:
     from escalade.api.run import Run
@@ -164,14 +164,15 @@ def _existing_run(config: Config) -> RunFacts | None:
         return None
     facts = read_facts(folder)
     wanted = dict(vars(config))
+    found = facts.options
     fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir")]
     if wanted["backend"] == "auto":  # which a run replaces by what it found
         fixed.remove("backend")
     if wanted["start_from"] is not None:
         wanted["start_from"] = absolute(wanted["start_from"])
-    if wanted["start_sha256"] is None:  # which a run finds out too
-        fixed.remove("start_sha256")
-    others = differing([{name: one.get(name) for name in fixed} for one in (wanted, facts.options)])
+        if found["start_from"] and without_digest(wanted["start_from"])[1] is None:  # which a run finds out
+            found = found | {"start_from": without_digest(found["start_from"])[0]}
+    others = differing([{name: one.get(name) for name in fixed} for one in (wanted, found)])
     if others:
         name = others[0]
         raise InputError(

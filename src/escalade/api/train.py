@@ -17,6 +17,7 @@ from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import RESUMABLE, Config
+from escalade.config.strategy_text import layered
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
@@ -40,7 +41,7 @@ from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, Session, SessionFacts, check_listeners, open_session
-from escalade.training.sources import inherited
+from escalade.training.sources import inherited, without_digest
 from escalade.training.start import begin
 
 if TYPE_CHECKING:  # a stub alone
@@ -123,7 +124,7 @@ def train(
     """
     values = from_values(named({"env": env} | options))
     chosen = presets.options(values["env"], preset, values, say if verbose else None)
-    config = Config(**(chosen | inherited(values) | values))
+    config = Config(**layered(chosen, inherited(values), values))
     if seeds is not None:
         from escalade.api.seeds import train_seeds
 
@@ -145,7 +146,6 @@ def train_config(
     """Train from a complete config, in a new run folder; see :func:`train`."""
     check_listeners(recorders, callbacks)
     check_recorders(config.recorder, "recorder")
-    check_recorders(config.track, "track")
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
@@ -263,7 +263,6 @@ def _run(
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
     check_recorders(config.recorder, "recorder")
-    check_recorders(config.track, "track")
     if loaded is not None:
         write_config(folder, config)
     facts = _facts(config, parts, folder, listeners, loaded)
@@ -293,7 +292,8 @@ def _loop(config: Config, parts: Parts, session: Session, listeners: _Listeners)
 def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
     """Notes of a run that begins."""
     if config.start_from is not None:
-        loop.notes.say(f"begins with the policy of {config.start_from} (SHA-256 {config.start_sha256})")
+        source, digest = without_digest(config.start_from)
+        loop.notes.say(f"begins with the policy of {source} (SHA-256 {digest})")
     if parts.policy.one_at_a_time is not None:
         loop.notes.say(
             "the policy is called once for each member, several times slower than one call for many: "
@@ -322,16 +322,18 @@ def _facts(
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
         info=info_columns(config.info_keys),
-        trackers=[*config.recorder, *config.track],
+        trackers=config.recorder,
         options={name: value for name, value in asdict(config).items() if value is not None},
     )
 
 
 def _subject(config: Config) -> dict[str, Any]:
     """The thing that is trained, for the summary."""
-    start = {"start_from": config.start_from, "start_sha256": config.start_sha256}
     subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
-    return subject if config.start_from is None else subject | start
+    if config.start_from is None:
+        return subject
+    source, digest = without_digest(config.start_from)
+    return subject | {"start_from": source, "start_sha256": digest}
 
 
 def _goals(config: Config, parts: Parts) -> Goals:

@@ -11,6 +11,7 @@ from escalade.config import forms
 from escalade.config.commands import flag
 from escalade.config.conversion import Values, convert
 from escalade.config.options import OPTIONS
+from escalade.config.strategy_text import split_strategy
 from escalade.errors import InputError, nearest
 from escalade.support.output import printing
 
@@ -44,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         """Say that ``unknown`` was not expected."""
         name = unknown.partition("=")[0]
         if name in self.refusals:
-            raise InputError(f"{name} {self.refusals[name]}")
+            raise InputError(with_flags(f"{name} {self.refusals[name]}", self.flags()))
         if not name.startswith("--"):
             self.error(f"unexpected {unknown!r}")
         self.error(f"unknown flag {name} here{nearest(name, self.flags().values())}")
@@ -126,11 +127,13 @@ def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values
     Raises:
         InputError: a value is not of its option's type.
     """
-    return {
-        name: convert(name, value, text=isinstance(value, str))
-        for name, value in vars(parsed).items()
-        if name in OPTIONS and name not in but and value is not None
-    }
+    return split_strategy(
+        {
+            name: convert(name, value, text=isinstance(value, str))
+            for name, value in vars(parsed).items()
+            if name in OPTIONS and name not in but and value is not None
+        }
+    )
 
 
 def whole(name: str, text: str | None, default: int | None) -> int | None:

@@ -10,7 +10,6 @@ from escalade.cli.arguments import add_command, add_options, options_typed, with
 from escalade.cli.output import say
 from escalade.config.options import OPTIONS, Config
 
-_EPISODE = ("burn_in", "burn_in_action", "early_end", "early_end_from")
 _FRAMES = [
     name
     for name, option in OPTIONS.items()
@@ -22,7 +21,7 @@ _OPTIONS = (
     "max_episode_steps",
     "fresh_environments",
     "wrappers",
-    *_EPISODE,
+    "early_end",
     *_FRAMES,
 )
 

@@ -17,7 +17,7 @@ from escalade.config.options import NOT_MEASURED, OPTIONS
 from escalade.support.numbers import number
 from escalade.support.output import printing
 
-_NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "track", "recorder")  # of a measurement
+_NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "recorder")  # of a measurement
 _BENCH = [
     name
     for name, option in OPTIONS.items()

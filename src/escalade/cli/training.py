@@ -17,6 +17,8 @@ from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
+from escalade.config.removed import refusals
+from escalade.config.strategy_text import layered
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.training.sources import inherited
@@ -50,6 +52,7 @@ def add_train(commands: Any) -> None:
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_detached(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
+    parser.refusals = refusals()
 
 
 def add_resume(commands: Any) -> None:
@@ -66,7 +69,7 @@ def add_resume(commands: Any) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_options(parser, RESUMABLE, default="as in the run so far")
     able = ", ".join(flag(name) for name in RESUMABLE)
-    parser.refusals = {
+    parser.refusals = refusals() | {
         flag(name): f"cannot change in a resumed run: only {able} can"
         for name in OPTIONS
         if name not in (*RESUMABLE, "env")
@@ -82,10 +85,10 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
 
     only = [path] if path else getattr(parsed, "config", None)
     file = read_toml(only[0]) if only else {}
-    given = file | options_typed(parsed, but=getattr(parsed, "own", ()))
+    given = layered(file, options_typed(parsed, but=getattr(parsed, "own", ())))
     heard = None if getattr(parsed, "json", False) else say
     preset = presets.options(given.get("env") or "", parsed.preset or "auto", given, heard)
-    return Config(**(preset | inherited(given) | given))
+    return Config(**layered(preset, inherited(given), given))
 
 
 def warm_up_of(folder: RunFolder) -> None:

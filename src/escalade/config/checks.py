@@ -37,8 +37,9 @@ def check(config: Config) -> None:
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     cutoff.parse(config.cutoff)
-    _check_start(config)
     _check_resources(config)
+    if isinstance(config.early_end, tuple):
+        _lengths(config, "early_end", (1, 2))
     _check_frames(config)
     _check_info_keys(config)
     _check_recorders(config)
@@ -61,14 +62,11 @@ def _check_frames(config: Config) -> None:
 
 
 def _check_recorders(config: Config) -> None:
-    if config.track:
-        from escalade.recorders.tracking import TRACKERS
-
-        for tracker in config.track:
-            check_named("track", tracker, TRACKERS)
     for text in config.recorder:
         if ":" not in text:
-            raise InputError(f"`recorder` {text} must be written as package.module:Recorder")
+            from escalade.recorders.registry import RECORDERS
+
+            check_named("recorder", text, RECORDERS, ", or package.module:Recorder")
 
 
 def _check_info_keys(config: Config) -> None:
@@ -96,14 +94,6 @@ def _listed(values: Collection[int]) -> str:
     return ",".join(map(str, values))
 
 
-def _check_start(config: Config) -> None:
-    digest = config.start_sha256
-    if digest is None:
-        return
-    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise InputError(f"`start_sha256` {digest[:80]} must be 64 hexadecimal digits")
-
-
 def _check_resources(config: Config) -> None:
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
@@ -114,8 +104,6 @@ def _check_strategy(config: Config) -> None:
     if ":" in config.strategy:  # a class of the user's is looked at when it is made
         return
     entry = STRATEGIES[config.strategy]
-    if config.momentum != 0.9 and config.optimizer not in ("sgd", "clipup"):
-        raise InputError(f"`momentum` {config.momentum} needs `optimizer` sgd or clipup")
     if entry.antithetic and config.population % 2:
         raise InputError(
             f"`population` {config.population} is odd, but {config.strategy} needs mirrored pairs: "
@@ -135,8 +123,3 @@ def _check_strategy(config: Config) -> None:
     if asked and not entry.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
         raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")
-    if config.top_directions is not None and config.top_directions > config.population // 2:
-        raise InputError(
-            f"`top_directions` {config.top_directions} is more than the {config.population // 2} directions "
-            f"of a population of {config.population}"
-        )

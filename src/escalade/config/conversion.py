@@ -14,6 +14,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
+from escalade.config.removed import without_removed
+from escalade.config.strategy_text import split_strategy
 from escalade.errors import InputError, nearest
 from escalade.storage.files import read_text
 
@@ -50,14 +52,14 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
     """Check option names and types of TOML or Python values.
 
     Raises:
-        InputError: an unknown option, named with its nearest, or a value of another type.
+        InputError: an unknown option, named with its nearest, one that went, or a value of another type.
     """
     place = f"{where}: " if where else ""
-    unknown = [name for name in values if name not in OPTIONS]
-    if unknown:
-        raise InputError(f"{place}unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
     try:
-        return {name: convert(name, value, text=False) for name, value in values.items()}
+        values = without_removed(values)
+        if unknown := [name for name in values if name not in OPTIONS]:
+            raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
+        return split_strategy({name: convert(name, value, text=False) for name, value in values.items()})
     except InputError as problem:
         raise InputError(f"{place}{problem}") from None
 
@@ -97,8 +99,9 @@ def to_toml(config: Config) -> str:
     values = {name: "none" if value is None else value for name, value in vars(config).items()}
     if config.run_dir is None:
         del values["run_dir"]
-    if _holds_null(config.env_kwargs):  # which TOML has not: the JSON text says it
-        values["env_kwargs"] = json.dumps(config.env_kwargs)
+    for name in ("env_kwargs", "strategy_options"):
+        if _holds_null(values[name]):  # which TOML has not: the JSON text says it
+            values[name] = json.dumps(values[name])
     return toml_text(values)
 
 

@@ -24,7 +24,6 @@ class ResumeOptions(TypedDict, total=False):
     step_timeout: float | None
     on_error: str
     snapshot_every: int
-    track: Sequence[str]
     recorder: Sequence[str]
 
 class TrainOptions(ResumeOptions, total=False):
@@ -35,10 +34,7 @@ class TrainOptions(ResumeOptions, total=False):
     max_episode_steps: int | None
     fresh_environments: bool
     cutoff: int | str | None
-    burn_in: int
-    burn_in_action: Sequence[float]
-    early_end: int | None
-    early_end_from: int
+    early_end: int | Sequence[int] | None
     wrappers: Sequence[str | Callable[..., Any]]
     seed: int
     reward_info: str | None
@@ -51,8 +47,6 @@ class TrainOptions(ResumeOptions, total=False):
     max_pool: bool
     frame_stack: int
     noop_max: int
-    fire_on_reset: bool
-    terminal_on_life_loss: bool
     sticky_actions: float | None
     scale_pixels: bool
     strategy: str | Callable[..., Any]
@@ -63,12 +57,7 @@ class TrainOptions(ResumeOptions, total=False):
     min_env_steps: int | None
     sigma: float | str
     lr: float | str | None
-    optimizer: Literal["adam", "sgd", "clipup"] | None
-    momentum: float
-    weight_decay: float
     weight_penalty: float
-    shaping: str | None
-    top_directions: int | None
     policy: str
     hidden: Sequence[int]
     activation: str
@@ -80,7 +69,6 @@ class TrainOptions(ResumeOptions, total=False):
     normalize_observations: bool | None
     observation_clip: float | Literal["none"]
     start_from: str | os.PathLike[str] | None
-    start_sha256: str | None
     episodes_per_member: int
     episode_seeds: Literal["pair", "generation", "member"]
     info_keys: Sequence[str]

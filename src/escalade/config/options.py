@@ -19,8 +19,7 @@ from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import cutoff
 from escalade.strategies import schedules
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
-from escalade.strategies.shaping import SHAPINGS
+from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, STRATEGIES
 from escalade.support.cores import cores
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
@@ -53,19 +52,12 @@ class Config:
     cutoff: int | str | None = _environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
     )
-    burn_in: int = _environment(0, "steps before the policy's first, with one fixed action", min=0)
-    burn_in_action: tuple[float, ...] = _environment(
-        (),
-        "the action of the burn-in: one number a dimension",
-        form="X,X,...",
-        unset="zeros",
-        needs="burn_in",
-    )
-    early_end: int | None = _environment(
-        None, "end episodes after this many steps of negative reward in a row", unset="no early ends", min=1
-    )
-    early_end_from: int = _environment(
-        0, "steps of an episode before early_end counts", min=0, needs="early_end"
+    early_end: int | tuple[int, ...] | None = _environment(
+        None,
+        "end episodes after this many steps of negative reward in a row; the first FROM steps do not count",
+        form="STEPS,FROM",
+        unset="no early ends",
+        min=1,
     )
     wrappers: tuple[str, ...] = _environment(
         (),
@@ -99,8 +91,6 @@ class Config:
     )
     frame_stack: int = _frames(1, "the latest frames that make one observation", min=1, max=1000)
     noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none", min=0)
-    fire_on_reset: bool = _frames(False, "Atari: press FIRE to start, in games that wait for it")
-    terminal_on_life_loss: bool = _frames(False, "Atari: end the episode when a life is lost")
     sticky_actions: float | None = _frames(
         None,
         "probability that the last action is repeated",
@@ -111,19 +101,20 @@ class Config:
     scale_pixels: bool = _frames(True, "divide images of whole numbers from 0 to 255 by 255")
 
     strategy: str = _strategy(
-        "ars",
-        f"how the centre moves: {', '.join(STRATEGIES)}, or package.module:Class of a strategy of yours",
+        DEFAULT,
+        f"how the centre moves: {', '.join(STRATEGIES)}, with options of its own as in ars:top_directions=8, "
+        "or package.module:Class of a strategy of yours",
         form="NAME|CLASS",
         choices=STRATEGIES,
         own="package.module:Class",
     )
     perturbation: str = _strategy(
         "full",
-        "noise of the members: full, or of rank R, whose members share products with the centre",
-        form="full|low-rank:R",
+        "noise of the members: full, or low-rank:R, whose members share products with the centre",
+        form="SOURCE",
     )
     strategy_options: dict[str, Any] = _strategy(
-        {}, "further arguments of the strategy's class, such as those of your own", form="JSON"
+        {}, "further arguments of the strategy's class, as ars:top_directions=8 has them", form="JSON"
     )
     population: int = _strategy(64, "members in a generation", min=2, max=10**7)
     min_episodes: int | None = _strategy(
@@ -141,19 +132,8 @@ class Config:
     lr: float | str | None = _strategy(
         None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own"
     )
-    optimizer: Literal["adam", "sgd", "clipup"] | None = _strategy(
-        None, "for strategies with a gradient", unset="adam for openai-es, clipup for pgpe"
-    )
-    momentum: float = _strategy(0.9, "of sgd and clipup", min=0, below=1)
-    weight_decay: float = _strategy(0.0, "pull towards zero, added to the gradient", min=0)
     weight_penalty: float = _strategy(
         0.0, "times the mean of a member's squared parameters: taken off its fitness", min=0
-    )
-    shaping: str | None = _strategy(
-        None, "from fitness to utilities", choices=SHAPINGS, unset="the strategy's own"
-    )
-    top_directions: int | None = _strategy(
-        None, "ars: how many of the population/2 directions are used", unset="half of them", min=1
     )
 
     policy: str = _policy(
@@ -196,17 +176,11 @@ class Config:
 
     start_from: str | os.PathLike[str] | None = _policy(
         None,
-        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file",
+        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file; "
+        "@SHA256 behind it: only if it has these numbers",
         form="RUN[:CHECKPOINT]",
         unset="begin anew",
         flag="from",
-    )
-    start_sha256: str | None = _policy(
-        None,
-        "begin only with these numbers: their SHA-256, as a run records it",
-        form="DIGEST",
-        unset="any",
-        needs="start_from",
     )
 
     episodes_per_member: int = _limit(
@@ -271,14 +245,10 @@ class Config:
     snapshot_every: int = _run(
         50, "generations between checkpoints that are kept for good; 0 for none", resumable=True, min=0
     )
-    track: tuple[str, ...] = _run(
-        (), "trackers that are given every row: tensorboard, wandb", form="NAME,...", resumable=True
-    )
     recorder: tuple[str, ...] = _run(
         (),
-        "package.module:Recorder, a recorder of yours; may be given several times",
-        form="RECORDER",
-        flag="recorder",
+        "what is given every row too: tensorboard, wandb, or package.module:Recorder of yours",
+        form="NAME,...",
         resumable=True,
     )
     run_dir: str | os.PathLike[str] | None = _run(

@@ -96,7 +96,10 @@ def options(
     found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):
         return found
-    left_out = [option for option in found if option in OF_STRATEGY and option not in given]
+    left_out = [name for name in found if name in OF_STRATEGY and name not in given]
+    if "strategy_options" in left_out:
+        left_out.remove("strategy_options")
+        left_out += found["strategy_options"]
     if say is not None and left_out:
         say(
             f"preset {name} was tuned for {found['strategy']}: with {given['strategy']} its "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from escalade.config import presets
@@ -12,6 +13,7 @@ from escalade.config.commands import text_of
 from escalade.config.conversion import Values, as_type, convert, from_values, parse_toml
 from escalade.config.forms import describe
 from escalade.config.options import OPTIONS, Config
+from escalade.config.strategy_text import layered, split_strategy, value_of
 from escalade.errors import InputError, nearest
 from escalade.support.installing import install
 
@@ -54,9 +56,14 @@ class SweepPlan:
         Raises:
             InputError: the options do not go together.
         """
-        chosen = {name: convert(name, one, text=isinstance(one, str)) for name, one in params.items()}
-        given = self.options | chosen
-        return Config(**(presets.options(given["env"], self.preset, given) | given))
+        chosen, own = {}, {}
+        for name, value in params.items():
+            if name in OPTIONS:
+                chosen[name] = convert(name, value, text=isinstance(value, str))
+            else:
+                own[name] = value_of(value) if isinstance(value, str) else value
+        given = layered(self.options, split_strategy(chosen), {"strategy_options": own})
+        return Config(**layered(presets.options(given["env"], self.preset, given), given))
 
 
 _HINTS = get_type_hints(SweepPlan) | {"pruning": Values}
@@ -84,7 +91,7 @@ def _plan(content: Values) -> SweepPlan:
     read = _read(empty | content, _HINTS, "")
     read |= _read(read.pop("pruning"), _HINTS, "[pruning] ")
     read["options"] = options = from_values(read["options"], "[options]")
-    read["space"] = space = {name: _dimension(name, value) for name, value in read["space"].items()}
+    read["space"] = space = _space(read["space"])
     plan = SweepPlan(**read)
     if plan.trials < 1:
         raise InputError("trials must be a whole number of at least 1")
@@ -105,21 +112,33 @@ def _plan(content: Values) -> SweepPlan:
     return plan
 
 
-def _dimension(name: str, value: Any) -> BaseDistribution:
+def _space(table: Values) -> dict[str, BaseDistribution]:
+    """The distributions of options, and of a strategy's own in the table's ``strategy_options``."""
+    known = [option for option in OPTIONS if option not in _NOT_SEARCHED]
+    found: dict[str, BaseDistribution] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise InputError(f"[space] {name} is no option that can be searched{nearest(name, known)}")
+        if name == "strategy_options" and isinstance(value, dict):
+            found |= {own: _dimension(own, one, lambda read: read) for own, one in value.items()}
+        else:
+            found[name] = _dimension(name, value, partial(convert, name, text=False))
+    return found
+
+
+def _dimension(name: str, value: Any, read: Callable[[Any], Any]) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    where, known = f"[space] {name}", [option for option in OPTIONS if option not in _NOT_SEARCHED]
-    if name not in known:
-        raise InputError(f"{where} is no option that can be searched{nearest(name, known)}")
+    where = f"[space] {name}"
     if isinstance(value, list):
-        texts = [text_of(convert(name, one, text=False)) for one in value]
+        texts = [text_of(read(one)) for one in value]
         if len(set(texts)) < max(2, len(texts)):
             raise InputError(f"{where} must list two values at least, each once")
         return CategoricalDistribution(texts)
     if not isinstance(value, dict) or not {"low", "high"} <= value.keys():
         raise InputError(f"{where} must be a list of values, or a range such as {{low = 1, high = 9}}")
     checked = _read(value, _RANGE, f"{where}: ")
-    ends = {end: convert(name, value[end], text=False) for end in ("low", "high")}
+    ends = {end: read(value[end]) for end in ("low", "high")}
     if type(ends["low"]) not in (int, float):
         raise InputError(f"{where} is not a number: list its values")
     try:

@@ -13,8 +13,7 @@ import numpy as np
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from escalade.envs.atari import FIRE, NOOP, has_fire, is_atari
-from escalade.envs.course import Course
+from escalade.envs.atari import NOOP, is_atari
 from escalade.envs.environment import Environment, SlotError
 from escalade.envs.frames import Frames
 from escalade.envs.spaces import observation_shape
@@ -28,7 +27,7 @@ def supports(environment: Environment) -> bool:
     return (
         is_atari(environment.spec)
         and environment.spec.max_episode_steps is None
-        and environment.course == Course()
+        and environment.early_end is None
         and not environment.info_keys
         and isinstance(given.get("frameskip", 4), int)
         and not any(given.get(name) for name in _OTHERS)
@@ -96,7 +95,6 @@ class _Game:
         self._ale = self._atari.ale
         self._frames: Frames = environment.frames
         self._actions = self._atari._action_set
-        self._fires = self._frames.fire_on_reset and has_fire(self._atari)
         self._view = _view(self._atari, self._frames)
         self.stack = np.zeros((self._frames.frame_stack, *self._view.shape), np.uint8)
         self._limit = environment.max_episode_steps
@@ -113,10 +111,6 @@ class _Game:
     def reset(self, seed: int) -> NDArray[np.uint8]:
         """Begin an episode; the stack of frames."""
         self._start(seed)
-        if self._fires:
-            self._advance(FIRE)
-            if self._ended:
-                self._start(seed)
         self._steps = 0
         self.stack[:] = self._view.image()
         return self.stack
@@ -131,7 +125,6 @@ class _Game:
                 self._act(NOOP)
                 if self._over():
                     self._load(seed)
-        self._lives = self._ale.lives()
         self._view.begin()
 
     def step(self, action: int) -> tuple[float, bool]:
@@ -158,10 +151,6 @@ class _Game:
         for frame in range(self._skip):
             total += self._act(action)
             self._ended = self._over()
-            if self._frames.terminal_on_life_loss:
-                lives = self._ale.lives()
-                self._ended = self._ended or lives < self._lives
-                self._lives = lives
             if self._ended:
                 break
             if frame == self._skip - 2:

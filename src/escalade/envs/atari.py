@@ -14,8 +14,6 @@ STICKINESS = 0.25
 NOOP, FIRE = 0, 1
 """Their numbers in every action set; not all have FIRE."""
 
-Step = tuple[Any, float, bool, bool, dict[str, Any]]
-
 
 def is_atari(spec: EnvSpec) -> bool:
     """Whether the environment is a game of the Arcade Learning Environment."""
@@ -36,22 +34,6 @@ def frame_limit(spec: EnvSpec) -> int | None:
     return math.ceil(int(frames) / least)
 
 
-class FireOnReset(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Presses FIRE once after a reset, in games that have it and wait for it."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        super().__init__(env)
-        self._fires = has_fire(env.unwrapped)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        if self._fires:
-            observation, _, terminated, truncated, info = self.env.step(FIRE)
-            if terminated or truncated:
-                return self.env.reset(seed=seed, options=options)
-        return observation, info
-
-
 class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Starts an episode with 1 to ``most`` no-ops, as Gymnasium's AtariPreprocessing does for images."""
 
@@ -66,18 +48,3 @@ class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
             if terminated or truncated:
                 observation, info = self.env.reset(seed=seed, options=options)
         return observation, info
-
-
-class LifeLossEnds(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Ends an episode when a life is lost, as Gymnasium's AtariPreprocessing does for images."""
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        self._lives = int(info["lives"])
-        return observation, info
-
-    def step(self, action: Any) -> Step:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        lives = int(info["lives"])
-        lost, self._lives = lives < self._lives, lives
-        return observation, float(reward), terminated or lost, truncated, info

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.envs.atari import STICKINESS, FireOnReset, LifeLossEnds, NoopStart, is_atari
+from escalade.envs.atari import STICKINESS, NoopStart, is_atari
 from escalade.envs.channels import channels_first
 from escalade.envs.unseen import Unseen
 from escalade.errors import InputError
@@ -26,8 +26,7 @@ _OF_IMAGES = ("max_pool", "grayscale", "crop", "resize")
 class Frames:
     """The options of images and frames; with the defaults, an environment is left as it is.
 
-    In this order: sticky actions, no-op starts, life loss as an end, skipped frames, greyscale, fire on
-    reset, crop, resize, stack.
+    In this order: sticky actions, no-op starts, skipped frames, greyscale, crop, resize, stack.
     """
 
     grayscale: bool = False
@@ -42,8 +41,6 @@ class Frames:
     frame_stack: int = 1
     noop_max: int = 0
     """An episode of an Atari game starts with 1 to this many no-ops."""
-    fire_on_reset: bool = False
-    terminal_on_life_loss: bool = False
     sticky_actions: float | None = None
     """Probability that the last action is repeated (Machado et al. 2018); None is as it is there."""
 
@@ -126,11 +123,8 @@ class Frames:
             noop_max=self.noop_max,
             frame_skip=self.pooled_skip,
             screen_size=(width, height),
-            terminal_on_life_loss=self.terminal_on_life_loss,
             grayscale_obs=self.grayscale or len(space.shape) == 2,
         )
-        if self.fire_on_reset:
-            env = FireOnReset(env)
         if self.crop:
             env = self._cropped(env)
             env = wrappers.ResizeObservation(env, self.size) if self.size else env
@@ -139,15 +133,10 @@ class Frames:
     def _wrap_ram(self, env: Env) -> Env:
         """An Atari game seen through its memory: what is not about images."""
         self._refuse(_OF_IMAGES, "needs images, and memory is none")
-        if self.noop_max:
-            env = NoopStart(env, self.noop_max)
-        if self.terminal_on_life_loss:
-            env = LifeLossEnds(env)
-        return FireOnReset(env) if self.fire_on_reset else env
+        return NoopStart(env, self.noop_max) if self.noop_max else env
 
     def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
-        games = ("noop_max", "fire_on_reset", "terminal_on_life_loss")
-        self._refuse(games, f"is for Atari games, and {spec.id} is none")
+        self._refuse(("noop_max",), f"is for Atari games, and {spec.id} is none")
         if len(env.observation_space.shape or ()) < 2:
             self._refuse(_OF_IMAGES, f"needs images, and {spec.id} gives none")
         if self.sticky_actions is not None:

@@ -15,6 +15,7 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
+from escalade.support.numbers import whole_number
 
 
 class ARS(GaussianStrategy):
@@ -56,7 +57,8 @@ class ARS(GaussianStrategy):
     ) -> None:
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         directions = population // 2
-        if top_directions is not None and not 1 <= top_directions <= directions:
+        kept = directions if top_directions is None else whole_number(top_directions, "top_directions")
+        if not 1 <= kept <= directions:
             raise InputError(
                 f"top_directions {top_directions} must be between 1 and {directions}, "
                 f"half the population of {population}"

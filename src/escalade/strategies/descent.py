@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 from escalade.errors import InputError
 from escalade.strategies.base import State, Strategy
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
 from escalade.strategies.schedules import Schedule, parse
+from escalade.support.numbers import real_number
 
 
 class DescentStrategy(Strategy):
     """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``."""
 
     def set_optimizer(
-        self, optimizer: str | OptimizerFactory, lr: float | str | Schedule | None, weight_decay: float
+        self,
+        optimizer: str | OptimizerFactory,
+        lr: float | str | Schedule | None,
+        momentum: float | None,
+        weight_decay: float,
     ) -> None:
-        """Make the optimiser; its own step size stands where ``lr`` is None.
+        """Make the optimiser; its own step size and momentum stand where these are None.
 
         Raises:
             InputError: an argument is impossible; the message names it.
         """
-        if not weight_decay >= 0:
-            raise InputError(f"weight_decay {weight_decay} must not be negative")
+        if not 0 <= real_number(weight_decay, "weight_decay") < math.inf:
+            raise InputError(f"weight_decay {weight_decay} must be finite and not negative")
         self.weight_decay = weight_decay
         self._lr = None if lr is None else parse(lr, "lr")
-        self.optimizer = make_optimizer(optimizer, self.center)
+        self.optimizer = make_optimizer(optimizer, self.center, momentum)
 
     @property
     def lr(self) -> float:

@@ -32,6 +32,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
             parameters.
         lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
         weight_decay: pull towards zero, not negative.
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
         seed: the same seed gives the same members.
@@ -61,6 +62,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         *,
         optimizer: str | OptimizerFactory = "adam",
         lr: float | str | Schedule | None = None,
+        momentum: float | None = None,
         weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
         seed: int = 0,
@@ -70,7 +72,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         self._sigma = parse_sigma(sigma, "sigma")
         self.shaping = named("shaping", shaping, SHAPINGS)
-        self.set_optimizer(optimizer, lr, weight_decay)
+        self.set_optimizer(optimizer, lr, momentum, weight_decay)
 
     @property
     def sigma(self) -> float:

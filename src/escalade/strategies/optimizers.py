@@ -17,6 +17,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.strategies.clipup import move_with_clipped_velocity
+from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
 _PREFIX = "optimizer."
@@ -221,27 +222,26 @@ NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
 """The optimisers that can be given by name."""
 
 
-def optimizer_named(name: str, momentum: float = 0.9) -> OptimizerFactory:
-    """Return the maker of the optimiser called ``name``.
-
-    Args:
-        name: one of :data:`NAMED`.
-        momentum: of ``sgd`` and ``clipup``, in [0, 1); ``adam`` has its own.
-
-    Raises:
-        InputError: there is none of that name.
-    """
-    factory = named("optimizer", name, NAMED)
-    return factory if name == "adam" else partial(factory, momentum=momentum)
-
-
-def make_optimizer(optimizer: str | OptimizerFactory, center: Tensor) -> CenterOptimizer:
+def make_optimizer(
+    optimizer: str | OptimizerFactory, center: Tensor, momentum: float | None = None
+) -> CenterOptimizer:
     """The optimiser of ``center`` that a strategy's argument ``optimizer`` asks for.
 
+    Args:
+        optimizer: a name of :data:`NAMED`, or what makes an optimiser.
+        center: the tensor that it moves.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); their own where it is None.
+
     Raises:
-        InputError: it is neither a known name nor a callable that makes an optimiser.
+        InputError: it is neither a known name nor a callable that makes an optimiser, or it has no momentum.
     """
-    factory = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
+    factory: Any = named("optimizer", optimizer, NAMED) if isinstance(optimizer, str) else optimizer
+    if momentum is not None:
+        if getattr(factory, "func", factory) not in (SGD, ClippedMomentum):
+            raise InputError(f"momentum {momentum} needs the optimizer sgd or clipup")
+        if not 0 <= real_number(momentum, "momentum") < 1:
+            raise InputError(f"momentum {momentum} must be at least 0 and below 1")
+        factory = partial(factory, momentum=momentum)
     made = factory([center]) if callable(factory) else None
     if isinstance(made, CenterOptimizer):
         return made

@@ -19,6 +19,7 @@ from escalade.strategies.descent import DescentStrategy
 from escalade.strategies.optimizers import ClippedMomentum, OptimizerFactory
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import SHAPINGS
+from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
 
@@ -44,6 +45,7 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         lr: the optimiser's step size: a number, a schedule, or the text of one; its own when not given.
         sigma_lr: the step size of the deviations, likewise.
         max_change: the largest change of a deviation in a generation, as a fraction of itself.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
         weight_decay: pull towards zero, not negative.
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
         seed: the same seed gives the same members.
@@ -64,6 +66,7 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         lr: float | str | Schedule | None = None,
         sigma_lr: float | str | Schedule = 0.1,
         max_change: float = 0.2,
+        momentum: float | None = None,
         weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
         seed: int = 0,
@@ -71,13 +74,13 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         perturbation: NoiseSource | None = None,
     ) -> None:
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        if not 0 < max_change < 1:
+        if not 0 < real_number(max_change, "max_change") < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
         self.shaping = named("shaping", shaping, SHAPINGS)
         self.max_change = max_change
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
         radius = math.sqrt(float(self.deviations.double().square().sum()))
-        self.set_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), lr, weight_decay)
+        self.set_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), lr, momentum, weight_decay)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)

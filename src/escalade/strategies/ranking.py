@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
+from escalade.support.numbers import real_number
 
 Array = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ def elite_count(elite: float, population: int) -> int:
     Raises:
         InputError: the fraction is not in (0, 1], or makes fewer than two members.
     """
-    if not 0 < elite <= 1:
+    if not 0 < real_number(elite, "elite") <= 1:
         raise InputError(f"elite {elite} must be a fraction of the population, above 0 and up to 1")
     count = int(elite * population + 1e-9)  # 0.29 of 100 is 29, not 28
     if count < 2:

@@ -48,15 +48,13 @@ class StrategyEntry(Entry):
         return self.home.partition(":")[2]
 
 
-_GRADIENT: Final = frozenset({"lr", "optimizer", "weight_decay", "shaping"})
-
 STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
         "OpenAI-ES",
         "escalade.strategies.openai_es:OpenAIES",
         paper="Salimans et al. 2017",
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
-        options=_GRADIENT,
+        options=frozenset({"lr"}),
         antithetic=True,
         low_rank=True,
     ),
@@ -65,7 +63,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "escalade.strategies.ars:ARS",
         paper="Mania et al. 2018",
         use="linear policies",
-        options=frozenset({"lr", "top_directions"}),
+        options=frozenset({"lr"}),
         antithetic=True,
         low_rank=True,
     ),
@@ -74,7 +72,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "escalade.strategies.pgpe:PGPE",
         paper="Sehnke et al. 2010",
         use="networks, when the scale of each parameter should adapt",
-        options=_GRADIENT,
+        options=frozenset({"lr"}),
         antithetic=True,
         adapts_sigma=True,
     ),
@@ -83,7 +81,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "escalade.strategies.snes:SNES",
         paper="Schaul et al. 2011",
         use="networks and functions, when the scale of each parameter should adapt",
-        options=frozenset({"lr", "shaping"}),
+        options=frozenset({"lr"}),
         adapts_sigma=True,
     ),
     "simple-gaussian": StrategyEntry(
@@ -127,6 +125,9 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         smallest=4,
     ),
 }
+
+DEFAULT: Final = "ars"
+"""The strategy of a run that names none."""
 
 GROWTH_OPTIONS: Final = ("min_episodes", "min_env_steps")
 """Options of generations that grow, for strategies that can."""

@@ -13,7 +13,6 @@ from torch import nn
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
-from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
@@ -28,9 +27,8 @@ from escalade.rollout.reference import reference_batch
 from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
-from escalade.strategies.optimizers import optimizer_named
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
-from escalade.support.imports import imported
+from escalade.support.registry import find
 from escalade.training.strategy import build_strategy, keywords_of
 
 
@@ -86,7 +84,7 @@ def find_environment(config: Config) -> Environment:
         config.wrappers,
         config.reward_info,
         frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
-        course=Course(**{name: getattr(config, name) for name in COURSE}),
+        early_end=config.early_end,
         info_keys=config.info_keys,
     )
 
@@ -152,56 +150,33 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
 def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
     """The config's strategy with its centre at ``start``, shape (dimension,).
 
-    Options that are None are left to the strategy's own defaults.
+    Options that are None are left to the strategy's own defaults. One of the user's own is given what its
+    constructor has.
 
     Raises:
         InputError: the class does not take one of the options, or cannot be found.
     """
-    own = ":" in config.strategy
-    made = _own_strategy(config, start, noise) if own else _named_strategy(config, start, noise)
-    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
-    if asked and not made.grows:
-        raise InputError(
-            f"`{asked[0]}` does not work with `strategy` {config.strategy}: its generations cannot grow"
-        )
-    return made
-
-
-def _named_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
-    entry = STRATEGIES[config.strategy]
-    options = {name: getattr(config, name) for name in ("population", "sigma", *sorted(entry.options))}
-    if options.get("optimizer") is not None:
-        options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
-    given = {name: value for name, value in options.items() if value is not None}
-    given |= {"seed": config.seed, "perturbation": noise, **_further(config, given)}
-    made: Strategy = entry.load()(start, **given)
-    return made
-
-
-def _own_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
-    """A strategy of the user's own, ``package.module:Class``.
-
-    Of the options that only some strategies take, it is given those that its constructor has.
-    """
     what = f"`strategy` {config.strategy}"
-    kind = imported(config.strategy, what)
+    kind = find("strategy", config.strategy, STRATEGIES)
     known = keywords_of(kind)
     options: dict[str, Any] = {"population": config.population, "seed": config.seed}
     for option in ("sigma", *STRATEGY_OPTIONS):
         value = getattr(config, option)
         if known is None or option in known or value != OPTIONS[option].default:
             options[option] = value
-    if options.get("optimizer") is not None:
-        options["optimizer"] = optimizer_named(options["optimizer"], config.momentum)
     if known is None or "perturbation" in known:
         options["perturbation"] = noise
     try:
-        return build_strategy(kind, start, options | _further(config, options))
-    except InputError as problem:
-        raise InputError(f"{what}: {problem}") from None
-    except Exception as problem:  # whatever the user's code raises
+        made = build_strategy(kind, start, options | _further(config, options))
+    except InputError as problem:  # its arguments are no options of the run, which stand in backticks
+        raise InputError(f"{what}: {str(problem).replace('`', '')}") from None
+    except Exception as problem:  # whatever the user's code raises, or a value of another type than ours take
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise InputError(f"{what} cannot be made: {said}") from problem
+    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
+    if asked and not made.grows:
+        raise InputError(f"`{asked[0]}` does not work with {what}: its generations cannot grow")
+    return made
 
 
 def _further(config: Config, given: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
 
 _OF_NETWORK = ("hidden", "activation", "bias")
-_NOT_INHERITED = ("start_from", "start_sha256", "init", "action_noise")
+_NOT_INHERITED = ("start_from", "init", "action_noise")
 _INHERITED = [
     name
     for name, option in OPTIONS.items()
@@ -23,9 +24,16 @@ _INHERITED = [
 ]
 
 
-def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """``RUN:CHECKPOINT`` as path and checkpoint, which is None where there is none."""
+def without_digest(text: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """``RUN:CHECKPOINT@SHA256`` as RUN:CHECKPOINT, and the digest, which is None where there is none."""
     whole = os.fspath(text)
+    source, _, digest = whole.rpartition("@")
+    return (source, digest) if re.fullmatch("[0-9a-f]{64}", digest) and source else (whole, None)
+
+
+def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """``RUN:CHECKPOINT`` as path and checkpoint, which is None where there is none; a digest is left out."""
+    whole, _ = without_digest(text)
     place, colon, checkpoint = whole.rpartition(":")
     if not colon or not place or os.path.exists(whole):
         return Path(whole), None
@@ -34,8 +42,8 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
 
 def absolute(text: str | os.PathLike[str]) -> str:
     """The same, wherever it is read: as a run's config.toml has it."""
-    place, checkpoint = split(text)
-    return str(place.absolute()) + (f":{checkpoint}" if checkpoint else "")
+    (place, checkpoint), (_, digest) = split(text), without_digest(text)
+    return str(place.absolute()) + (f":{checkpoint}" if checkpoint else "") + (f"@{digest}" if digest else "")
 
 
 def inherited(given: Values) -> Values:

@@ -21,7 +21,7 @@ from escalade.storage.tensors import read
 from escalade.training.parts import Parts, find_environment, make_policy
 from escalade.training.results import params_sha256
 from escalade.training.saved import SavedPolicy
-from escalade.training.sources import absolute, split
+from escalade.training.sources import absolute, split, without_digest
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
         network: the user's own module, where the run trains one.
 
     Returns:
-        The config with the source's absolute path, and the SHA-256 of what was taken.
+        The config with the source's absolute path and the SHA-256 of what was taken.
 
     Raises:
         InputError: there is no such policy, it does not fit, or it has another SHA-256 than the config's.
     """
     assert config.start_from is not None
-    text = os.fspath(config.start_from)
+    text, wanted = without_digest(config.start_from)
     try:
         place, checkpoint = split(text)
         source = _find(place, checkpoint, config, parts.policy, network)
         digest = source.sha256
-        if config.start_sha256 not in (None, digest):
-            raise InputError(f"it has the SHA-256 {digest}, and `start_sha256` is another: leave that out")
+        if wanted not in (None, digest):
+            raise InputError(f"it has the SHA-256 {digest}, not {wanted}: leave out @{wanted}")
         check_growth(source.policy.observation_space, parts.policy.observation_space, "observations")
         check_actions(source.policy.actions, parts.policy.actions)
         begin_with(parts.policy.network, source.policy.network)
@@ -70,7 +70,7 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     if now >= before:  # else images that are not normalised any more
         parts.normalizer = source.normalizer.grown(now)
     parts.start = to_vector(parts.policy.network)
-    return config.replace(start_from=absolute(text), start_sha256=digest)
+    return config.replace(start_from=f"{absolute(text)}@{digest}")
 
 
 def _find(

@@ -37,8 +37,9 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     known_options = keywords_of(factory)
     for key in given:
         if known_options is not None and key not in known_options:
-            mend = f"make it accept {key}=" if key in _ALWAYS else "leave it out"
-            raise InputError(f"strategy {name} takes no {key}{nearest(key, known_options)}: {mend}")
+            other = nearest(key, known_options) or ": leave it out"
+            mend = f": make it accept {key}=" if key in _ALWAYS else other
+            raise InputError(f"strategy {name} takes no {key}{mend}")
     seed = int(seeds(given["seed"] if isinstance(given.get("seed"), int) else 0, Stream.STRATEGY))
 
     def make() -> Strategy:

@@ -1,0 +1,52 @@
+"""Options that earlier versions had: config files and checkpoints still name them, and people type them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from escalade.config.commands import flag
+from escalade.errors import InputError
+
+_WRAPPER: Final = "use `wrappers='escalade.envs.wrappers:{}'`".format
+_GROWTH: Final = "generations grow by `min_episodes` or `min_env_steps`"
+_REWARD: Final = "give a gymnasium.RewardWrapper of yours to `wrappers`"
+
+REMOVED: Final[dict[str, tuple[Any, str]]] = {
+    "burn_in": (0, _WRAPPER("BurnIn(40)")),
+    "burn_in_action": ([], _WRAPPER("BurnIn(40,action=[0.5])")),
+    "fire_on_reset": (False, _WRAPPER("FireOnReset")),
+    "terminal_on_life_loss": (False, _WRAPPER("LifeLossEnds")),
+    "reward_ceiling": (None, _REWARD),
+    "reward_scale": (1.0, _REWARD),
+    "reward_sign": (False, _REWARD),
+    "top_directions": (None, "use `strategy=ars:top_directions=8`"),
+    "optimizer": (None, "use `strategy=openai-es:optimizer=sgd`"),
+    "momentum": (0.9, "use `strategy=openai-es:optimizer=sgd,momentum=0.5`"),
+    "weight_decay": (0.0, "use `strategy=openai-es:weight_decay=0.01`"),
+    "shaping": (None, "use `strategy=openai-es:shaping=nes`"),
+    "start_sha256": (None, "use `start_from=RUN@SHA256`"),
+    "early_end_from": (0, "use `early_end=20,200`"),
+    "track": ([], "use `recorder=tensorboard,wandb`"),
+    "max_population": (None, _GROWTH),
+    "grow_after": (None, _GROWTH),
+    "restart_after": (None, "train with another `seed`"),
+}
+"""What each was when it was not given, and what to do instead."""
+
+
+def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those that went, where they are as they were when not given.
+
+    Raises:
+        InputError: one is anything else; the message says what replaces it.
+    """
+    for name, (default, instead) in REMOVED.items():
+        if values.get(name) not in (default, None, "none"):
+            raise InputError(f"`{name}` is no option any more: {instead}")
+    return {name: value for name, value in values.items() if name not in REMOVED}
+
+
+def refusals() -> dict[str, str]:
+    """Why the flag of each is not there any more."""
+    return {flag(name): f"is no flag any more: {instead}" for name, (_, instead) in REMOVED.items()}

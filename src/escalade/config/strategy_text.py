@@ -1,0 +1,53 @@
+"""A strategy and its options in one text, such as ``ars:top_directions=8``, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from escalade.errors import InputError
+from escalade.strategies.registry import DEFAULT, STRATEGIES
+from escalade.support.registry import check_named
+
+
+def split_strategy(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``strategy`` as a name alone, and what else its text says beside the other ``strategy_options``.
+
+    A class of the user's own, ``package.module:Class``, has no ``=`` behind the colon, and stays as it is.
+
+    Raises:
+        InputError: there is no such strategy, or its options are not ``OPTION=VALUE``.
+    """
+    text = values.get("strategy")
+    name, _, assignments = str(text).partition(":")
+    if "=" not in assignments:
+        return dict(values)
+    check_named("strategy", name, STRATEGIES)
+    said = {}
+    for assignment in assignments.split(","):
+        option, _, value = assignment.partition("=")
+        if not option.strip().isidentifier() or not value.strip():
+            raise InputError(f"`strategy` {text} must be written as {name}:OPTION=VALUE,OPTION=VALUE")
+        said[option.strip()] = value_of(value.strip())
+    return {**values, "strategy": name, "strategy_options": values.get("strategy_options", {}) | said}
+
+
+def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of which later layers win; a strategy's own are kept until a layer names another strategy."""
+    found: dict[str, Any] = {}
+    for layer in layers:
+        before = found.get("strategy", DEFAULT)
+        kept = found.get("strategy_options", {}) if layer.get("strategy", before) == before else {}
+        found |= {**layer, "strategy_options": kept | layer.get("strategy_options", {})}
+    return found
+
+
+def value_of(text: str) -> Any:
+    """The value that an option's text says: a number, true, false or none; anything else is text."""
+    if text.lower() == "none":
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

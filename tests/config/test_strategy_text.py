@@ -1,0 +1,67 @@
+"""A strategy with its options in one text, and layers of options."""
+
+import pytest
+from tests.config.test_config import configured
+
+from escalade import InputError
+from escalade.config.conversion import from_values
+from escalade.config.strategy_text import layered, split_strategy
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("ars:top_directions=8", "ars", {"top_directions": 8}),
+        ("cem:elite=0.25, noise=linear:0.1:0.02:300", "cem", {"elite": 0.25, "noise": "linear:0.1:0.02:300"}),
+        ("pgpe:optimizer=sgd,momentum=0", "pgpe", {"optimizer": "sgd", "momentum": 0}),
+        ("ars:top_directions=none,other=true", "ars", {"top_directions": None, "other": True}),
+        ("openai-es:optimizer=a=b", "openai-es", {"optimizer": "a=b"}),
+    ],
+)
+def test_a_name_of_the_registry_may_have_options_behind_it(text, name, options):
+    found = from_values({"strategy": text, "strategy_options": {"mine": 1}})
+    assert found == {"strategy": name, "strategy_options": {"mine": 1} | options}
+
+
+@pytest.mark.parametrize("text", ["ars", "package.module:Class", "ars:Class"])
+def test_a_name_alone_and_a_class_stay_as_they_are(text):
+    assert split_strategy({"strategy": text}) == {"strategy": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("arz:a=1", "unknown `strategy` 'arz'; did you mean ars"),
+        ("ars:a=", "`strategy` ars:a= must be written as ars:OPTION=VALUE,OPTION=VALUE"),
+        ("ars:a=1,", "must be written as"),
+        ("ars:a=1,b", "must be written as"),
+        ("ars:=1", "must be written as"),
+        ("ars:a-b=1", "must be written as"),
+    ],
+)
+def test_mistakes_are_one_line(text, said):
+    with pytest.raises(InputError, match=said):
+        from_values({"strategy": text})
+
+
+def test_options_of_a_strategy_are_kept_until_another_is_named():
+    ars, more = {"strategy": "ars", "strategy_options": {"a": 1, "b": 2}}, {"strategy_options": {"b": 3}}
+    assert layered(ars, {"lr": 1})["strategy_options"] == {"a": 1, "b": 2}
+    assert layered(ars, more)["strategy_options"] == {"a": 1, "b": 3}
+    assert layered(ars, {"strategy": "ars"} | more)["strategy_options"] == {"a": 1, "b": 3}
+    assert layered(ars, {"strategy": "snes"} | more)["strategy_options"] == {"b": 3}
+    assert layered(more, ars)["strategy_options"] == {"a": 1, "b": 2}  # ars is what no name stands for
+    assert ars["strategy_options"] == {"a": 1, "b": 2}
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
+    assert configured(tmp_path, "CartPole-v1").strategy_options == {"top_directions": 8}
+    assert configured(tmp_path, "CartPole-v1", "--strategy", "ars").strategy_options == {"top_directions": 8}
+    four = configured(tmp_path, "CartPole-v1", "--strategy", "ars:top_directions=4")
+    assert (four.strategy, four.strategy_options) == ("ars", {"top_directions": 4})
+    text = 'strategy = "openai-es:optimizer=sgd,weight_decay=0.1"\n'
+    own = {"optimizer": "sgd", "weight_decay": 0.1}
+    assert configured(tmp_path, "CartPole-v1", file=text).strategy_options == own
+    changed = ["--strategy-options", '{"weight_decay": 0.2}']
+    assert configured(tmp_path, "X-v0", *changed, file=text).strategy_options == own | {"weight_decay": 0.2}
+    assert configured(tmp_path, "X-v0", "--strategy", "snes", file=text).strategy_options == {}
