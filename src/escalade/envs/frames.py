@@ -1,4 +1,4 @@
-"""What is done to frames and actions between an environment and a policy, made of Gymnasium's wrappers."""
+"""Treatment of frames and actions between an environment and a policy, made of Gymnasium's wrappers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Frames:
     frame_skip: int | None = None
     """Steps for which an action is repeated; None is as the environment has it."""
     max_pool: bool = False
-    """Whether an observation is the maximum of the last two skipped frames (Mnih et al. 2015)."""
+    """True where an observation is the maximum of the last two skipped frames (Mnih et al. 2015)."""
     frame_stack: int = 1
     noop_max: int = 0
     """An episode of an Atari game starts with 1 to this many no-ops."""
@@ -49,7 +49,7 @@ class Frames:
 
     @property
     def off(self) -> bool:
-        """Whether everything is left as the environment has it."""
+        """True where everything is left as the environment has it."""
         return self == Frames()
 
     @property
@@ -63,11 +63,11 @@ class Frames:
 
     @property
     def pooled_skip(self) -> int:
-        """How many steps one observation is pooled from."""
+        """Steps that one observation is pooled from."""
         return (self.frame_skip or 1) if self.max_pool else 1
 
     def outer_skip(self, spec: EnvSpec) -> int:
-        """How many steps of the environment inside are one here; Atari's emulator skips by itself."""
+        """Steps of the environment inside that are one here; Atari's emulator skips by itself."""
         return self.pooled_skip if is_atari(spec) else self.frame_skip or 1
 
     def kwargs(self, spec: EnvSpec) -> dict[str, Any]:
