@@ -12,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.atari import STICKINESS, FireOnReset, LifeLossEnds, NoopStart, is_atari
 from escalade.envs.channels import channels_first
-from escalade.envs.unseen import Unseen
+from escalade.envs.skipped_rendering import SkippedRendering
 from escalade.errors import InputError
 
 Env = gymnasium.Env[Any, Any]
@@ -189,22 +189,22 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
 
     Gymnasium's MaxAndSkipObservation without its maximum, which only images can bear. Observations that
-    are left out are not drawn, where that is a matter of cost alone: see :class:`Unseen`.
+    are left out are not drawn, where that is a matter of cost alone: see :class:`SkippedRendering`.
     """
 
     def __init__(self, env: Env, skip: int) -> None:
         super().__init__(env)
         self._skip = skip
-        self._unseen = Unseen(env)
+        self._rendering = SkippedRendering(env)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         total = 0.0
-        with self._unseen.skipped():
+        with self._rendering.skipped():
             for _ in range(self._skip - 1):
                 observation, reward, terminated, truncated, info = self.env.step(action)
                 total += float(reward)
                 if terminated or truncated:
-                    return self._unseen.draw(observation), total, terminated, truncated, info
+                    return self._rendering.draw(observation), total, terminated, truncated, info
         observation, reward, terminated, truncated, info = self.env.step(action)
         return observation, total + float(reward), terminated, truncated, info
 

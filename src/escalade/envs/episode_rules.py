@@ -1,4 +1,4 @@
-"""How an episode begins and ends beside what the environment says: burn-in steps and early ends."""
+"""Rules of an episode's beginning and end beside the environment's own: burn-in steps and early ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Env = gymnasium.Env[Any, Any]
 
 
 @dataclass(frozen=True)
-class Course:
+class EpisodeRules:
     """The options of an episode's beginning and end. They hold in training, evaluation and films alike."""
 
     burn_in: int = 0
@@ -62,7 +62,7 @@ class Course:
         return action
 
 
-COURSE = tuple(option.name for option in fields(Course))
+EPISODE_RULES = tuple(option.name for option in fields(EpisodeRules))
 """The names of the options."""
 
 
