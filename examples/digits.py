@@ -15,10 +15,10 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
-from torch.func import functional_call, vmap
 from torch.nn.functional import cross_entropy
 
 import escalade
+from escalade.policies.members import Members
 
 goal = float(sys.argv[1]) if len(sys.argv) > 1 else 0.2
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
@@ -50,12 +50,13 @@ def evolution(goal: float) -> tuple[nn.Module, int]:
     """The same by evolution; every member, and every test of the centre, is one forward pass."""
     module = network()
 
-    def loss(parameters: dict[str, torch.Tensor]) -> torch.Tensor:
-        return cross_entropy(functional_call(module, parameters, (train_x,)), train_y)
+    def loss(members: Members) -> torch.Tensor:
+        found = members(train_x.expand(len(members), *train_x.shape))
+        return cross_entropy(found.mT, train_y.expand(len(members), -1), reduction="none").mean(dim=1)
 
     result = escalade.evolve(
         module,
-        vmap(loss),
+        loss,
         batched=True,
         direction="minimize",
         target_return=goal,

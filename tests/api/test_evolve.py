@@ -13,7 +13,6 @@ import pytest
 import torch
 from tests.commands import DEADLINE
 from torch import nn
-from torch.func import functional_call, vmap
 
 import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
@@ -263,19 +262,17 @@ def test_runs_differ_by_seed():
 # Batches
 
 
-def batch_loss(parameters):
-    module = network()
-    return vmap(lambda one: ((functional_call(module, one, INPUTS).squeeze() - INPUTS.sum(1)) ** 2).mean())(
-        parameters
-    )
+def batch_loss(members):
+    outputs = members(INPUTS.expand(len(members), *INPUTS.shape)).squeeze(2)
+    return ((outputs - INPUTS.sum(1)) ** 2).mean(dim=1)
 
 
 def test_batched_fitness_sees_every_member_once():
     shapes = []
 
-    def fitness(parameters):
-        shapes.append({name: tuple(part.shape) for name, part in parameters.items()})
-        return batch_loss(parameters)
+    def fitness(members):
+        shapes.append({name: tuple(part.shape) for name, part in members.parameters.items()})
+        return batch_loss(members)
 
     result = evolve(network(), fitness, batched=True, direction="minimize", **QUICK)
     assert shapes[0] == {"0.weight": (8, 4, 3), "0.bias": (8, 4), "2.weight": (8, 1, 4), "2.bias": (8, 1)}
@@ -295,10 +292,10 @@ def test_batches_give_the_same_bits_on_workers():
 @pytest.mark.parametrize(
     ("fitness", "given"),
     [
-        (lambda p: p["0.bias"], r"Tensor of shape \(8, 4\)"),
-        (lambda p: p["0.bias"].sum(), r"Tensor of shape \(\)"),
-        (lambda p: [1.0], r"list '\[1.0\]'"),
-        (lambda p: None, "None"),
+        (lambda m: m.parameters["0.bias"], r"Tensor of shape \(8, 4\)"),
+        (lambda m: m.parameters["0.bias"].sum(), r"Tensor of shape \(\)"),
+        (lambda m: [1.0], r"list '\[1.0\]'"),
+        (lambda m: None, "None"),
     ],
 )
 def test_batched_fitness_of_another_shape_is_refused(fitness, given):
@@ -931,3 +928,62 @@ def test_the_warning_names_the_line_that_called():
 def test_minimising_shows_the_smallest(capsys):
     evolve(network(), loss, direction="minimize", verbose=True, target_return=1e-9, **QUICK)
     assert "(min " in capsys.readouterr().out
+
+
+LOW_RANK = QUICK | {"perturbation": "low-rank:1", "direction": "minimize"}
+
+
+def wide():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def test_low_rank_noise_learns_and_gives_the_same_bits_on_workers():
+    first = evolve(wide(), loss, **LOW_RANK)
+    assert np.array_equal(evolve(wide(), loss, workers=2, **LOW_RANK).center, first.center)
+    assert not np.array_equal(
+        evolve(wide(), loss, **LOW_RANK | {"perturbation": "full"}).center, first.center
+    )
+    longer = evolve(wide(), loss, **LOW_RANK | {"generations": 80, "population": 32, "lr": 0.05})
+    assert longer.eval_return_mean < 0.3 * loss(wide())
+
+
+def test_batched_members_of_low_rank_are_the_written_ones_and_give_the_same_bits_on_workers():
+    here, there = (
+        evolve(wide(), batch_loss, batched=True, batch_size=3, workers=workers, **LOW_RANK)
+        for workers in (0, 2)
+    )
+    assert np.array_equal(here.center, there.center)
+    alone = evolve(wide(), loss, **LOW_RANK)
+    np.testing.assert_allclose(here.center, alone.center, atol=1e-4)
+
+
+def test_a_resumed_run_of_low_rank_equals_an_uninterrupted_one(tmp_path):
+    whole = evolve(wide(), batch_loss, batched=True, **LOW_RANK | {"generations": 6})
+    for generations in (2, 6):
+        found = evolve(
+            wide(),
+            batch_loss,
+            batched=True,
+            run_dir=tmp_path / "run",
+            resume=generations > 2,
+            **LOW_RANK | {"generations": generations},
+        )
+    assert np.array_equal(found.center, whole.center)
+    with pytest.raises(InputError, match="perturbation"):
+        evolve(
+            wide(),
+            batch_loss,
+            batched=True,
+            run_dir=tmp_path / "run",
+            resume=True,
+            **QUICK,
+            direction="minimize",
+        )
+
+
+def test_low_rank_noise_and_strategies_that_do_not_work_with_it():
+    with pytest.raises(InputError, match="SNES does not work with low-rank noise"):
+        evolve(wide(), loss, strategy="snes", **LOW_RANK)
+    with pytest.raises(InputError, match="unknown `perturbation` 'low'"):
+        evolve(wide(), loss, **LOW_RANK | {"perturbation": "low"})

@@ -18,6 +18,7 @@ from escalade.engines.fork_server import warm_up
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch, caught
 from escalade.fitness.work import FitnessFunction, FitnessSetup
+from escalade.perturbation.registry import make_source, rank_of
 from escalade.policies.layout import Layout, M
 from escalade.recorders import Recorder
 from escalade.storage.run_folder import RunFolder
@@ -48,6 +49,7 @@ def evolve(
     lr: float | str | Schedule | None = None,
     strategy: str | StrategyFactory = "openai-es",
     strategy_options: Mapping[str, Any] | None = None,
+    perturbation: str = "full",
     optimizer: OptimizerFactory | None = None,
     weight_decay: float | None = None,
     shaping: str | None = None,
@@ -73,11 +75,11 @@ def evolve(
     """Evolve ``module`` so that ``fitness`` grows; its parameters end up as the final centre's, in place.
 
     ``fitness(module)`` returns one number for the parameters that the module it is given holds. With
-    ``batched``, ``fitness(parameters)`` is given a dict of names to tensors with a leading axis of n
-    members, as ``torch.func.vmap`` and ``functional_call`` take them, and returns n numbers; what vmap has
-    no rule for, such as ``nn.LSTM``, evolves without ``batched``. ``fitness`` may have parameters named
-    ``seed`` and ``generation``: ``seed`` is another one for every call,
-    ``generation`` the same for all members of a generation (0 for the first), to choose a minibatch by.
+    ``batched``, ``fitness(members)`` is given n members as one callable, and returns n numbers:
+    :class:`escalade.policies.members.Members` takes and gives tensors with a leading axis of n, and has
+    the parameters written out as ``members.parameters``, as ``torch.func`` takes them. ``fitness`` may have
+    parameters named ``seed`` and ``generation``: ``seed`` is another one for every call, ``generation`` the
+    same for all members of a generation (0 for the first), to choose a minibatch by.
     It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and
     ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run
     gives the same bits with any number of workers.
@@ -95,6 +97,7 @@ def evolve(
         strategy: a name of :data:`escalade.strategies.registry.STRATEGIES`, such as ``openai-es`` or
             ``cma-es``, a class of :mod:`escalade.strategies`, or what is called like one.
         strategy_options: further options of the strategy, such as ``{"elite": 0.1}`` for ``cem``.
+        perturbation: the members' noise: ``full``, or ``low-rank:R``, for strategies that work with it.
         optimizer: as ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have one.
         weight_decay: for strategies that have it.
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`, for strategies that have one.
@@ -113,7 +116,7 @@ def evolve(
             call repeated; None waits for ever.
         catch: exceptions of fitness (True: all, or types) whose member counts as the worst of its generation,
             as NaN does, instead of ending the run; more than a tenth of a generation's members still ends it.
-        batched: whether fitness takes a batch of parameters.
+        batched: whether fitness takes several members in one call.
         batch_size: members in a batch; None is the whole population.
         seed: of the noise and of all else that is random.
         run_dir: a folder for progress.csv, curve, summary, checkpoints and the parameters, which
@@ -149,8 +152,10 @@ def evolve(
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
     }
     asked |= _further(strategy_options or {}, asked)
+    low_rank = rank_of(perturbation) > 0  # a strategy makes a full table itself, when it first needs one
+    source = make_source(perturbation, whole_number(seed, "seed"), layout.held_shapes) if low_rank else None
     with one_thread():
-        made = build_strategy(strategy, layout.to_vector(module), asked)
+        made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
     if generations is None and seconds is None:
         generations = 100
     limits = Limits(generations, None, seconds, target_return, target_patience)
@@ -174,7 +179,10 @@ def evolve(
             catch=bool(catch),
             recorders=recorders,
             callbacks=callbacks,
-            facts=_facts(module, layout, strategy, made, asked) | ({"batch": batch} if batched else {}),
+            facts=_facts(
+                module, layout, strategy, made, asked | ({"perturbation": perturbation} if low_rank else {})
+            )
+            | ({"batch": batch} if batched else {}),
         )
         start = partial(_start, setup, engine, workers, step_timeout)
         return run_plan(module, setup, made, start, plan)

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import NoiseSource, Population, Stream, seeds
+from escalade.perturbation import CenterPopulation, NoiseSource, Population, Stream, seeds
 from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.policies.members import Members, ModuleCaller
 from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
@@ -53,6 +54,20 @@ class FitnessJob:
             return range(0)
         return range(item * self.batch, min((item + 1) * self.batch, self.population.size))
 
+    @property
+    def shared_center(self) -> Vector | None:
+        """The centre that all members are around, shape (dimension,); None where there is none."""
+        center: Vector | None = getattr(self.population, "center", self.center)
+        return center
+
+    def individuals(self, item: int) -> tuple[Population, range]:
+        """The population that an item's parameters are of, and their numbers in it."""
+        members = self.members(item)
+        if members and self.population is not None:
+            return self.population, members
+        assert self.center is not None  # otherwise there is no such item
+        return CenterPopulation(self.center), range(1)
+
     def describe(self, item: int) -> str:
         """Say whose fitness an item is."""
         return str(_Who(self.members(item), self.generation + 1))
@@ -85,8 +100,9 @@ class FitnessWork:
         self.setup = setup
         self.module = copy_module(setup.module)
         self._write = setup.layout.writer(self.module)
+        self._caller = ModuleCaller(self.module, setup.layout, setup.perturbation)
         self._not_evolved = _NotEvolved(self.module)
-        self._vector = np.empty((1, setup.layout.dimension), dtype=np.float32)
+        self._vector = np.empty(setup.layout.dimension, dtype=np.float32)
         self._offered = _named_parameters(setup.fitness)
 
     def info(self) -> dict[str, Any]:
@@ -94,6 +110,9 @@ class FitnessWork:
 
     def begin(self, job: FitnessJob) -> None:
         self.job = job
+        center = job.shared_center
+        if self.setup.batched and center is not None:
+            self._write(center)
 
     def run(self, feed: Feed) -> None:
         with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
@@ -105,14 +124,15 @@ class FitnessWork:
 
     def _evaluate(self, item: int) -> list[float]:
         """Fitness of an item's members (or of the centre), in member order."""
-        members, parameters = self._members(item)
+        members = self.job.members(item)
+        individuals = self.job.individuals(item)
         who = _Who(members, self.job.generation + 1)
         keywords = self._keywords(members)
+        self._not_evolved.restore()
         if self.setup.batched:
-            argument: Any = self.setup.layout.stack(parameters)
+            argument: Any = Members(self._caller, *individuals)
         else:
-            self._not_evolved.restore()
-            self._write(parameters[0])
+            self._write(self._vector_of(*individuals))
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
@@ -120,28 +140,20 @@ class FitnessWork:
             raise
         except BaseException as problem:  # sys.exit is one of them
             if isinstance(problem, self.setup.catch):
-                return [math.nan] * len(parameters)
+                return [math.nan] * len(individuals[1])
             where = traceback.extract_tb(problem.__traceback__)[-1]
             raise EnvironmentFailure(
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; "
                 f"line {where.lineno} of {Path(where.filename).name})"
             ) from problem
         if self.setup.batched:
-            return _numbers(value, len(parameters), who)
+            return _numbers(value, len(individuals[1]), who)
         return [_number(value, who)]
 
-    def _members(self, item: int) -> tuple[range, Vector]:
-        """The members that an item holds (none: it is the centre), and their parameters, one a row."""
-        job, population = self.job, self.job.population
-        members = job.members(item)
-        if not members or population is None:
-            assert job.center is not None  # otherwise there is no such item
-            return range(0), job.center[None]
-        if len(members) > len(self._vector):
-            self._vector = np.empty((len(members), population.dimension), dtype=np.float32)
-        for row, member in enumerate(members):
-            population.write(member, self._vector[row])
-        return members, self._vector[: len(members)]
+    def _vector_of(self, population: Population, members: range) -> Vector:
+        """One member's parameters, shape (dimension,); the next call overwrites them."""
+        population.write(members[0], self._vector)
+        return self._vector
 
     def _keywords(self, members: range) -> dict[str, int]:
         job = self.job

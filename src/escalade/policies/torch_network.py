@@ -17,11 +17,9 @@ from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, NoiseSource, Population
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_state import MemberState, initial_state
+from escalade.policies.members import CANNOT_BATCH
 from escalade.policies.modules import State, is_stateful, map_state
 from escalade.support.exact import one_thread
-
-# What vmap says of a module that it cannot batch: it says so whatever the numbers are.
-_CANNOT_BATCH = ("Batching rule not implemented", "vmap: It looks like you're ")
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
@@ -154,7 +152,7 @@ class TorchForward:
             try:
                 return self._batched(number, members, observations)
             except RuntimeError as problem:
-                if not any(words in str(problem) for words in _CANNOT_BATCH):
+                if not any(words in str(problem) for words in CANNOT_BATCH):
                     raise
                 self.one_at_a_time = str(problem)
         rows = range(number * self._block, number * self._block + min(used, self._block))

@@ -1,0 +1,255 @@
+"""Some members of a population of any module, called as one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+from torch.utils import _pytree as pytree
+
+from escalade.errors import InputError
+from escalade.perturbation import LowRank, NoiseSource, Population
+from escalade.perturbation.low_rank import member_of
+from escalade.policies.interception import Factors, Intercept
+from escalade.policies.layout import Layout, Part
+from escalade.support.generators import generators_kept
+
+CANNOT_BATCH = (
+    "Batching rule not implemented",
+    "vmap: It looks like you're ",
+    "vmap: inplace",
+    "Cannot access data pointer",
+)
+"""Parts of what torch says of a module that vmap cannot batch: it says so whatever the numbers are."""
+
+_TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
+
+
+class Members:
+    """Members of a population as one callable; ``len(members)`` is their number n.
+
+    ``members(inputs)`` calls the module for all of them: every tensor it is given has a leading axis of n,
+    and so have those it returns. What has no such axis (numbers, None, strings) is the same for all. With
+    noise of low rank, matrices are those of the centre, and every member's own correction is added.
+    """
+
+    def __init__(self, caller: ModuleCaller, population: Population, members: Sequence[int]) -> None:
+        self._caller = caller
+        self._population, self._numbers = population, members
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """The module's outputs, each tensor of shape (n, ...).
+
+        Raises:
+            InputError: a tensor does not have the members' axis.
+        """
+        for given in pytree.tree_leaves((inputs, named)):
+            if isinstance(given, Tensor) and given.shape[:1] != (len(self),):
+                raise InputError(
+                    f"members take tensors with a leading axis of {len(self)} members, "
+                    f"not of shape {tuple(given.shape)}: use .expand({len(self)}, ...) for what all share"
+                )
+        return self._caller.call(self, inputs, named)
+
+    @contextmanager
+    def grouped(self) -> Iterator[nn.Module]:
+        """The module itself, for batches whose rows are grouped by member: n times as many, member by member.
+
+        Within the block, each of its calls splits every tensor that has as many rows as the first among them,
+        and calls the members: so methods such as ``generate`` of a language model work as they are.
+        """
+        module = self._caller.module
+        original = module.forward
+
+        def forward(*inputs: Any, **named: Any) -> Any:
+            del module.forward
+            try:
+                return self._regrouped(inputs, named)
+            finally:
+                module.forward = forward
+
+        module.forward = forward
+        try:
+            yield module
+        finally:
+            module.forward = original
+            vars(module).pop("forward", None)
+
+    @cached_property
+    def parameters(self) -> dict[str, Tensor]:
+        """The members' parameters written out: names to tensors (n, *shape), as ``torch.func`` takes them."""
+        layout = self._caller.layout
+        rows = np.empty((len(self), layout.dimension), dtype=np.float32)
+        for row, member in zip(rows, self._numbers, strict=True):
+            self._population.write(member, row)
+        return layout.stack(rows)
+
+    @cached_property
+    def factors(self) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, Tensor]]]:
+        """The parameters that members have for themselves, and the factors of the others, by name."""
+        source, parts = self._caller.source, self._caller.layout.parts
+        if source is None:
+            return self.parameters, {}
+        given = [member_of(source, self._population, member) for member in self._numbers]
+        own: dict[str, Tensor] = {}
+        factors: dict[str, tuple[Tensor, Tensor]] = {}
+        for part, stretch in zip(parts, source.parts, strict=True):
+            if stretch.rank:
+                pairs = zip(*(member.factors(stretch) for member in given), strict=True)
+                a, b = (_like(part, np.stack(rows)).mT.contiguous() for rows in pairs)
+                factors[part.name] = a, b
+            else:
+                rows = np.empty((len(given), stretch.size), np.float32)
+                for row, member in zip(rows, given, strict=True):
+                    member.write(stretch, row)
+                own[part.name] = _like(part, rows).reshape(len(given), *part.shape)
+        return own, factors
+
+    def write(self, place: int) -> None:
+        """Write the parameters of the member at ``place`` into the module."""
+        vector = np.empty(self._caller.layout.dimension, np.float32)
+        self._population.write(self._numbers[place], vector)
+        self._caller.write(vector)
+
+    def _regrouped(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        tensors = [part for part in pytree.tree_leaves((inputs, named)) if isinstance(part, Tensor)]
+        rows = tensors[0].shape[0] if tensors and tensors[0].ndim else 0
+        if not rows or rows % len(self):
+            raise InputError(
+                f"grouped members take a multiple of {len(self)} rows, member by member, and not {rows}"
+            )
+
+        def split(part: Any) -> Any:
+            if not isinstance(part, Tensor):
+                return part
+            if part.shape[:1] == (rows,):
+                return part.reshape(len(self), -1, *part.shape[1:])
+            return part.expand(len(self), *part.shape)
+
+        outputs = self(*pytree.tree_map(split, inputs), **pytree.tree_map(split, named))
+        return pytree.tree_map(lambda part: part.flatten(0, 1) if isinstance(part, Tensor) else part, outputs)
+
+
+class ModuleCaller:
+    """Calls a module for many members at once; where it cannot be, one after the other.
+
+    Args:
+        module: written to and called; of nobody else's.
+        layout: which of its parameters evolve.
+        source: the members' noise.
+    """
+
+    def __init__(self, module: nn.Module, layout: Layout, source: NoiseSource | None) -> None:
+        self.module, self.layout = module, layout
+        self.source = source if isinstance(source, LowRank) else None
+        self.write = layout.writer(module)
+        self.one_at_a_time: str | None = None
+        """Why members are called one after the other; None where they are not."""
+        self._matrices = dict(module.named_parameters())
+        self._probed = False
+        self._said: set[str] = set()
+
+    def call(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The module's outputs for all members, whose axis is the first of every tensor."""
+        if self.one_at_a_time is None:
+            try:
+                if not self._probed:
+                    self._probe(members, inputs, named)
+                if self.one_at_a_time is None:
+                    return self._together(members, inputs, named)
+            except RuntimeError as problem:
+                if not any(words in str(problem) for words in CANNOT_BATCH):
+                    raise
+                self._give_up(str(problem).partition("\n")[0])
+        return _stacked([self._alone(members, place, inputs, named) for place in range(len(members))])
+
+    def _together(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        own, factors = members.factors
+        written: dict[str, str] = {}
+
+        def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
+            met = Intercept([(self._matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()])
+            with met:
+                outputs = functional_call(self.module, own, inputs, named)
+            written.update(met.written)
+            return outputs
+
+        axes = pytree.tree_map(lambda part: 0 if isinstance(part, Tensor) else None, (inputs, named))
+        outputs = vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named)
+        for name, function in written.items():
+            self._say(
+                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
+            )
+        return outputs
+
+    def _alone(self, members: Members, place: int, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Outputs of one member, written out."""
+        own_inputs, own_named = pytree.tree_map(
+            lambda part: part[place].clone() if isinstance(part, Tensor) else part, (inputs, named)
+        )
+        before = self.layout.to_vector(self.module)
+        members.write(place)
+        try:
+            return self.module(*own_inputs, **own_named)
+        finally:
+            self.write(before)
+
+    def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Compare the last member's outputs with those of the module that holds its parameters."""
+        self._probed = True
+        last = len(members) - 1
+        with generators_kept():
+            outputs = self._together(members, inputs, named)
+            expected, again = (self._alone(members, last, inputs, named) for _ in range(2))
+        if not _close(expected, again):
+            return  # it draws: no two calls are alike
+        found = pytree.tree_map(lambda part: part[last] if isinstance(part, Tensor) else part, outputs)
+        if not _close(found, expected):
+            self._give_up("its outputs are others than those of the module with the member's parameters")
+
+    def _give_up(self, why: str) -> None:
+        self.one_at_a_time = why
+        self._say(
+            f"members of {type(self.module).__name__} are called one after the other, which is slow: {why}"
+        )
+
+    def _say(self, what: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            warnings.warn(what, stacklevel=2)
+
+
+def _like(part: Part, values: np.ndarray[Any, Any]) -> Tensor:
+    """An array as a tensor of the parameter's type, on its device."""
+    return torch.from_numpy(values).to(part.device, part.dtype)
+
+
+def _stacked(outputs: list[Any]) -> Any:
+    leaves = zip(*(pytree.tree_leaves(output) for output in outputs), strict=True)
+    made = [torch.stack(parts) if isinstance(parts[0], Tensor) else parts[0] for parts in leaves]
+    return pytree.tree_unflatten(made, pytree.tree_structure(outputs[0]))
+
+
+def _close(first: Any, second: Any) -> bool:
+    """Whether two outputs differ by roundings alone."""
+    pairs = zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)
+    for one, other in pairs:
+        if not isinstance(one, Tensor) or not one.is_floating_point():
+            continue
+        if one.shape != other.shape:
+            return False
+        largest = float(other.detach().abs().nan_to_num().max()) if other.numel() else 0.0
+        allowed = min(0.1, _TOLERANCE * torch.finfo(one.dtype).eps) * max(largest, 1e-6)
+        if not torch.allclose(one, other, rtol=0.0, atol=allowed, equal_nan=True):
+            return False
+    return True

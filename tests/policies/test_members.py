@@ -1,0 +1,292 @@
+"""Members of any module as one callable: the outputs of the module with each member's parameters."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from escalade.errors import InputError
+from escalade.perturbation import GaussianPopulation
+from escalade.perturbation.registry import make_source
+from escalade.policies.layout import Layout
+from escalade.policies.members import Members, ModuleCaller
+
+COUNT = 3
+
+
+class Own(nn.Module):
+    """A module that computes ``function(self, *inputs)``; parts and parameters are attributes of its own."""
+
+    def __init__(self, function, **parts):
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, nn.Parameter(part) if isinstance(part, torch.Tensor) else part)
+
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(20, 16), nn.Linear(16, 20, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens):
+        return self.head(torch.tanh(self.embedding(tokens)))
+
+
+class Aliased(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 12))
+        self.alias = [self.weight.detach()]
+
+    def forward(self, x):
+        return x @ self.alias[0]
+
+
+def attends(self, query, *others):
+    keys = others[0] if others else query
+    return self.part(query, keys, keys, need_weights=False)[0]
+
+
+# Each: the module, and the shapes of its inputs (of tokens where they are named so).
+SHARED = {
+    "linear": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)), [(5, 12)]),
+    "conv1d": (
+        lambda: nn.Sequential(nn.Conv1d(4, 12, 5, dilation=2, padding="same"), nn.Tanh()),
+        [(2, 4, 30)],
+    ),
+    "conv2d": (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 12, 3, 2, groups=4)), [(2, 3, 16, 16)]),
+    "one image": (lambda: nn.Conv2d(3, 8, 3, padding=1), [(3, 6, 6)]),
+    "conv3d": (lambda: nn.Conv3d(2, 6, 2), [(1, 2, 4, 4, 4)]),
+    "tied": (Tied, ["tokens"]),
+    "norms": (
+        lambda: nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.RMSNorm(16), nn.PReLU()),
+        [(4, 8)],
+    ),
+    "batch norm": (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)).eval(), [(2, 3, 6, 6)]),
+    "attention": (lambda: Own(attends, part=nn.MultiheadAttention(16, 4, batch_first=True)), [(3, 6, 16)]),
+    "attention across": (lambda: Own(attends, part=nn.MultiheadAttention(16, 4)), [(6, 3, 16), (5, 3, 16)]),
+    "attention of other sizes": (
+        lambda: Own(attends, part=nn.MultiheadAttention(16, 4, kdim=12, vdim=12)),
+        [(6, 3, 16), (5, 3, 12)],
+    ),
+    "lstm": (
+        lambda: Own(
+            lambda self, x: self.part(x)[0], part=nn.LSTM(10, 12, 2, bidirectional=True, batch_first=True)
+        ),
+        [(3, 5, 10)],
+    ),
+    "gru": (lambda: Own(lambda self, x: torch.cat(self.part(x)), part=nn.GRU(10, 12)), [(5, 3, 10)]),
+    "rnn": (lambda: Own(lambda self, x: self.part(x)[0], part=nn.RNN(10, 12, bias=False)), [(5, 3, 10)]),
+    "cells": (
+        lambda: Own(
+            lambda self, x: self.gru(self.lstm(x)[0]), lstm=nn.LSTMCell(10, 12), gru=nn.GRUCell(12, 9)
+        ),
+        [(3, 10)],
+    ),
+    "encoder": (
+        lambda: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2, enable_nested_tensor=False
+        ).eval(),
+        [(3, 6, 16)],
+    ),
+    "encoder and decoder": (
+        lambda: nn.Transformer(16, 2, 1, 1, 32, batch_first=True).eval(),
+        [(3, 6, 16), (3, 4, 16)],
+    ),
+    "products": (
+        lambda: Own(
+            lambda self, x: torch.addmm(self.bias, x, self.first) @ self.second,
+            first=torch.randn(8, 12),
+            second=torch.randn(12, 10),
+            bias=torch.randn(12),
+        ),
+        [(4, 8)],
+    ),
+    "views": (
+        lambda: Own(
+            lambda self, x: sum(x @ part.T for part in self.weight.chunk(2)) @ self.other.transpose(0, 1),
+            weight=torch.randn(24, 8),
+            other=torch.randn(9, 12),
+        ),
+        [(4, 8)],
+    ),
+    "a branch that members agree on": (
+        lambda: Own(
+            lambda self, x: self.part(x) if x.shape[0] > 0 and x[0, 0] < 99 else x, part=nn.Linear(8, 10)
+        ),
+        [(4, 8)],
+    ),
+    "bfloat16": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)).bfloat16(), [(5, 12)]),
+}
+WRITTEN = {
+    "einsum": (
+        lambda: Own(lambda self, x: torch.einsum("bi,oi->bo", x, self.weight), weight=torch.randn(8, 12)),
+        [(4, 12)],
+        "parameter 'weight' is written out .*einsum",
+    ),
+    "bilinear": (lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], "'weight' is written out .*bilinear"),
+    "transposed": (lambda: nn.ConvTranspose2d(4, 12, 3), [(2, 4, 6, 6)], "written out .*conv_transpose2d"),
+    "used twice": (
+        lambda: Own(lambda self, x: self.part(x) * self.part.weight.abs().mean(), part=nn.Linear(8, 10)),
+        [(4, 8)],
+        "'part.weight' is written out .*abs",
+    ),
+}
+ALONE = {
+    "no rule": (
+        lambda: Own(lambda self, x: self.part(x)[0], part=nn.LSTM(10, 12, proj_size=4)),
+        [(5, 3, 10)],
+        "one after the other.*Batching rule not implemented",
+    ),
+    "a branch that members differ in": (
+        lambda: Own(lambda self, x: self.part(x) if x[0, 0] > 0 else -self.part(x), part=nn.Linear(8, 10)),
+        [(1, 8)],
+        "one after the other.*vmap",
+    ),
+    "numbers that numpy is given": (
+        lambda: Own(
+            lambda self, x: x @ torch.from_numpy(self.weight.detach().numpy().copy()),
+            weight=torch.randn(8, 12),
+        ),
+        [(4, 8)],
+        "one after the other.*data pointer",
+    ),
+    "the parameter's memory by another name": (
+        Aliased,
+        [(4, 8)],
+        "one after the other.*outputs are others",
+    ),
+}
+
+
+def setting(make, shapes, rank=2, perturbation=None):
+    """The members 1 to 3 of a population of four, and inputs for them."""
+    torch.manual_seed(0)
+    module = make()
+    dtype, layout = next(module.parameters()).dtype, Layout(module)
+    source = make_source(perturbation or f"low-rank:{rank}", 1, layout.held_shapes)
+    population = GaussianPopulation(layout.to_vector(module), 0.05, source, 1, 0, 4)
+    caller = ModuleCaller(module, layout, source)
+    members = Members(caller, population, range(1, 1 + COUNT))
+    inputs = [
+        torch.randint(0, 20, (COUNT, 2, 7)) if shape == "tokens" else torch.randn(COUNT, *shape).to(dtype)
+        for shape in shapes
+    ]
+    return members, inputs
+
+
+def expected(members, inputs):
+    """The outputs of the module with each member's parameters written into it."""
+    caller = members._caller
+    center = caller.layout.to_vector(caller.module)
+    outputs = []
+    with torch.no_grad():
+        for place in range(len(members)):
+            members.write(place)
+            outputs.append(caller.module(*(part[place] for part in inputs)))
+    caller.write(center)
+    return torch.stack(outputs)
+
+
+def check(members, inputs):
+    with torch.no_grad():
+        found = members(*inputs)
+    right = expected(members, inputs)
+    allowed = 1e-5 if right.dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found, right, rtol=0, atol=allowed * max(1.0, float(right.abs().max())))
+    assert not torch.equal(right[0], right[1])  # members do differ
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("name", SHARED)
+def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name, rank):
+    members, inputs = setting(*SHARED[name], rank=rank)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(members, inputs)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's, of bilinear
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
+    *made, note = WRITTEN[name]
+    members, inputs = setting(*made, rank=1)
+    with pytest.warns(UserWarning, match=note):
+        check(members, inputs)
+    with warnings.catch_warnings():  # said once
+        warnings.filterwarnings("error", message=".*written out")
+        check(members, inputs)
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")  # torch's
+@pytest.mark.parametrize("name", ALONE)
+def test_what_cannot_be_batched_is_called_a_member_at_a_time_with_a_note(name):
+    *made, note = ALONE[name]
+    members, inputs = setting(*made, rank=1)
+    inputs[0][:, ..., 0] = torch.tensor([1.0, -1.0, 1.0]).reshape(COUNT, *[1] * (inputs[0].ndim - 2))
+    with pytest.warns(UserWarning, match=note):
+        check(members, inputs)
+    assert members._caller.one_at_a_time
+
+
+@pytest.mark.parametrize("name", ["linear", "tied", "lstm", "attention"])
+def test_members_of_full_noise_are_called_the_same_way(name):
+    check(*setting(*SHARED[name], perturbation="full"))
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+def test_the_module_keeps_the_centre():
+    members, inputs = setting(*ALONE["no rule"][:2])
+    before = members._caller.layout.to_vector(members._caller.module)
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+        members(*inputs)
+    np.testing.assert_array_equal(members._caller.layout.to_vector(members._caller.module), before)
+
+
+def test_the_probe_draws_nothing_from_the_callers_generators():
+    members, inputs = setting(lambda: nn.Sequential(nn.Linear(8, 10), nn.Dropout(0.5)), [(4, 8)])
+    torch.manual_seed(3)
+    with torch.no_grad():
+        first = members(*inputs)
+        torch.manual_seed(3)
+        assert torch.equal(members(*inputs), first)
+    assert members._caller.one_at_a_time is None
+
+
+def test_rows_grouped_by_member_go_through_the_module_itself():
+    members, inputs = setting(*SHARED["tied"])
+    with torch.no_grad():
+        separate = members(*inputs)
+        with members.grouped() as module:
+            grouped = module(inputs[0].flatten(0, 1))
+        assert torch.equal(grouped, separate.flatten(0, 1))
+        assert "forward" not in vars(module)
+        with members.grouped() as module, pytest.raises(InputError, match="a multiple of 3 rows"):
+            module(inputs[0].flatten(0, 1)[:4])
+
+
+def test_tensors_without_the_members_axis_are_refused():
+    members, inputs = setting(*SHARED["linear"])
+    with pytest.raises(
+        InputError, match=r"leading axis of 3 members, not of shape \(5, 12\): use .expand\(3, ...\)"
+    ):
+        members(inputs[0][0])
+
+
+def test_parameters_are_written_out_when_asked_for():
+    members, _ = setting(*SHARED["linear"])
+    written = members.parameters
+    assert {name: tuple(part.shape) for name, part in written.items()} == {
+        "0.weight": (3, 30, 12),
+        "0.bias": (3, 30),
+        "2.weight": (3, 9, 30),
+        "2.bias": (3, 9),
+    }
+    assert len(members) == COUNT
