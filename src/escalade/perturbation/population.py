@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
@@ -145,9 +146,10 @@ class CenterPopulation:
         out[:] = self.center
 
 
-def write_all(population: Population) -> Center:
-    """Every member's parameters, shape (size, dimension), in the population's own type."""
-    members = np.empty((population.size, population.dimension), dtype=population.dtype)
-    for member in range(population.size):
-        population.write(member, members[member])
-    return members
+def write_all(population: Population, members: Sequence[int] | None = None) -> Center:
+    """The parameters of ``members`` (by default of all), shape (n, dimension), in the population's type."""
+    members = range(population.size) if members is None else members
+    written = np.empty((len(members), population.dimension), dtype=population.dtype)
+    for row, member in zip(written, members, strict=True):
+        population.write(member, row)
+    return written

@@ -15,7 +15,7 @@ from torch.func import functional_call, vmap
 from torch.utils import _pytree as pytree
 
 from escalade.errors import InputError
-from escalade.perturbation import LowRank, NoiseSource, Population
+from escalade.perturbation import LowRank, NoiseSource, Population, write_all
 from escalade.perturbation.low_rank import member_of
 from escalade.policies.interception import Factors, Intercept
 from escalade.policies.layout import Layout, Part
@@ -88,11 +88,7 @@ class Members:
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
         """The members' parameters written out: names to tensors (n, *shape), as ``torch.func`` takes them."""
-        layout = self._caller.layout
-        rows = np.empty((len(self), layout.dimension), dtype=np.float32)
-        for row, member in zip(rows, self._numbers, strict=True):
-            self._population.write(member, row)
-        return layout.stack(rows)
+        return self._caller.layout.stack(write_all(self._population, self._numbers))
 
     @cached_property
     def factors(self) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, Tensor]]]:
@@ -117,9 +113,7 @@ class Members:
 
     def write(self, place: int) -> None:
         """Write the parameters of the member at ``place`` into the module."""
-        vector = np.empty(self._caller.layout.dimension, np.float32)
-        self._population.write(self._numbers[place], vector)
-        self._caller.write(vector)
+        self._caller.write(write_all(self._population, [self._numbers[place]])[0])
 
     def _regrouped(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         tensors = [part for part in pytree.tree_leaves((inputs, named)) if isinstance(part, Tensor)]

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch.func import vmap
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, NoiseSource, Population
+from escalade.perturbation import DensePopulation, LowRank, NoiseSource, Population, write_all
 from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.policies.member_parameters import FactoredParameters, MemberParameters, WrittenParameters
 from escalade.policies.member_state import MemberState, initial_state
 from escalade.policies.members import CANNOT_BATCH
 from escalade.policies.modules import State, is_stateful, map_state
@@ -41,12 +43,12 @@ class TorchNetwork:
         return self.layout.dimension
 
     def held(self, source: NoiseSource | None = None) -> int:
-        """Numbers that a forward pass keeps for each member: all its parameters."""
-        return self.dimension
+        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
+        return source.length if isinstance(source, LowRank) else self.dimension
 
     def forward(self, rows: int, source: NoiseSource | None = None) -> TorchForward:
-        """Room for ``rows`` members."""
-        return TorchForward(self.module, self.layout, rows)
+        """Room for ``rows`` members whose noise is of ``source``."""
+        return TorchForward(self.module, self.layout, rows, source)
 
     def check(self, shape: tuple[int, ...], outputs: int) -> str | None:
         """Try a forward pass of one observation of ``shape``, and two more of what cannot be batched.
@@ -92,15 +94,19 @@ class TorchForward:
     them: kernels may choose their way by that too.
     """
 
-    def __init__(self, module: nn.Module, layout: Layout, rows: int) -> None:
+    def __init__(
+        self, module: nn.Module, layout: Layout, rows: int, source: NoiseSource | None = None
+    ) -> None:
         self._block = block = min(_BLOCK, rows)
-        blocks = -(-rows // block)
-        self._parameters: Vector = np.zeros((blocks * block, layout.dimension), dtype=np.float32)
+        self._rows = -(-rows // block) * block
         # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
         self._skeleton = copy_module(module).eval().requires_grad_(False)
         self._buffers = dict(self._skeleton.named_buffers())
-        flat = torch.from_numpy(self._parameters)
-        self._members = [layout.views(part) for part in torch.split(flat, block)]
+        self._members: MemberParameters
+        if isinstance(source, LowRank):
+            self._members = FactoredParameters(self._skeleton, layout, source, self._rows, block)
+        else:
+            self._members = WrittenParameters(self._skeleton, layout, self._rows, block)
         self.one_at_a_time: str | None = None
         """The message of vmap, once it has refused the module."""
         self._layout = layout
@@ -120,37 +126,37 @@ class TorchForward:
         blocks = torch.split(torch.from_numpy(padded), size)
         with torch.no_grad(), _one_torch_thread():
             outputs = [
-                self._outputs(number, members, block, count - number * size)
-                for number, (members, block) in enumerate(zip(self._members, blocks, strict=False))
+                self._outputs(number, block, count - number * size) for number, block in enumerate(blocks)
             ]
             return np.asarray(torch.cat(outputs)[:count].numpy())
 
     def begin(self, center: Vector | None) -> None:
-        """Begin a generation of members around ``center``; here each has its own parameters."""
+        """Begin a generation of members around ``center``."""
+        self._members.begin(center)
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
         """Begin an episode in ``row``: the member's parameters and its first state."""
-        population.write(member, self._parameters[row])
+        self._members.load(row, population, member)
         if self._stateful:
-            block, place = divmod(row, self._block)
-            own = {name: part[place] for name, part in self._members[block].items()}
+            own = self._layout.views(torch.from_numpy(write_all(population, [member])))
+            own = {name: part[0] for name, part in own.items()}
             with torch.no_grad(), _one_torch_thread():
                 first = initial_state(self._skeleton, own, seed)
                 if self._state is None:
-                    self._state = MemberState(first, len(self._parameters), self._block)
+                    self._state = MemberState(first, self._rows, self._block)
                 self._state.begin(row, first)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move the given members, in order, to the front."""
-        self._parameters[: len(rows)] = self._parameters[rows]
+        self._members.keep(rows)
         if self._state is not None:
             self._state.keep(rows)
 
-    def _outputs(self, number: int, members: dict[str, Tensor], observations: Tensor, used: int) -> Tensor:
+    def _outputs(self, number: int, observations: Tensor, used: int) -> Tensor:
         """Outputs of a block, of which the first ``used`` members are not idle."""
         if self.one_at_a_time is None:
             try:
-                return self._batched(number, members, observations)
+                return self._batched(number, observations)
             except RuntimeError as problem:
                 if not any(words in str(problem) for words in CANNOT_BATCH):
                     raise
@@ -158,22 +164,16 @@ class TorchForward:
         rows = range(number * self._block, number * self._block + min(used, self._block))
         return torch.stack([self._alone(row, observations[row % self._block].clone()) for row in rows])
 
-    @cached_property
-    def _single(self) -> tuple[Tensor, dict[str, Tensor]]:
-        """Memory for one member's parameters: flat, and by name."""
-        flat = torch.zeros(1, self._layout.dimension)
-        return flat[0], {name: part[0] for name, part in self._layout.views(flat).items()}
-
     def _alone(self, row: int, observation: Tensor) -> Tensor:
-        flat, member = self._single
-        flat.copy_(torch.from_numpy(self._parameters[row]))
+        member = self._members.row(row)
         if self._state is None:
             return self._one(member, self._buffers, observation)
         output, state = self._one_with_state(member, self._buffers, observation, self._state.of(row))
         self._state.begin(row, state)
         return output
 
-    def _batched(self, number: int, members: dict[str, Tensor], observations: Tensor) -> Tensor:
+    def _batched(self, number: int, observations: Tensor) -> Tensor:
+        members = self._members.block(number)
         if self._state is None:
             outputs: Tensor = self._call(members, self._buffers, observations)
             return outputs
@@ -183,15 +183,15 @@ class TorchForward:
         self._state.advance(number, state)
         return outputs
 
-    def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
-        output: Tensor = functional_call(self._skeleton, (parameters, buffers), (observation[None],))
+    def _one(self, parameters: Any, buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
+        output: Tensor = self._members.call(parameters, buffers, (observation[None],))
         return output[0]
 
     def _one_with_state(
-        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], observation: Tensor, state: State
+        self, parameters: Any, buffers: dict[str, Tensor], observation: Tensor, state: State
     ) -> tuple[Tensor, State]:
         given = observation[None], map_state(lambda part: part[None], state)
-        result = functional_call(self._skeleton, (parameters, buffers), given)
+        result = self._members.call(parameters, buffers, given)
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
         output, after = result
