@@ -5,7 +5,7 @@ import pytest
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend, vectorize
-from escalade.envs.episode_rules import EpisodeRules
+from escalade.envs.course import Course
 from escalade.envs.frames import Frames
 
 pytest.importorskip("ale_py")
@@ -70,7 +70,7 @@ def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
     assert settle_backend(game).backend == "ale"
     assert game.observation_space.shape == (3, 20, 16)
     assert game.max_episode_steps == 27000
-    rules = resolve("ALE/Pong-v5", frames=PIXELS, rules=EpisodeRules(early_end=5))
-    assert settle_backend(rules).backend == "gymnasium"
+    course = resolve("ALE/Pong-v5", frames=PIXELS, course=Course(early_end=5))
+    assert settle_backend(course).backend == "gymnasium"
     with pytest.raises(InputError, match="ALE has no CartPole-v1"):
         settle_backend(resolve("CartPole-v1", backend="ale"))

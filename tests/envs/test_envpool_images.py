@@ -5,7 +5,7 @@ import pytest
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend, vectorize
-from escalade.envs.episode_rules import EpisodeRules
+from escalade.envs.course import Course
 from escalade.envs.frames import Frames
 from escalade.envs.quiet import quiet
 
@@ -67,7 +67,7 @@ def test_limits_and_early_ends_hold():
     vector.reset(seeded(0), seeded(1))
     still = np.zeros((1, 3), np.float32)
     assert [bool(vector.step(seeded(0), still)[2][0]) for _ in range(3)] == [False, False, True]
-    vector = vectorize(car(rules=EpisodeRules(early_end=2, early_end_from=5)), 1)
+    vector = vectorize(car(course=Course(early_end=2, early_end_from=5)), 1)
     vector.reset(seeded(0), seeded(1))
     ends = [bool(vector.step(seeded(0), still)[2][0]) for _ in range(7)]
     assert ends == [False] * 6 + [True]

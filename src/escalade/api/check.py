@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
-from escalade.envs.episode_rules import EPISODE_RULES, EpisodeRules
+from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
@@ -86,16 +86,15 @@ def check(
         max_episode_steps: cut episodes after this many steps.
         fresh_environments: build a new environment for every episode.
         wrappers: what it is wrapped in; see :func:`escalade.train`.
-        **options: fields of :class:`escalade.envs.frames.Frames` and
-            :class:`escalade.envs.episode_rules.EpisodeRules`.
+        **options: fields of :class:`escalade.envs.frames.Frames` and :class:`escalade.envs.course.Course`.
 
     Raises:
         InputError: there is no such environment, or it does not take these arguments.
     """
-    if unknown := [name for name in options if name not in (*FRAMES, *EPISODE_RULES)]:
-        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], (*FRAMES, *EPISODE_RULES))}")
+    if unknown := [name for name in options if name not in (*FRAMES, *COURSE)]:
+        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], (*FRAMES, *COURSE))}")
     frames = Frames(**{name: value for name, value in options.items() if name in FRAMES})
-    rules = EpisodeRules(**{name: value for name, value in options.items() if name in EPISODE_RULES})
+    course = Course(**{name: value for name, value in options.items() if name in COURSE})
     try:
         environment = resolve(
             env,
@@ -105,7 +104,7 @@ def check(
             fresh_environments,
             wrappers,
             frames=frames,
-            rules=rules,
+            course=course,
         )
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:

@@ -14,8 +14,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from escalade.envs.atari import FIRE, NOOP, has_fire, is_atari
+from escalade.envs.course import Course
 from escalade.envs.environment import Environment, SlotError
-from escalade.envs.episode_rules import EpisodeRules
 from escalade.envs.frames import Frames
 from escalade.envs.spaces import observation_shape
 
@@ -28,7 +28,7 @@ def supports(environment: Environment) -> bool:
     return (
         is_atari(environment.spec)
         and environment.spec.max_episode_steps is None
-        and environment.rules == EpisodeRules()
+        and environment.course == Course()
         and not environment.info_keys
         and isinstance(given.get("frameskip", 4), int)
         and not any(given.get(name) for name in _OTHERS)

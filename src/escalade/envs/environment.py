@@ -23,7 +23,7 @@ from escalade.envs.atari import frame_limit
 from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close
-from escalade.envs.episode_rules import EpisodeRules
+from escalade.envs.course import Course
 from escalade.envs.factories import FactorySpec, build, factory_spec
 from escalade.envs.frames import Frames
 from escalade.envs.providers import register
@@ -108,7 +108,7 @@ class Environment:
     """True where every episode is run in an environment object of its own."""
     frames: Frames = Frames()
     """The treatment of images and frames."""
-    rules: EpisodeRules = EpisodeRules()
+    course: Course = Course()
     """Rules of an episode's beginning and end beside the environment's own."""
     wrappers: tuple[Wrapper, ...] = ()
     """The wrappers around the environment; the first is nearest to it."""
@@ -127,7 +127,7 @@ class Environment:
     @property
     def plain(self) -> bool:
         """True where nothing stands between the environment and a policy."""
-        return self.frames.off and self.rules == EpisodeRules()
+        return self.frames.off and self.course == Course()
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One Gymnasium environment in its wrappers; images have their channels first."""
@@ -135,7 +135,7 @@ class Environment:
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             env = self._made(extra)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
-            env = self.rules.wrap(self.frames.wrap(env, self.spec), self.reward_info)
+            env = self.course.wrap(self.frames.wrap(env, self.spec), self.reward_info)
         if self.plain or self.max_episode_steps is None:
             return env
         # Of the policy's steps: not of skipped ones, no-ops or a burn-in.
@@ -171,7 +171,7 @@ def resolve(
     wrappers: Sequence[str] = (),
     reward_info: str | None = None,
     frames: Frames | None = None,
-    rules: EpisodeRules | None = None,
+    course: Course | None = None,
     info_keys: Sequence[str] = (),
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
@@ -187,7 +187,7 @@ def resolve(
         wrappers: what it is wrapped in, as :func:`escalade.envs.wrapping.parse` reads it.
         reward_info: the entry of a step's info that training takes for the reward.
         frames: what is done to images and frames; nothing when not given.
-        rules: of an episode's beginning and end beside the environment's own.
+        course: how episodes begin and end beside what the environment says.
         info_keys: entries of an episode's last info that are reported of it.
 
     Raises:
@@ -210,7 +210,7 @@ def resolve(
         wrappers=find(wrappers),
         reward_info=reward_info,
         frames=frames or Frames(),
-        rules=rules or EpisodeRules(),
+        course=course or Course(),
         info_keys=tuple(info_keys),
     )
     try:

@@ -13,7 +13,7 @@ from torch import nn
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import Engine, start_engine
 from escalade.envs import ActionMap, Environment, resolve
-from escalade.envs.episode_rules import EPISODE_RULES, EpisodeRules
+from escalade.envs.course import COURSE, Course
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
@@ -86,7 +86,7 @@ def find_environment(config: Config) -> Environment:
         config.wrappers,
         config.reward_info,
         frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
-        rules=EpisodeRules(**{name: getattr(config, name) for name in EPISODE_RULES}),
+        course=Course(**{name: getattr(config, name) for name in COURSE}),
         info_keys=config.info_keys,
     )
 

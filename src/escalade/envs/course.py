@@ -16,7 +16,7 @@ Env = gymnasium.Env[Any, Any]
 
 
 @dataclass(frozen=True)
-class EpisodeRules:
+class Course:
     """The options of an episode's beginning and end. They hold in training, evaluation and films alike."""
 
     burn_in: int = 0
@@ -62,7 +62,7 @@ class EpisodeRules:
         return action
 
 
-EPISODE_RULES = tuple(option.name for option in fields(EpisodeRules))
+COURSE = tuple(option.name for option in fields(Course))
 """The names of the options."""
 
 

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend
-from escalade.envs.episode_rules import BurnIn, EarlyEnd, EpisodeRules
+from escalade.envs.course import BurnIn, Course, EarlyEnd
 from escalade.envs.frames import Frames
 
 
@@ -64,7 +64,7 @@ def test_an_episode_ends_after_steps_of_negative_reward(rewards, most, first, ex
 
 def test_the_burn_in_takes_one_action_and_drops_its_rewards():
     inner = Scripted([5, 5, 5, 7, 9])
-    env = EpisodeRules(burn_in=3, burn_in_action=(0.5, -1)).wrap(inner)
+    env = Course(burn_in=3, burn_in_action=(0.5, -1)).wrap(inner)
     for _ in range(2):
         observation, _ = env.reset(seed=1)
         assert observation.tolist() == [3]
@@ -80,8 +80,8 @@ def test_an_episode_that_ends_in_its_burn_in_begins_again():
 
 
 def test_both_hold_in_whatever_is_made_of_the_environment():
-    rules = EpisodeRules(burn_in=4, early_end=3, early_end_from=2)
-    environment = resolve("MountainCar-v0", rules=rules)
+    course = Course(burn_in=4, early_end=3, early_end_from=2)
+    environment = resolve("MountainCar-v0", course=course)
     assert settle_backend(environment).backend == "gymnasium"
     env = environment.make()
     start = env.reset(seed=3)[0]
@@ -93,12 +93,12 @@ def test_both_hold_in_whatever_is_made_of_the_environment():
 
 
 def test_the_step_limit_counts_the_policys_steps():
-    rules, frames = EpisodeRules(burn_in=30), Frames(frame_skip=3)
-    env = resolve("MountainCar-v0", max_episode_steps=7, rules=rules, frames=frames).make()
+    course, frames = Course(burn_in=30), Frames(frame_skip=3)
+    env = resolve("MountainCar-v0", max_episode_steps=7, course=course, frames=frames).make()
     for _ in range(2):
         env.reset(seed=3)
         assert [env.step(0)[3] for _ in range(7)] == [False] * 6 + [True]
-    registered = resolve("MountainCar-v0", rules=rules, frames=frames)
+    registered = resolve("MountainCar-v0", course=course, frames=frames)
     assert registered.max_episode_steps == 67  # 200 of the environment, of which the burn-in takes 90
     env = registered.make()
     env.reset(seed=3)
@@ -115,7 +115,7 @@ def test_the_step_limit_counts_the_policys_steps():
 )
 def test_a_burn_in_action_must_be_one(env, action, said):
     with pytest.raises(InputError, match=said):
-        resolve(env, rules=EpisodeRules(3, action))
+        resolve(env, course=Course(3, action))
 
 
 def test_an_episode_that_begins_again_after_its_burn_in_has_a_seed_of_its_own():
