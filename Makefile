@@ -1,11 +1,11 @@
 # The two commands: `make train` and `make test`. Both set up everything they need in .venv.
-# `make test-all` runs the slow tests too.
+# `make test-all` runs the slow tests too, `make test-touched` those of what a change touches.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := runs/first
 
-.PHONY: train test test-all lint types tests tests-all docs setup format clean
+.PHONY: train test test-touched test-all lint types tests tests-touched tests-all docs setup format clean
 
 train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	rm -rf $(RUN)
@@ -15,6 +15,8 @@ train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
 
 test: lint types docs tests  ## what a change is checked by
+
+test-touched: lint types docs tests-touched  ## with the slow tests of the files that git says were touched
 
 test-all: lint types docs tests-all  ## all that continuous integration runs
 
@@ -28,6 +30,9 @@ types: $(VENV)/ready
 
 tests: $(VENV)/ready
 	$(BIN)/pytest -n 6
+
+tests-touched: $(VENV)/ready
+	$(BIN)/pytest -n 6 -m 'slow or not slow' --touched
 
 tests-all: $(VENV)/ready  ## with those marked slow, and five times the damaged run folders
 	ESCALADE_FUZZ_CASES=600 $(BIN)/pytest -n 6 -m 'slow or not slow'

@@ -75,7 +75,7 @@ class Faulty:
         session, found = self.cluster.head_node.get_session_dir_path(), []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                raylet = process.parent() if process.name().startswith("ray::Worker") else None
+                raylet = process.parent() if process.name().startswith("ray::RayWorker") else None
                 if raylet is not None and session in " ".join(raylet.cmdline()):
                     found.append(process)
         return found

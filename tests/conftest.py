@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.museum import Museum
+from tests.touched import concerns, touched
 
 # Tests that share what takes long to make, such as a cluster, go to one process: their group's name by file.
 TOGETHER = {
@@ -51,12 +52,24 @@ def pytest_runtest_setup(item):
         os.nice(_NICE - os.nice(0))
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption(
+        "--touched", action="store_true", help="of the slow tests, only those of what a change touches"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
     """Begin with the tests of whole runs, which wait for processes most: at the end they would wait alone.
 
     Skip what names EnvPool, in the test's name or its parameters, where EnvPool is not installed. There are
     builds of it for Linux only.
+
+    With ``--touched``, leave out slow tests of what was not touched.
     """
+    root = config.rootpath
+    if config.getoption("touched") and (paths := touched(root)) is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not concerns(item, root, paths)])
+        items[:] = [item for item in items if concerns(item, root, paths)]
     here = Path(__file__).parent
     items.sort(key=lambda item: item.path.parent != here)  # those that stand in this folder, not below it
     if importlib.util.find_spec("envpool") is None:

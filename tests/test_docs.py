@@ -40,7 +40,7 @@ def code(page):
     return "\n".join(re.sub(rf"^{indent}", "", part, flags=re.MULTILINE) for indent, part in found)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("docs")
 @pytest.mark.parametrize("page", LONG)
 def test_guide_runs(page, tmp_path):
     runs(code(page), tmp_path)

@@ -1,6 +1,7 @@
 """The shape of the code: short functions, files of one subject, rooms whose __init__ only exports."""
 
 import ast
+import re
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "escalade"
@@ -45,3 +46,11 @@ def test_constructors_spell_their_arguments_out():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 makers = [one for one in node.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]
                 assert not [maker for maker in makers if maker.args.kwarg], f"{path}: {node.name}"
+
+
+def test_docstrings_begin_with_a_subject_or_a_verb():
+    bare = re.compile(r"\s*(What|Whether|Which|How|When|Where|Who|Whose|Why)\b")
+    for path, tree in TREES.items():
+        strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+        texts = {one.lineno: str(one.value) for one in strings if isinstance(one, ast.Constant)}
+        assert not [line for line, text in texts.items() if bare.match(text)], path

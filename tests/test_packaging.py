@@ -39,7 +39,7 @@ def built(tmp_path_factory):
     return place / "source", place / "dist"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("MANIFEST.in", "src/escalade/config")
 def test_the_wheel_has_every_file_of_the_package(built):
     source, dist = built
     (wheel,) = dist.glob("*.whl")
@@ -48,7 +48,7 @@ def test_the_wheel_has_every_file_of_the_package(built):
     assert {"escalade/py.typed", "escalade/config/tuned/CartPole-v1.toml"} <= packed
 
 
-@pytest.mark.slow
+@pytest.mark.slow("MANIFEST.in", "src/escalade/config")
 def test_the_source_distribution_has_all_that_make_test_needs(built):
     source, dist = built
     (archive,) = dist.glob("*.tar.gz")
@@ -58,7 +58,7 @@ def test_the_source_distribution_has_all_that_make_test_needs(built):
     assert {name for name in wanted ^ packed if ".egg-info/" not in name} == {"PKG-INFO", "setup.cfg"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("MANIFEST.in", "src/escalade/config")
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
 def test_what_is_packed_installs(built, kind, tmp_path):
     """Without dependencies, which are here, and without the network. The workflow installs them as well."""

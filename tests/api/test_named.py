@@ -12,6 +12,7 @@ from tests.environments import Offset, Tiny, Walk
 
 import escalade
 from escalade import InputError
+from escalade.cli import main as cli
 from escalade.config.files import read_config
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies import CMAES
@@ -140,15 +141,15 @@ print(run.summary["generations"])
 """
 
 
-def test_a_class_of_a_script_reaches_its_workers(tmp_path):
+def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     (tmp_path / "script.py").write_text(SCRIPT)
     how = {"capture_output": True, "text": True, "cwd": tmp_path, "timeout": 180}
     done = subprocess.run([sys.executable, "script.py"], check=False, **how)
     assert done.stdout == "2\n", done.stderr
-    lost = command("eval", "run", cwd=tmp_path)
-    assert lost.returncode == 2
-    assert "unknown environment '__main__:Here'" in lost.stderr
-    assert lost.stderr.count("\n") == 1
+    assert cli.main(["eval", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "unknown environment '__main__:Here'" in said
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

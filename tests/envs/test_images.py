@@ -91,6 +91,7 @@ def spied(runner):
         (),
         {
             "__call__": lambda self, x: (seen.append(x.copy()), forward(x))[1],
+            "begin": forward.begin,
             "load": forward.load,
             "keep": forward.keep,
         },

@@ -132,9 +132,9 @@ def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
 @pytest.mark.parametrize(("sharing", "different"), [("pair", 3 * 2), ("member", 6 * 2), ("generation", 2)])
 def test_who_plays_the_same_episodes(sharing, different):
     population = GaussianPopulation(np.zeros(3, np.float32), 0.5, TABLE, 3, 4, 6)
-    job = EpisodeJob(3, 4, population, 2, evaluations=5, sharing=sharing)
+    job = EpisodeJob(3, 4, population, 2, evaluations=5, seed_sharing=sharing)
     seeds = job.episode_seeds(np.arange(job.items))
     assert len(set(seeds[:12])) == different
     assert len(set(seeds[12:]) - set(seeds[:12])) == 5  # evaluations have their own
-    grown = replace(job, first=4)
+    grown = replace(job, first_member=4)
     np.testing.assert_array_equal(grown.episode_seeds(np.arange(4)), seeds[8:12])

@@ -192,7 +192,9 @@ def test_members_that_are_no_mirrored_pair_have_seeds_of_their_own(kind):
     job = replace(job, population=population)
     given = job.episode_seeds(np.arange(job.items))
     assert len(set(given.tolist())) == 2 * MEMBERS + EVALUATIONS
-    grown = replace(job, first=5, evaluations=0)  # a member's seeds do not depend on where its job begins
+    grown = replace(
+        job, first_member=5, evaluations=0
+    )  # a member's seeds do not depend on where its job begins
     np.testing.assert_array_equal(grown.episode_seeds(np.arange(grown.items)), given[10 : 2 * MEMBERS])
 
 

@@ -476,10 +476,10 @@ def test_a_grown_generation_is_told_whole(make):
     strategy.sample()
     strategy.grow()
     strategy.sample()
-    assert strategy.fold == 2
+    assert strategy.growth_factor == 2
     strategy.tell(np.arange(20.0))
     assert strategy.generation == 1
-    assert strategy.fold == 1
+    assert strategy.growth_factor == 1
 
 
 @pytest.mark.parametrize("make", [CMAES, SepCMAES, CEM, SimpleGaussian])

@@ -1,4 +1,4 @@
-"""What a sweep found: Optuna's study in its folder, and the files that are written from it."""
+"""The result of a sweep: Optuna's study in its folder, and the files that are written from it."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ PICTURES = {
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep has found so far."""
+    """The trials of a sweep so far, and the files that it wrote."""
 
     folder: Path
     plan: SweepPlan
     study: Study
     """Optuna's own, for its pictures and its importances too."""
     interrupted: bool = False
-    """Whether the sweep ended before all of its trials had."""
+    """True where the sweep ended before all of its trials had."""
     files: tuple[Path, ...] = ()
-    """What it wrote into its folder at its end."""
+    """The files that it wrote into its folder at its end."""
 
     @property
     def trials(self) -> list[FrozenTrial]:
@@ -61,7 +61,7 @@ class SweepResult:
         return self.study.best_trial if self.states()["complete"] else None
 
     def states(self) -> Counter[str]:
-        """How many trials are ``complete``, ``pruned``, ``fail``, or to go on: ``running``, ``waiting``."""
+        """Count trials that are ``complete``, ``pruned``, ``fail``, or to go on: ``running``, ``waiting``."""
         return Counter(trial.state.name.lower() for trial in self.trials)
 
     def runs(self, trial: int) -> list[Path]:

@@ -150,7 +150,7 @@ def train_config(
     with one_thread():
         parts = make_parts(config, network)
         make_strategy(config, parts.start, parts.perturbation)  # refused before there is a folder
-        config = _begun(_with_backend(config, parts), parts, network)
+        config = _warm_started(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
@@ -202,7 +202,7 @@ def resume_folder(
             warm_up_for(config, network)
             with one_thread():
                 parts = make_parts(config, network)
-                return _run(_begun(config, parts, network), parts, folder, listeners)
+                return _run(_warm_started(config, parts, network), parts, folder, listeners)
         with one_thread():
             found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
             ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
@@ -250,7 +250,7 @@ def _with_backend(config: Config, parts: Parts) -> Config:
     return config.replace(backend=parts.environment.backend)
 
 
-def _begun(config: Config, parts: Parts, network: nn.Module | None) -> Config:
+def _warm_started(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     """The config of a run that begins, whose ``parts`` have what it starts from."""
     return config if config.start_from is None else begin(config, parts, network)
 

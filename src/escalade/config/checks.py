@@ -1,4 +1,4 @@
-"""What the options must be, each and together, before anything is started."""
+"""Checks of the options, each and together, before anything is started."""
 
 from __future__ import annotations
 

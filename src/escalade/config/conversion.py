@@ -22,7 +22,7 @@ from escalade.storage.files import read_text
 Values = dict[str, Any]
 
 _LARGEST = 10**60
-"""What a whole number may be at most: far beyond every limit, and short enough to be printed in an error."""
+"""The largest whole number: far beyond every limit, and short enough to be printed in an error."""
 
 _DEEPEST = 20
 """Levels of tables and lists in ``env_kwargs``; what writes them back would run out of stack much later."""
@@ -74,7 +74,7 @@ def read_toml(path: str | os.PathLike[str]) -> Values:
 
 
 def parse_toml(path: str | os.PathLike[str]) -> Values:
-    """What is in a TOML file.
+    """Parse a TOML file.
 
     Raises:
         InputError: it cannot be read, or is not TOML.

@@ -1,4 +1,4 @@
-"""How an option is declared: what it may be stands with it, and is checked from there."""
+"""The declaration of an option: what it may be stands with it, and is checked from there."""
 
 from __future__ import annotations
 

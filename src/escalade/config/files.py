@@ -44,7 +44,7 @@ def read_config(folder: RunFolder) -> Config:
 
 
 def is_evolved(folder: RunFolder) -> bool:
-    """Whether the folder is that of a run of :func:`escalade.evolve`.
+    """Tell whether the folder is that of a run of :func:`escalade.evolve`.
 
     Raises:
         InputError: config.toml cannot be read.

@@ -1,4 +1,4 @@
-"""How an option's value is written, and what it is when it is not given: for ``--help`` and for errors."""
+"""Forms and defaults of options in words, for ``--help`` and for errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def choices(name: str) -> tuple[str, ...]:
 
 
 def form(name: str) -> str:
-    """How its value is written, such as ``N`` or ``{tanh,relu}``."""
+    """The form that its value is written in, such as ``N`` or ``{tanh,relu}``."""
     given: str | None = OPTIONS[name].metadata["form"]
     if given or choices(name):
         return given or "{" + ",".join(choices(name)) + "}"
@@ -27,7 +27,7 @@ def form(name: str) -> str:
 
 
 def default(name: str) -> str:
-    """What the option is when it is not given, in words."""
+    """The option's default, in words."""
     option = OPTIONS[name]
     if option.default is None:
         return str(option.metadata["unset"])
@@ -39,7 +39,7 @@ def default(name: str) -> str:
 
 
 def describe(annotation: Any) -> str:
-    """What a value of this type is, for someone who gave another."""
+    """Describe the values of this type, for someone who gave another."""
     if get_origin(annotation) is Literal:
         return "one of " + ", ".join(get_args(annotation))
     if annotation == tuple[float, ...]:

@@ -268,7 +268,7 @@ class Config:
 
     @property
     def worker_count(self) -> int:
-        """How many worker processes ``workers`` means on this machine."""
+        """The number of worker processes that ``workers`` means on this machine."""
         return self.workers if self.workers is not None else cores()
 
     def replace(self, **changes: Any) -> Config:

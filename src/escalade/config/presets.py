@@ -23,7 +23,7 @@ OF_STRATEGY = {name for name, option in OPTIONS.items() if option.metadata["grou
 """Options that were tuned for a preset's strategy. The rest is the problem, which all strategies are given
 alike: the environment with its frames and reward, the policy, evaluation, target and budget."""
 _RESULT = ("solved", "seeds", "env_steps", "all_steps")
-"""What a preset must say of its result; ``seconds`` too, once it has been timed."""
+"""Keys that a preset's result must have; ``seconds`` too, once it has been timed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Preset:
 
 
 def names() -> list[str]:
-    """What the presets are called."""
+    """The names of the presets, sorted."""
     return sorted(
         str(path.relative_to(_FOLDER).with_suffix("").as_posix()) for path in _FOLDER.rglob("*.toml")
     )

@@ -32,7 +32,7 @@ REMOVED: Final[dict[str, tuple[Any, str]]] = {
     "grow_after": (None, _GROWTH),
     "restart_after": (None, "train with another `seed`"),
 }
-"""What each was when it was not given, and what to do instead."""
+"""Each by name: its old default, and what to do instead."""
 
 
 def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,5 +48,5 @@ def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refusals() -> dict[str, str]:
-    """Why the flag of each is not there any more."""
+    """The refusal of each flag that went, by the flag."""
     return {flag(name): f"is no flag any more: {instead}" for name, (_, instead) in REMOVED.items()}

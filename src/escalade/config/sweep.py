@@ -32,11 +32,11 @@ class SweepPlan:
     """A sweep, as its file describes it."""
 
     trials: int
-    """How many there are to be, ended early or not."""
+    """The number of trials, ended early or not."""
     options: Values
-    """What all trials share."""
+    """Options that all trials share."""
     space: dict[str, Any]
-    """What is searched: Optuna's distribution by option; a listed value goes by its text."""
+    """The space of the search: Optuna's distribution by option; a listed value goes by its text."""
     seeds: tuple[int, ...] = (0,)
     """A trial's value is the mean over runs with these seeds."""
     sampler: Literal["tpe", "random"] = "tpe"

@@ -22,7 +22,7 @@ _OTHERS = ("sound_obs", "continuous")  # arguments that change what a step takes
 
 
 def supports(environment: Environment) -> bool:
-    """Whether the environment is an Atari game with discrete actions, a fixed skip and nothing around it."""
+    """True for an Atari game with discrete actions, a fixed skip and nothing around it."""
     given = environment.spec.kwargs | environment.kwargs
     return (
         is_atari(environment.spec)

@@ -1,4 +1,4 @@
-"""What Atari games need beside Gymnasium's preprocessing."""
+"""Wrappers and facts of Atari games, beside Gymnasium's preprocessing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NOOP, FIRE = 0, 1
 
 
 def is_atari(spec: EnvSpec) -> bool:
-    """Whether the environment is a game of the Arcade Learning Environment."""
+    """Tell whether the environment is a game of the Arcade Learning Environment."""
     return spec.entry_point == _ENTRY_POINT
 
 
 def has_fire(game: Any) -> bool:
-    """Whether the game's action set has FIRE."""
+    """Tell whether the game's action set has FIRE."""
     return "FIRE" in game.get_action_meanings()[FIRE : FIRE + 1]
 
 

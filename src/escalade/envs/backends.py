@@ -27,9 +27,9 @@ class BackendEntry(Entry):
     by_name_only: tuple[str, ...] = ()
     """Beginnings of ids that ``auto`` leaves to a later backend: slower here, or not quite the same."""
     fresh: bool = False
-    """Whether every episode begins in a new environment, or in the state of one."""
+    """True where every episode begins in a new environment, or in the state of one."""
     python: bool = False
-    """Whether it steps Gymnasium's own objects, which can be wrapped and give an info."""
+    """True where it steps Gymnasium's own objects, which can be wrapped and give an info."""
 
 
 BACKENDS: Final[dict[str, BackendEntry]] = {

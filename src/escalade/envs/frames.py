@@ -1,4 +1,4 @@
-"""What is done to frames and actions between an environment and a policy, made of Gymnasium's wrappers."""
+"""Treatment of frames and actions between an environment and a policy, made of Gymnasium's wrappers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.atari import STICKINESS, NoopStart, is_atari
 from escalade.envs.channels import channels_first
-from escalade.envs.unseen import Unseen
+from escalade.envs.skipped_rendering import SkippedRendering
 from escalade.errors import InputError
 
 Env = gymnasium.Env[Any, Any]
@@ -37,7 +37,7 @@ class Frames:
     frame_skip: int | None = None
     """Steps for which an action is repeated; None is as the environment has it."""
     max_pool: bool = False
-    """Whether an observation is the maximum of the last two skipped frames (Mnih et al. 2015)."""
+    """True where an observation is the maximum of the last two skipped frames (Mnih et al. 2015)."""
     frame_stack: int = 1
     noop_max: int = 0
     """An episode of an Atari game starts with 1 to this many no-ops."""
@@ -46,7 +46,7 @@ class Frames:
 
     @property
     def off(self) -> bool:
-        """Whether everything is left as the environment has it."""
+        """True where everything is left as the environment has it."""
         return self == Frames()
 
     @property
@@ -60,11 +60,11 @@ class Frames:
 
     @property
     def pooled_skip(self) -> int:
-        """How many steps one observation is pooled from."""
+        """Steps that one observation is pooled from."""
         return (self.frame_skip or 1) if self.max_pool else 1
 
     def outer_skip(self, spec: EnvSpec) -> int:
-        """How many steps of the environment inside are one here; Atari's emulator skips by itself."""
+        """Steps of the environment inside that are one here; Atari's emulator skips by itself."""
         return self.pooled_skip if is_atari(spec) else self.frame_skip or 1
 
     def kwargs(self, spec: EnvSpec) -> dict[str, Any]:
@@ -178,22 +178,22 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
 
     Gymnasium's MaxAndSkipObservation without its maximum, which only images can bear. Observations that
-    are left out are not drawn, where that is a matter of cost alone: see :class:`Unseen`.
+    are left out are not drawn, where that is a matter of cost alone: see :class:`SkippedRendering`.
     """
 
     def __init__(self, env: Env, skip: int) -> None:
         super().__init__(env)
         self._skip = skip
-        self._unseen = Unseen(env)
+        self._rendering = SkippedRendering(env)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         total = 0.0
-        with self._unseen.skipped():
+        with self._rendering.skipped():
             for _ in range(self._skip - 1):
                 observation, reward, terminated, truncated, info = self.env.step(action)
                 total += float(reward)
                 if terminated or truncated:
-                    return self._unseen.draw(observation), total, terminated, truncated, info
+                    return self._rendering.draw(observation), total, terminated, truncated, info
         observation, reward, terminated, truncated, info = self.env.step(action)
         return observation, total + float(reward), terminated, truncated, info
 

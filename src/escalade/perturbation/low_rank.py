@@ -37,9 +37,9 @@ class Part:
     """Of the parameter as a matrix: (m, n), and (size, 1) where it has fewer than two axes."""
     rank: int
     start: int
-    """Where the parameter begins in the flat vector."""
+    """The parameter's beginning in the flat vector."""
     begin: int
-    """Where its numbers begin among a perturbation's."""
+    """The beginning of its numbers among a perturbation's."""
 
     @property
     def size(self) -> int:

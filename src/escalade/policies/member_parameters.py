@@ -18,7 +18,7 @@ from escalade.policies.layout import Layout, Vector
 
 
 class MemberParameters(Protocol):
-    """What each of some members has for itself, and how a module is called with it."""
+    """The parameters that some members each have for themselves, and how a module is called with them."""
 
     def begin(self, center: Vector | None) -> None:
         """Begin a generation of members around ``center``."""

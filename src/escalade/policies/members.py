@@ -148,7 +148,7 @@ class ModuleCaller:
         self.source = source if isinstance(source, LowRank) else None
         self.write = layout.writer(module)
         self.one_at_a_time: str | None = None
-        """Why members are called one after the other; None where they are not."""
+        """The reason why members are called one after the other; None where they are not."""
         self._matrices = dict(module.named_parameters())
         self._probed = False
         self._said: set[str] = set()
@@ -235,7 +235,7 @@ def _stacked(outputs: list[Any]) -> Any:
 
 
 def _close(first: Any, second: Any) -> bool:
-    """Whether two outputs differ by roundings alone."""
+    """Tell whether two outputs differ by roundings alone."""
     pairs = zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)
     for one, other in pairs:
         if not isinstance(one, Tensor) or not one.is_floating_point():

@@ -62,20 +62,20 @@ class EpisodeJob:
     center: Vector | None = None
     evaluations: int = 0
     evaluation_stream: Stream = Stream.EVALUATION
-    evaluated: int = 0
-    """Evaluations of the same stream and generation that have been run before."""
+    first_evaluation: int = 0
+    """Index of the first evaluation among those of the same stream and generation."""
     normalization: Normalization | None = None
     cap: int | None = None
     """Steps after which a member's episode is cut; evaluations are not."""
-    first: int = 0
+    first_member: int = 0
     """The member that item 0 belongs to, when a generation grows by further members."""
-    sharing: Seeds = "pair"
+    seed_sharing: Seeds = "pair"
     """The members that play the same episodes."""
 
     @property
     def members(self) -> int:
         """The number of members whose episodes this job holds."""
-        return self.population.size - self.first if self.population else 0
+        return self.population.size - self.first_member if self.population else 0
 
     @property
     def training_items(self) -> int:
@@ -97,26 +97,26 @@ class EpisodeJob:
 
     def member(self, item: int) -> int | None:
         """The member whose episode an item is; None for the unperturbed policy's."""
-        return self.first + item // self.episodes if item < self.training_items else None
+        return self.first_member + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Episode seeds. Members that share theirs differ in their policies alone."""
         trained = self.training_items
         member, episode = np.divmod(items, self.episodes)
         training = seeds(
-            self.seed, Stream.EPISODE, self.generation, (self.first + member) // self._sharers, episode
+            self.seed, Stream.EPISODE, self.generation, (self.first_member + member) // self._sharers, episode
         )
-        numbers = self.evaluated + items - trained
+        numbers = self.first_evaluation + items - trained
         evaluation = seeds(self.seed, self.evaluation_stream, self.generation, numbers)
         return np.where(items < trained, training, evaluation)
 
     @property
     def _sharers(self) -> int:
         """The number of members in a row that share their episode seeds."""
-        if self.sharing == "generation":
+        if self.seed_sharing == "generation":
             return 2**62  # all there can be
         paired = self.population is not None and self.population.antithetic
-        return 2 if self.sharing == "pair" and paired else 1
+        return 2 if self.seed_sharing == "pair" and paired else 1
 
     def describe(self, item: int) -> str:
         """Say whose episode an item is and how it began: what reproduces it."""

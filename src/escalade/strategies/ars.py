@@ -88,4 +88,6 @@ class ARS(GaussianStrategy):
 
     def _kept(self, directions: int) -> int:
         """The number of a generation's directions that move the centre."""
-        return math.ceil(directions / 2) if self.top_directions is None else self.top_directions * self.fold
+        if self.top_directions is None:
+            return math.ceil(directions / 2)
+        return self.top_directions * self.growth_factor

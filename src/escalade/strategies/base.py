@@ -135,7 +135,7 @@ class Strategy(ABC):
         self._sampled = None
 
     @property
-    def fold(self) -> int:
+    def growth_factor(self) -> int:
         """The size of this generation in multiples of ``first_population``: 1, until it grows."""
         return self.population_size // self.first_population
 

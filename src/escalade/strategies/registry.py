@@ -28,17 +28,17 @@ class StrategyEntry(Entry):
 
     paper: str
     use: str
-    """What it is good for, for the table in the guide."""
+    """Its purpose, for the table in the guide."""
     antithetic: bool = False
-    """Whether members come in mirrored pairs, so that the population must be even."""
+    """True where members come in mirrored pairs, so that the population must be even."""
     grows: bool = True
-    """Whether a generation can be given more members than it began with."""
+    """True where a generation can be given more members than it began with."""
     adapts_sigma: bool = False
-    """Whether ``sigma`` is only the first value, which the strategy then adapts."""
+    """True where ``sigma`` is only the first value, which the strategy then adapts."""
     restarts: bool = False
-    """Whether a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
+    """True where a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
     low_rank: bool = False
-    """Whether it works with noise of low rank."""
+    """True where it works with noise of low rank."""
     smallest: int = 2
     """The smallest population it can work with."""
 

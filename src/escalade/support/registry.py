@@ -26,7 +26,7 @@ class Entry:
     home: str
     """``package.module:name``; the module alone, where all of it is meant."""
     packages: tuple[str, ...] = ()
-    """What must be installed."""
+    """Packages that must be installed."""
     extra: str = ""
     """Escalade's extra that installs it."""
     options: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def installed(self) -> bool:
-        """Whether its packages are there."""
+        """True where its packages are there."""
         return not missing(*self.packages)
 
     def check_installed(self, option: str) -> None:
@@ -46,15 +46,15 @@ class Entry:
         check_installed(f"`{option}`: {self.title}", self.extra, *self.packages)
 
     def load(self) -> Any:
-        """What the home names, imported."""
+        """Import the home, and return the thing that it names."""
         return pkgutil.resolve_name(self.home)
 
 
 def named(option: str, name: str, registry: Mapping[str, T], others: str = "") -> T:
-    """What ``registry`` has under ``name``, which a user gave as ``option``; see :func:`check_named`.
+    """Look up ``name``, which a user gave as ``option``, in ``registry``; see :func:`check_named`.
 
     Raises:
-        InputError: nothing; the message names the nearest.
+        InputError: there is none; the message names the nearest.
     """
     check_named(option, name, registry, others)
     return registry[name]
@@ -73,7 +73,7 @@ def check_named(option: str, name: str, known: Iterable[str], others: str = "") 
 
 
 def find(option: str, text: str, registry: Mapping[str, Entry]) -> Any:
-    """What an entry's name, or ``package.module:Name`` of the user's, stands for; imported.
+    """Import the thing of an entry's name, or of ``package.module:Name`` of the user's.
 
     Raises:
         InputError: there is none, or it cannot be imported.

@@ -86,7 +86,7 @@ class PolicyObjective:
         while self._too_small(trained):
             before = strategy.population_size
             strategy.grow()
-            more = replace(job, population=strategy.sample(), first=before, evaluations=0)
+            more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = self._evaluation(strategy, evaluated) if evaluate else None
         return Outcome(
@@ -219,7 +219,7 @@ class PolicyObjective:
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
-        what = {"evaluation_stream": Stream.CONFIRMATION, "evaluated": before}
+        what = {"evaluation_stream": Stream.CONFIRMATION, "first_evaluation": before}
         return self._with_failed_as_worst(self._run(self._job(strategy, evaluations=episodes, **what)))
 
     def _with_failed_as_worst(self, episodes: Episodes) -> Episodes:
@@ -240,7 +240,7 @@ class PolicyObjective:
             generation=strategy.generation,
             center=strategy.center.detach().numpy().copy() if evaluations else None,
             normalization=self.normalization,
-            sharing=self.config.episode_seeds,
+            seed_sharing=self.config.episode_seeds,
             evaluations=evaluations,
             **what,
         )

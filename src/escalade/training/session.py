@@ -224,7 +224,7 @@ def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int)
 
 
 def _report_file(folder: RunFolder, engine: Reporting, others: Sequence[Recorder]) -> Recorder:
-    """A recorder of who did what."""
+    """The recorder for the engine's statistics, by worker or by node."""
     if engine.reports == "nodes":
         return ClusterFile(folder.cluster, engine.take_report, others)
     return WorkersFile(folder.workers, engine.take_report)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Answer = Future["list[Batch] | None"]
 
 
-class Worker:
+class RayWorker:
     """The actor. Ray makes it anew where it was lost; it works once it was asked whether it is ready."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ def _causes(problem: BaseException | None) -> Iterator[BaseException]:
         problem = problem.__cause__ or problem.__context__
 
 
-class _Chunk:
+class _OpenChunk:
     def __init__(self, items: int) -> None:
         self.results = Results(items)
         self.answer: Answer = Future()
@@ -137,7 +137,7 @@ class ChunkFeed:
         self._busy_seconds = self._resumed = 0.0
         self._news = threading.Condition()
         self._waiting: deque[int] = deque()
-        self._chunks: dict[int, _Chunk] = {}  # by item
+        self._chunks: dict[int, _OpenChunk] = {}  # by item
         self._problem: EscaladeError | None = None
 
     def turn_to(self, number: int, job: Any) -> None:
@@ -154,7 +154,7 @@ class ChunkFeed:
 
     def add(self, number: int, items: Sequence[int]) -> Answer:
         """Line up a chunk; its results come in batches."""
-        chunk = _Chunk(len(items))
+        chunk = _OpenChunk(len(items))
         with self._news:
             if self._problem is not None:
                 chunk.answer.set_exception(self._problem)
@@ -210,7 +210,7 @@ class ChunkFeed:
         with self._news:
             if self._fresh:
                 return
-            places: dict[_Chunk, list[int]] = {}
+            places: dict[_OpenChunk, list[int]] = {}
             for place, item in enumerate(map(int, items)):
                 chunk = self._chunks.pop(item, None)
                 if chunk is not None:

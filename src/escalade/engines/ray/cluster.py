@@ -40,14 +40,14 @@ class RayCluster:
         self._connection = Connection(options.address, None if options.elastic else options.workers)
         import cloudpickle
 
-        from escalade.engines.ray.actor import Worker
+        from escalade.engines.ray.actor import RayWorker
 
         self.events: SimpleQueue[Event] = SimpleQueue()
         self.dashboard = self._connection.dashboard
         self._ray = ray = self._connection.ray
         self._resources = {"CPU": 1.0} | {name: float(n) for name, n in options.worker_resources.items()}
         cpus = self._resources["CPU"]
-        self._actor = ray.remote(Worker)
+        self._actor = ray.remote(RayWorker)
         self._options = {
             "num_cpus": cpus,
             "num_gpus": self._resources.get("GPU"),

@@ -14,7 +14,7 @@ Env = gymnasium.Env[Any, Any]
 _BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing)
 
 
-class Unseen:
+class SkippedRendering:
     """Lets the pictures of an environment be left out where that changes nothing else.
 
     That is Gymnasium's CarRacing, whose drawing reads the world and leaves it as it is. Where another
