@@ -46,7 +46,7 @@ def check(config: Config) -> None:
     rank = perturbation.rank_of(config.perturbation)
     _check_strategy(config)
     if rank and ":" not in config.strategy and not STRATEGIES[config.strategy].low_rank:
-        able = " or ".join(name for name, known in STRATEGIES.items() if known.low_rank)
+        able = ", ".join(name for name, known in STRATEGIES.items() if known.low_rank)
         raise InputError(
             f"`perturbation` {config.perturbation} does not work with {config.strategy}: use {able}"
         )

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -67,8 +68,14 @@ class Part:
         above = drawn.shape[:-1]
         return first.reshape(*above, self.rank, m), second.reshape(*above, self.rank, n)
 
-    def write(self, drawn: Vector, scale: float, out: Center) -> None:
-        """Write ``scale`` times the noise into ``out``, shape (size,)."""
+    def scale(self, scale: float | Center) -> Any:
+        """The part's own of a scale that may be one for each parameter, but one for a whole matrix."""
+        if isinstance(scale, np.ndarray):
+            return float(scale[self.start]) if self.rank else scale[self.stretch]
+        return scale
+
+    def write(self, drawn: Vector, scale: Any, out: Center) -> None:
+        """Write ``scale``, see :meth:`scale`, times the noise into ``out``, shape (size,)."""
         if not self.rank:
             np.multiply(self.numbers(drawn), scale, out=out, dtype=out.dtype)
             return
@@ -156,11 +163,10 @@ class LowRankDraws:
         return out
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
+        """Write ``scale * noise_number`` into ``out``; a matrix has one scale."""
         numbers = self.numbers(number)
         for part in self.source.parts:
-            part.write(numbers, 1.0 if isinstance(scale, np.ndarray) else scale, out[part.stretch])
-        if isinstance(scale, np.ndarray):
-            out *= scale
+            part.write(numbers, part.scale(scale), out[part.stretch])
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         """``sum_k weights[k] * noise_k``: one product ``(A * weights)^T B`` a matrix (section 4.2)."""
@@ -186,6 +192,24 @@ class LowRankDraws:
                 total += term
         return total
 
+    def weighted_mean_squares(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
+        """``sum_k weights[k] * noise_k**2``, where a matrix's squares are replaced by their mean over it.
+
+        For strategies whose deviations are one a matrix. The mean square of ``A B^T / sqrt(r)`` is the sum of
+        ``(A^T A) * (B^T B)`` over r m n.
+        """
+        total = np.zeros(self.source.dimension, dtype)
+        for some, numbers in self._gathered(weights):
+            for part in self.source.parts:
+                if part.rank:
+                    a, b = part.factors(numbers)
+                    squares = ((a @ a.mT) * (b @ b.mT)).sum(axis=(1, 2), dtype=np.float64)
+                    total[part.stretch] += some @ squares / (part.rank * part.size)
+                else:
+                    squares = part.numbers(numbers).astype(np.float64) ** 2
+                    total[part.stretch] += np.add.reduce(squares * some[:, None], axis=0)
+        return total
+
     def _gathered(self, weights: Weights) -> Iterator[tuple[NDArray[np.float64], Vector]]:
         """Weights that are not zero, shape (k,), and the numbers of their perturbations, (k, length)."""
         values = np.asarray(weights, np.float64)
@@ -205,17 +229,19 @@ class Member:
 
     center: Center
     numbers: Vector
-    scale: float
-    """Of the noise: negative for the mirrored end of a pair, 0 for the centre itself."""
+    sign: int
+    """-1 for the mirrored end of a pair, 0 for the centre itself."""
+    scale: float | Center = 1.0
+    """Of the noise."""
 
     def factors(self, part: Part) -> tuple[Vector, Vector]:
-        """``scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
+        """``sign * scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
         a, b = part.factors(self.numbers)
-        return a * np.float32(self.scale / math.sqrt(part.rank)), b
+        return a * np.float32(self.sign * part.scale(self.scale) / math.sqrt(part.rank)), b
 
     def write(self, part: Part, out: Center) -> None:
         """Write the parameter itself into ``out``, shape (size,)."""
-        part.write(self.numbers, self.scale, out)
+        part.write(self.numbers, self.sign * part.scale(self.scale), out)
         np.add(self.center[part.stretch], out, out=out)
 
 
@@ -226,11 +252,11 @@ def member_of(source: LowRank, population: Population, member: int) -> Member:
         InputError: the population's noise is not the source's.
     """
     if isinstance(population, CenterPopulation):
-        return Member(population.center, np.zeros(source.length, np.float32), 0.0)
+        return Member(population.center, np.zeros(source.length, np.float32), 0)
     if isinstance(population, GaussianPopulation):
         draws, (number, sign) = population.draws, population.perturbation(member)
-        if isinstance(draws, LowRankDraws) and not isinstance(population.scale, np.ndarray):
-            return Member(population.center, draws.numbers(number), sign * population.scale)
+        if isinstance(draws, LowRankDraws):
+            return Member(population.center, draws.numbers(number), sign, population.scale)
     raise InputError(f"members of {type(population).__name__} do not have the run's low-rank noise")
 
 

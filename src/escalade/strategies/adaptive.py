@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
+from escalade.perturbation import LowRank, NoiseSource
+from escalade.perturbation.low_rank import LowRankDraws
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.gaussian import GaussianStrategy, differences
 
@@ -43,6 +44,8 @@ class AdaptiveStrategy(GaussianStrategy):
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         # Always replaced, never written to: populations already handed out share its memory.
         self.deviations: Tensor = first_deviations(sigma, self.center)
+        if isinstance(perturbation, LowRank):
+            _check_one_a_matrix(perturbation, self.deviations)
 
     @property
     def sigma(self) -> float:
@@ -53,7 +56,13 @@ class AdaptiveStrategy(GaussianStrategy):
         return np.asarray(self.deviations.numpy())
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
-        """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
+        """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations.
+
+        Of noise of low rank, where a matrix has one deviation, its squares are replaced by their mean.
+        """
+        draws = self.sample().draws
+        if isinstance(draws, LowRankDraws):
+            return torch.from_numpy(draws.weighted_mean_squares(weights, self.center.numpy().dtype))
         origin = None if shift is None else shift.numpy()
         return torch.from_numpy(self.sample().weighted_square_sum(weights, origin))
 
@@ -73,6 +82,12 @@ class AdaptiveStrategy(GaussianStrategy):
         if not isinstance(saved, Tensor) or saved.shape != self.deviations.shape:
             raise InputError(f"the saved deviations are not this strategy's {self.dimension}")
         self.deviations = saved.clone()
+
+
+def _check_one_a_matrix(source: LowRank, deviations: Tensor) -> None:
+    for part in source.parts:
+        if part.rank and bool((deviations[part.stretch] != deviations[part.start]).any()):
+            raise InputError("sigma differs within a matrix, but low-rank noise has one deviation for each")
 
 
 def first_deviations(sigma: Any, center: Tensor) -> Tensor:

@@ -48,8 +48,7 @@ class Strategy(ABC):
     """True where :meth:`update` can take a generation that grew."""
 
     low_rank: ClassVar[bool] = False
-    """True where noise of low rank will do: members are centre plus noise of one scale, and the noise is only
-    summed."""
+    """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
 
     remake: Callable[[], Strategy] | None = None
     """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
@@ -114,7 +113,7 @@ class Strategy(ABC):
         if not self.low_rank:
             raise InputError(
                 f"{type(self).__name__} does not work with low-rank noise: leave perturbation out, or use "
-                "OpenAIES or ARS"
+                "OpenAIES, ARS or PGPE"
             )
         if source.dimension != self.dimension:
             raise InputError(

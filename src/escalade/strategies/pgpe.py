@@ -56,6 +56,8 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    low_rank = True
+
     def __init__(
         self,
         x0: ArrayLike | Tensor,

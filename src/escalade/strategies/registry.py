@@ -74,6 +74,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="networks, when the scale of each parameter should adapt",
         options=frozenset({"lr"}),
         antithetic=True,
+        low_rank=True,
         adapts_sigma=True,
     ),
     "snes": StrategyEntry(
