@@ -27,8 +27,9 @@ from safetensors.numpy import save
 import escalade
 from escalade.api import evaluate as evaluating
 from escalade.cli import main as cli
+from escalade.perturbation import registry as noise
 from escalade.storage.tensors import digest, read
-from escalade.training import parts, session
+from escalade.training import session
 
 CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "120"))
 PARTS = 4  # of the cases: what is run as one test
@@ -72,7 +73,7 @@ def _quick():
         patch.setattr(session, "plotting_available", lambda: False)
         patch.setattr(evaluating, "record_episode", act_once)
         patch.setattr(os, "fsync", lambda descriptor: None)
-        patch.setattr(parts, "table_size", lambda dimension: 4096 + dimension)
+        patch.setattr(noise, "table_size", lambda dimension: 4096 + dimension)
         patch.setattr(cli, "make_parser", cache(cli.make_parser))
         yield
 
