@@ -330,4 +330,4 @@ def test_no_file_of_a_run_folder_ends_in_a_traceback(part, bases, tmp_path):
     codes = collections.Counter()
     faults = [fault for number in numbers if (fault := run_case(number, bases, tmp_path, codes))]
     assert not faults, f"{len(faults)} faults:\n" + "\n".join(faults[:10])
-    assert min(codes[0], codes[2]) > len(numbers) // 10, "one of the two answers has become rare"
+    assert min(codes[0], codes[2]) >= len(numbers) // 10, "one of the two answers has become rare"
