@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "escalade"
@@ -54,3 +55,9 @@ def test_docstrings_begin_with_a_subject_or_a_verb():
         strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
         texts = {one.lineno: str(one.value) for one in strings if isinstance(one, ast.Constant)}
         assert not [line for line, text in texts.items() if bare.match(text)], path
+
+
+def test_no_class_name_stands_for_two_classes():
+    nodes = [node for tree in TREES.values() for node in ast.walk(tree)]
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert not [name for name, count in names.items() if count > 1]

@@ -22,7 +22,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
-class Part:
+class EvolvedParameter:
     """One evolved parameter: a stretch of the flat vector."""
 
     name: str
@@ -74,7 +74,7 @@ class Layout:
             _refuse_unusable(name, part)
         _refuse_shared_memory(evolved)
         self.parts = tuple(
-            Part(name, part.shape, part.dtype, part.device, name in transposed)
+            EvolvedParameter(name, part.shape, part.dtype, part.device, name in transposed)
             for name, part in evolved.items()
         )
         self.sizes = [part.shape.numel() for part in self.parts]

@@ -18,7 +18,7 @@ from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource, Population, write_all
 from escalade.perturbation.low_rank import member_of
 from escalade.policies.interception import Factors, Intercept
-from escalade.policies.layout import Layout, Part
+from escalade.policies.layout import EvolvedParameter, Layout
 from escalade.support.generators import generators_kept
 
 CANNOT_BATCH = (
@@ -223,7 +223,7 @@ class ModuleCaller:
             warnings.warn(what, stacklevel=2)
 
 
-def _like(part: Part, values: np.ndarray[Any, Any]) -> Tensor:
+def _like(part: EvolvedParameter, values: np.ndarray[Any, Any]) -> Tensor:
     """An array as a tensor of the parameter's type, on its device."""
     return torch.from_numpy(values).to(part.device, part.dtype)
 
