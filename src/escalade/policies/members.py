@@ -68,22 +68,25 @@ class Members:
         Within the block, each of its calls splits every tensor that has as many rows as the first among them,
         and calls the members: so methods such as ``generate`` of a language model work as they are.
         """
-        module = self._caller.module
-        original = module.forward
+        module, own = self._caller.module, vars(self._caller.module)
+        original = {name: own[name] for name in ("forward",) if name in own}  # mostly the class's alone
+
+        def restore() -> None:
+            own.pop("forward", None)
+            own.update(original)
 
         def forward(*inputs: Any, **named: Any) -> Any:
-            del module.forward
+            restore()  # for the calls of the members, which are this very module
             try:
                 return self._regrouped(inputs, named)
             finally:
-                module.forward = forward
+                own["forward"] = forward
 
-        module.forward = forward
+        own["forward"] = forward
         try:
             yield module
         finally:
-            module.forward = original
-            vars(module).pop("forward", None)
+            restore()
 
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
