@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 FactorsOf = Callable[[Any], Any]
+
+_within: Final[Any] = torch._C._functorch  # the functions that torch.func itself is made of
 
 
 def linear(factors_of: FactorsOf, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
@@ -22,7 +24,7 @@ def linear(factors_of: FactorsOf, input: Tensor, weight: Tensor, bias: Tensor | 
     factors = factors_of(weight)
     if factors is None:
         return NotImplemented
-    return _apply(_Linear, input, weight, factors.a, factors.b, bias)
+    return _linear(input, weight, factors.a, factors.b, bias)
 
 
 def product(factors_of: FactorsOf, input: Any, other: Any) -> Any:
@@ -30,7 +32,7 @@ def product(factors_of: FactorsOf, input: Any, other: Any) -> Any:
     factors = factors_of(other)
     if factors is None or factors_of(input) is not None or other.ndim != 2:
         return NotImplemented
-    return _apply(_Linear, input, other.t(), factors.b, factors.a, None)
+    return _linear(input, other.t(), factors.b, factors.a, None)
 
 
 def sum_and_product(
@@ -40,7 +42,7 @@ def sum_and_product(
     factors = factors_of(mat2)
     if factors is None or factors_of(mat1) is not None or (beta, alpha) != (1, 1) or input.ndim != 1:
         return NotImplemented
-    return _apply(_Linear, mat1, mat2.t(), factors.b, factors.a, input)
+    return _linear(mat1, mat2.t(), factors.b, factors.a, input)
 
 
 def embedding(
@@ -97,9 +99,13 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Any:
     """Layer normalisation, whose weight and bias may be the members' own."""
-    if weight is None or bias is None:
+    found = None if weight is None or bias is None else _Spread.of(input, weight, bias)
+    if found is None:
         return func(input, normalized_shape, weight, bias, eps)
-    return _apply(_LayerNorm, input, weight, bias, tuple(normalized_shape), eps)
+    x, scale, shift = found.parts
+    beside = (found.members, *[1] * (x.ndim - 1 - len(normalized_shape)), *normalized_shape)
+    normal = func(x, normalized_shape, None, None, eps)
+    return found.wrapped(torch.addcmul(shift.reshape(beside), normal, scale.reshape(beside)))
 
 
 def attention(
@@ -113,116 +119,66 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    """Scaled dot-product attention: for torch.func, members' heads are more heads of one call."""
-    if dropout_p > 0.0 or query.ndim < 3:
-        return func(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-    return _apply(_Attention, query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    """Scaled dot-product attention: within vmap, members' heads are more heads of one call."""
+    named = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    found = None if dropout_p > 0.0 or query.ndim < 3 else _Spread.of(query, key, value, attn_mask)
+    if found is None:
+        return func(query, key, value, attn_mask, dropout_p, **named)
+    *parts, mask = found.parts
+    if mask is not None:
+        shape = (*parts[0].shape[1:-1], parts[1].shape[-2])
+        mask = mask.reshape(found.members, *[1] * (len(shape) + 1 - mask.ndim), *mask.shape[1:])
+        mask = mask.expand(found.members, *shape).reshape(-1, *shape[1:])
+    out = func(*(part.reshape(-1, *part.shape[2:]) for part in parts), mask, **named)
+    return found.wrapped(out.reshape(found.members, -1, *out.shape[1:]))
 
 
-class _Linear(torch.autograd.Function):
-    """``x (weight + a b^T)^T + bias``, with a rule of its own for many members."""
-
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
+def _linear(x: Tensor, weight: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
+    """``x (weight + a b^T)^T + bias``."""
+    found = _Spread.of(x, a, b, bias)
+    if found is None:
         return nn.functional.linear(x, weight, bias) + (x @ b) @ a.mT
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing is kept: there is no gradient."""
-
-    @staticmethod
-    def vmap(
-        info: Any, dims: Any, x: Tensor, weight: Tensor, a: Tensor, b: Tensor, bias: Tensor | None
-    ) -> Any:
-        members = info.batch_size
-        x, a, b = (_leading(part, dim, members) for part, dim in ((x, dims[0]), (a, dims[2]), (b, dims[3])))
-        units, features = weight.shape
-        rows = x.reshape(members, prod(x.shape[1:-1]), features)
-        out = torch.mm(rows.reshape(-1, features), weight.t()).reshape(members, -1, units)
-        thin, right = torch.bmm(rows, b), a.mT
-        if bias is not None and dims[4] is None:
-            out += bias
-        elif bias is not None:  # one more thin factor, whose number is always 1
-            own = _leading(bias, dims[4], members)
-            thin = torch.cat([thin, thin.new_ones(*thin.shape[:2], 1)], dim=2)
-            right = torch.cat([right, own[:, None]], dim=1)
-        out.baddbmm_(thin, right)
-        return out.reshape(*x.shape[:-1], units), 0
+    x, a, b, own = found.parts
+    (units, features), members = weight.shape, found.members
+    rows = x.reshape(members, prod(x.shape[1:-1]), features)
+    out = torch.mm(rows.reshape(-1, features), weight.t()).reshape(members, -1, units)
+    thin, right = torch.bmm(rows, b), a.mT
+    if own is not None:  # one more thin factor, whose number is always 1
+        thin = torch.cat([thin, thin.new_ones(*thin.shape[:2], 1)], dim=2)
+        right = torch.cat([right, own[:, None]], dim=1)
+    return found.wrapped(out.baddbmm_(thin, right).reshape(*x.shape[:-1], units))
 
 
-class _LayerNorm(torch.autograd.Function):
-    """Layer normalisation, with a rule of its own for many members."""
+class _Spread(NamedTuple):
+    """Tensors within vmap as they are outside of it, with the members' axis first."""
 
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor, shape: tuple[int, ...], eps: float) -> Tensor:
-        return nn.functional.layer_norm(x, shape, weight, bias, eps)
+    parts: list[Any]
+    members: int
+    level: int
+    """Of vmap, which may be called within itself."""
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing is kept: there is no gradient."""
+    @classmethod
+    def of(cls, *parts: Tensor | None) -> _Spread | None:
+        """The parts spread out; None outside of vmap, and where one is within another vmap as well."""
+        batched = [part for part in parts if part is not None and _within.is_batchedtensor(part)]
+        levels = {_within.maybe_get_level(part) for part in batched}
+        inner = {id(part): _within.get_unwrapped(part) for part in batched}
+        if len(levels) != 1 or any(_within.is_batchedtensor(part) for part in inner.values()):
+            return None
+        first = batched[0]
+        members = inner[id(first)].shape[_within.maybe_get_bdim(first)]
 
-    @staticmethod
-    def vmap(
-        info: Any, dims: Any, x: Tensor, weight: Tensor, bias: Tensor, shape: tuple[int, ...], eps: float
-    ) -> Any:
-        members = info.batch_size
-        x, weight, bias = (_leading(p, d, members) for p, d in zip((x, weight, bias), dims, strict=False))
-        beside = (members, *[1] * (x.ndim - 1 - len(shape)), *shape)
-        normal = nn.functional.layer_norm(x, shape, None, None, eps)
-        return torch.addcmul(bias.reshape(beside), normal, weight.reshape(beside)), 0
+        def spread(part: Tensor | None) -> Tensor | None:
+            if part is None:
+                return None
+            if id(part) in inner:
+                moved: Tensor = inner[id(part)].movedim(_within.maybe_get_bdim(part), 0)
+                return moved
+            return part.expand(members, *part.shape)
 
+        return cls([spread(part) for part in parts], members, levels.pop())
 
-class _Attention(torch.autograd.Function):
-    """Scaled dot-product attention, with a rule of its own for many members."""
-
-    @staticmethod
-    def forward(
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        causal: bool,
-        scale: Any,
-        grouped: bool,
-    ) -> Tensor:
-        return nn.functional.scaled_dot_product_attention(
-            query, key, value, mask, is_causal=causal, scale=scale, enable_gqa=grouped
-        )
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing is kept: there is no gradient."""
-
-    @staticmethod
-    def vmap(
-        info: Any,
-        dims: Any,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        causal: bool,
-        scale: Any,
-        grouped: bool,
-    ) -> Any:
-        members = info.batch_size
-        parts = [_leading(p, d, members) for p, d in zip((query, key, value), dims, strict=False)]
-        query, key, value = (part.reshape(-1, *part.shape[2:]) for part in parts)
-        if mask is not None:
-            shape = (*parts[0].shape[1:-1], parts[1].shape[-2])
-            own = _leading(mask, dims[3], members)
-            own = own.reshape(members, *[1] * (len(shape) + 1 - own.ndim), *own.shape[1:])
-            mask = own.expand(members, *shape).reshape(-1, *shape[1:])
-        out = nn.functional.scaled_dot_product_attention(
-            query, key, value, mask, is_causal=causal, scale=scale, enable_gqa=grouped
-        )
-        return out.reshape(members, -1, *out.shape[1:]), 0
-
-
-def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Any:
-    return function.apply(*arguments)  # type: ignore[no-untyped-call]
-
-
-def _leading(part: Tensor, dim: int | None, members: int) -> Tensor:
-    """A tensor with the members' axis first, which is added where all share it."""
-    return part.expand(members, *part.shape) if dim is None else part.movedim(dim, 0)
+    def wrapped(self, out: Tensor) -> Tensor:
+        """A result with the members' axis first, as vmap has it."""
+        made: Tensor = _within._add_batch_dim(out, 0, self.level)
+        return made
