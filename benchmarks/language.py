@@ -6,8 +6,8 @@
 `train`: from the same model for each seed, every method learns on one core for the same seconds. REINFORCE
 samples eight answers to each prompt, and takes the mean reward of a prompt's answers for its baseline, as
 GRPO does; it has neither clipping nor a penalty. Shares of right answers to 500 prompts, by greedy decoding,
-go to results/language.jsonl. `speed`: forward passes of members at rank 1 against plain inference of the same
-module with as many rows, in turns; the models of transformers are made from a config.
+are printed and go to results/deep-language.jsonl. `speed`: forward passes of members at rank 1 against plain
+inference of the same module with as many rows, in turns; the models of transformers are made from a config.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from escalade.policies.members import Members, ModuleCaller
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import language_model as task
 
-RESULTS = Path(__file__).parent / "results" / "language.jsonl"
-PROMPTS, SAMPLES, UPDATES = 32, 8, 1000
+RESULTS = Path(__file__).parent / "results" / "deep-language.jsonl"
+PROMPTS, SAMPLES, UPDATES = 32, 8, 300
 
 
 def evolve(model: nn.Module, seconds: float, seed: int, **options: Any) -> int:
@@ -72,7 +72,14 @@ def reinforce(model: nn.Module, seconds: float, seed: int, lr: float) -> int:
 
 ADAM = partial(torch.optim.Adam, betas=(0.9, 0.99))
 OURS = {"population": 64, "sigma": 0.02, "lr": 0.002, "optimizer": ADAM}
-QIU = {"population": 30, "sigma": 0.001, "lr": 0.0005, "optimizer": torch.optim.SGD, "shaping": "z-score"}
+# Their step size of 0.0005 stands for lr / sigma.
+QIU = {
+    "population": 30,
+    "sigma": 0.001,
+    "lr": 0.0005 * 0.001,
+    "optimizer": torch.optim.SGD,
+    "shaping": "z-score",
+}
 METHODS: dict[str, Callable[..., int]] = {
     "ES, low-rank:1": partial(evolve, perturbation="low-rank:1", **OURS),
     "ES, low-rank:4": partial(evolve, perturbation="low-rank:4", **OURS),

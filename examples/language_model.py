@@ -125,8 +125,9 @@ def main() -> None:
     parser.add_argument("--population", type=int, default=64)
     parser.add_argument("--sigma", type=float, default=0.02)
     parser.add_argument("--lr", type=float, default=0.002)
-    parser.add_argument("--updates", type=int, default=1000, help="by backpropagation, before")
+    parser.add_argument("--updates", type=int, default=300, help="by backpropagation, before")
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--generations", type=int, help="at most so many")
     parser.add_argument("--prompts", type=int, default=32, help="that each member answers in a generation")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
@@ -149,6 +150,7 @@ def main() -> None:
         optimizer=partial(torch.optim.Adam, betas=(0.9, 0.99)),
         eval_every=0,
         seconds=chosen.seconds,
+        generations=chosen.generations,
         seed=chosen.seed,
     )
     print(f"after {result.generations} generations more: {accuracy(model):.0%}")
