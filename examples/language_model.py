@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -102,21 +103,22 @@ def prompts(count: int, seed: int) -> Tensor:
     return encoded([line(chance)[:PROMPT] for _ in range(count)])
 
 
+def answered(model: Callable[[Tensor], Tensor], text: Tensor) -> Tensor:
+    """Prompts (..., signs) with the answers that the model, or the members, decode greedily."""
+    for _ in range(ANSWER):
+        text = torch.cat([text, model(text)[..., -1:, :].argmax(dim=-1)], dim=-1)
+    return text
+
+
 def right_answers(members: Members, count: int, seed: int) -> Tensor:
     """The share of ``count`` prompts that each member answers rightly; all get the same."""
-    text = prompts(count, seed).expand(len(members), -1, -1)
-    for _ in range(ANSWER):
-        text = torch.cat([text, members(text)[:, :, -1:].argmax(dim=-1)], dim=2)
-    return rewards(text).mean(dim=1)
+    return rewards(answered(members, prompts(count, seed).expand(len(members), -1, -1))).mean(dim=1)
 
 
 @torch.no_grad()
 def accuracy(model: LanguageModel, count: int = 500) -> float:
     """The share of prompts that were not trained on which the model answers rightly."""
-    text = prompts(count, seed=10**9)
-    for _ in range(ANSWER):
-        text = torch.cat([text, model(text)[:, -1:].argmax(dim=-1)], dim=1)
-    return float(rewards(text).mean())
+    return float(rewards(answered(model, prompts(count, seed=10**9))).mean())
 
 
 def main() -> None:

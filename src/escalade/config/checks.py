@@ -43,13 +43,8 @@ def check(config: Config) -> None:
     _check_frames(config)
     _check_info_keys(config)
     _check_recorders(config)
-    rank = perturbation.rank_of(config.perturbation)
+    perturbation.rank_of(config.perturbation)
     _check_strategy(config)
-    if rank and ":" not in config.strategy and not STRATEGIES[config.strategy].low_rank:
-        able = ", ".join(name for name, known in STRATEGIES.items() if known.low_rank)
-        raise InputError(
-            f"`perturbation` {config.perturbation} does not work with {config.strategy}: use {able}"
-        )
 
 
 def _check_frames(config: Config) -> None:
@@ -123,3 +118,8 @@ def _check_strategy(config: Config) -> None:
     if asked and not entry.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
         raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")
+    if perturbation.rank_of(config.perturbation) and not entry.low_rank:
+        able = ", ".join(name for name, known in STRATEGIES.items() if known.low_rank)
+        raise InputError(
+            f"`perturbation` {config.perturbation} does not work with {config.strategy}: use {able}"
+        )

@@ -17,7 +17,24 @@ from escalade.envs.atari import FIRE, has_fire
 Env = gymnasium.Env[Any, Any]
 
 
-class BurnIn(gymnasium.Wrapper[Any, Any, Any, Any]):
+class _FirstSteps(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Takes steps with one action after every reset; an episode that ends meanwhile begins again."""
+
+    def __init__(self, env: Env, steps: int, action: Any) -> None:
+        super().__init__(env)
+        self._steps, self._action = steps, action
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        for _ in range(self._steps):
+            action = self._action.copy() if isinstance(self._action, np.ndarray) else self._action
+            observation, _, terminated, truncated, info = self.env.step(action)
+            if terminated or truncated:
+                return self.env.reset(seed=_another(seed), options=options)
+        return observation, info
+
+
+class BurnIn(_FirstSteps):
     """Take the first steps of every episode with one fixed action; their rewards are dropped.
 
     An episode that ends meanwhile begins again, with a seed derived from its own, and its burn-in is over.
@@ -33,23 +50,12 @@ class BurnIn(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: Env, steps: int, action: float | Sequence[float] | None = None) -> None:
-        super().__init__(env)
         if not isinstance(steps, int) or steps < 1:
             raise ValueError(f"steps {steps!r} must be a whole number of at least 1")
-        self._steps = steps
-        self._action = _action(env.action_space, action)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        for _ in range(self._steps):
-            action = self._action.copy() if isinstance(self._action, np.ndarray) else self._action
-            observation, _, terminated, truncated, info = self.env.step(action)
-            if terminated or truncated:
-                return self.env.reset(seed=_another(seed), options=options)
-        return observation, info
+        super().__init__(env, steps, _action(env.action_space, action))
 
 
-class FireOnReset(gymnasium.Wrapper[Any, Any, Any, Any]):
+class FireOnReset(_FirstSteps):
     """Press FIRE once after a reset, in Atari games that have it and wait for it.
 
     Raises:
@@ -57,16 +63,7 @@ class FireOnReset(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: Env) -> None:
-        super().__init__(env)
-        self._fires = has_fire(_game(env))
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        if self._fires:
-            observation, _, terminated, truncated, info = self.env.step(FIRE)
-            if terminated or truncated:
-                return self.env.reset(seed=_another(seed), options=options)
-        return observation, info
+        super().__init__(env, steps=int(has_fire(_game(env))), action=FIRE)
 
 
 class LifeLossEnds(gymnasium.Wrapper[Any, Any, Any, Any]):

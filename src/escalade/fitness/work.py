@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,14 @@ from torch import Tensor, nn
 
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import CenterPopulation, NoiseSource, Population, Stream, seeds
+from escalade.perturbation import (
+    CenterPopulation,
+    NoiseSource,
+    Population,
+    Stream,
+    seeds,
+    shared_center,
+)
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.members import Members, ModuleCaller
 from escalade.support.generators import generators_kept, seed_generators
@@ -57,8 +65,7 @@ class FitnessJob:
     @property
     def shared_center(self) -> Vector | None:
         """The centre that all members are around, shape (dimension,); None where there is none."""
-        center: Vector | None = getattr(self.population, "center", self.center)
-        return center
+        return shared_center(self.population, self.center)
 
     def individuals(self, item: int) -> tuple[Population, range]:
         """The population that an item's parameters are of, and their numbers in it."""
@@ -99,10 +106,8 @@ class FitnessWork:
         torch.set_num_threads(1)  # how many threads share a sum can change its last bit
         self.setup = setup
         self.module = copy_module(setup.module)
-        self._write = setup.layout.writer(self.module)
         self._caller = ModuleCaller(self.module, setup.layout, setup.perturbation)
         self._not_evolved = _NotEvolved(self.module)
-        self._vector = np.empty(setup.layout.dimension, dtype=np.float32)
         self._offered = _named_parameters(setup.fitness)
 
     def info(self) -> dict[str, Any]:
@@ -112,7 +117,7 @@ class FitnessWork:
         self.job = job
         center = job.shared_center
         if self.setup.batched and center is not None:
-            self._write(center)
+            self._caller.write(center)
 
     def run(self, feed: Feed) -> None:
         with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
@@ -132,7 +137,7 @@ class FitnessWork:
         if self.setup.batched:
             argument: Any = Members(self._caller, *individuals)
         else:
-            self._write(self._vector_of(*individuals))
+            self._caller.write(self._vector_of(*individuals))
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
@@ -149,6 +154,11 @@ class FitnessWork:
         if self.setup.batched:
             return _numbers(value, len(individuals[1]), who)
         return [_number(value, who)]
+
+    @cached_property
+    def _vector(self) -> Vector:
+        """Memory for one member's parameters, where fitness is given one at a time."""
+        return np.empty(self.setup.layout.dimension, dtype=np.float32)
 
     def _vector_of(self, population: Population, members: range) -> Vector:
         """One member's parameters, shape (dimension,); the next call overwrites them."""

@@ -7,6 +7,7 @@ from escalade.perturbation.population import (
     DensePopulation,
     GaussianPopulation,
     Population,
+    shared_center,
     write_all,
 )
 from escalade.perturbation.slices import weighted_noise_sum, weighted_square_sum
@@ -26,6 +27,7 @@ __all__ = [
     "hash64",
     "normals",
     "seeds",
+    "shared_center",
     "table_size",
     "weighted_noise_sum",
     "weighted_square_sum",

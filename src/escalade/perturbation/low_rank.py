@@ -282,14 +282,12 @@ def _add(part: Part, weights: Center, numbers: Center, total: Center) -> None:
         return
     import torch
 
+    from escalade.support.exact import one_torch_thread
+
     a, b = part.factors(numbers)
     scaled = (a * (weights / math.sqrt(part.rank))[:, None, None]).astype(total.dtype)
     left = torch.from_numpy(scaled.reshape(-1, part.shape[0]))
     right = torch.from_numpy(np.ascontiguousarray(b).reshape(-1, part.shape[1]))
     into = torch.from_numpy(total.reshape(part.shape))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # how many share a product can change its last bit
-    try:
+    with one_torch_thread():
         into.addmm_(left.T, right)
-    finally:
-        torch.set_num_threads(threads)

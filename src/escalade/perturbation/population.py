@@ -146,6 +146,15 @@ class CenterPopulation:
         out[:] = self.center
 
 
+def shared_center(population: Population | None, center: Center | None) -> Center | None:
+    """The centre that all members are around, and the unperturbed ``center`` where there are none of them.
+
+    None of a population without a centre.
+    """
+    found: Center | None = getattr(population, "center", center)
+    return found
+
+
 def write_all(population: Population, members: Sequence[int] | None = None) -> Center:
     """The parameters of ``members`` (by default of all), shape (n, dimension), in the population's type."""
     members = range(population.size) if members is None else members

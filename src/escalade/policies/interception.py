@@ -52,6 +52,11 @@ class Intercept(TorchFunctionMode):
         self.written: dict[str, str] = {}
         """Names of parameters that were written out, each with the function that asked for it."""
 
+    @classmethod
+    def of(cls, matrices: Mapping[str, Tensor], factors: Mapping[str, tuple[Tensor, Tensor]]) -> Intercept:
+        """Meet calls that take one of the centre's ``matrices`` with the ``factors`` of the same name."""
+        return cls([(matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()])
+
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:

@@ -13,7 +13,7 @@ from torch.func import functional_call
 
 from escalade.perturbation import LowRank, Population
 from escalade.perturbation.low_rank import member_of
-from escalade.policies.interception import Factors, Intercept
+from escalade.policies.interception import Intercept
 from escalade.policies.layout import Layout, Vector
 
 
@@ -146,5 +146,5 @@ class FactoredParameters:
 
     def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
         own, factors = parameters
-        with Intercept([(self._matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()]):
+        with Intercept.of(self._matrices, factors):
             return functional_call(self._module, (own, buffers), inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource, Population, write_all
 from escalade.perturbation.low_rank import member_of
-from escalade.policies.interception import Factors, Intercept
+from escalade.policies.interception import Intercept
 from escalade.policies.layout import EvolvedParameter, Layout
 from escalade.support.generators import generators_kept
 
@@ -168,15 +168,14 @@ class ModuleCaller:
                 if not any(words in str(problem) for words in CANNOT_BATCH):
                     raise
                 self._give_up(str(problem).partition("\n")[0])
-        return _stacked([self._alone(members, place, inputs, named) for place in range(len(members))])
+        return _stacked(self._alone(members, range(len(members)), inputs, named))
 
     def _together(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         own, factors = members.factors
         written: dict[str, str] = {}
 
         def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
-            met = Intercept([(self._matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()])
-            with met:
+            with Intercept.of(self._matrices, factors) as met:
                 outputs = functional_call(self.module, own, inputs, named)
             written.update(met.written)
             return outputs
@@ -189,17 +188,19 @@ class ModuleCaller:
             )
         return outputs
 
-    def _alone(self, members: Members, place: int, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Outputs of one member, written out."""
-        own_inputs, own_named = pytree.tree_map(
-            lambda part: part[place].clone() if isinstance(part, Tensor) else part, (inputs, named)
-        )
-        before = self.layout.to_vector(self.module)
-        members.write(place)
+    def _alone(
+        self, members: Members, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> list[Any]:
+        """Outputs of the members at ``places``, each written out; the module then holds the centre again."""
+        outputs, before = [], self.layout.to_vector(self.module)
         try:
-            return self.module(*own_inputs, **own_named)
+            for place in places:
+                members.write(place)
+                own_inputs, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
+                outputs.append(self.module(*own_inputs, **own_named))
         finally:
             self.write(before)
+        return outputs
 
     def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Compare the last member's outputs with those of the module that holds its parameters."""
@@ -207,11 +208,10 @@ class ModuleCaller:
         last = len(members) - 1
         with generators_kept():
             outputs = self._together(members, inputs, named)
-            expected, again = (self._alone(members, last, inputs, named) for _ in range(2))
+            expected, again = self._alone(members, [last, last], inputs, named)
         if not _close(expected, again):
             return  # it draws: no two calls are alike
-        found = pytree.tree_map(lambda part: part[last] if isinstance(part, Tensor) else part, outputs)
-        if not _close(found, expected):
+        if not _close(pytree.tree_map(partial(_one_of, last), outputs), expected):
             self._give_up("its outputs are others than those of the module with the member's parameters")
 
     def _give_up(self, why: str) -> None:
@@ -229,6 +229,11 @@ class ModuleCaller:
 def _like(part: EvolvedParameter, values: np.ndarray[Any, Any]) -> Tensor:
     """An array as a tensor of the parameter's type, on its device."""
     return torch.from_numpy(values).to(part.device, part.dtype)
+
+
+def _one_of(place: int, part: Any) -> Any:
+    """A member's own of a tensor with the members' axis first, in memory of its own; all else as it is."""
+    return part[place].clone() if isinstance(part, Tensor) else part
 
 
 def _stacked(outputs: list[Any]) -> Any:

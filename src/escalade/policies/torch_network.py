@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +19,7 @@ from escalade.policies.member_parameters import FactoredParameters, MemberParame
 from escalade.policies.member_state import MemberState, initial_state
 from escalade.policies.members import CANNOT_BATCH
 from escalade.policies.modules import State, is_stateful, map_state
-from escalade.support.exact import one_thread
+from escalade.support.exact import one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
@@ -125,7 +123,7 @@ class TorchForward:
         padded = np.zeros((-(-count // size) * size, *observations.shape[1:]), dtype=np.float32)
         padded[:count] = observations
         blocks = torch.split(torch.from_numpy(padded), size)
-        with torch.no_grad(), _one_torch_thread():
+        with torch.no_grad(), one_torch_thread():
             outputs = [
                 self._outputs(number, block, count - number * size) for number, block in enumerate(blocks)
             ]
@@ -141,7 +139,7 @@ class TorchForward:
         if self._stateful:
             own = self._layout.views(torch.from_numpy(write_all(population, [member])))
             own = {name: part[0] for name, part in own.items()}
-            with torch.no_grad(), _one_torch_thread():
+            with torch.no_grad(), one_torch_thread():
                 first = initial_state(self._skeleton, own, seed)
                 if self._state is None:
                     self._state = MemberState(first, self._rows, self._block)
@@ -201,21 +199,3 @@ class TorchForward:
 
 def _sizes(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape))
-
-
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Torch on one thread: how many share a sum can change its last bit.
-
-    Set around every call, because without workers the process is the user's own. This takes a
-    quarter of a microsecond; :func:`one_thread`, which limits numpy too, takes half a millisecond.
-    """
-    threads = torch.get_num_threads()
-    if threads == 1:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.engines.results import Results
-from escalade.perturbation import CenterPopulation, Population, Stream, seeds
+from escalade.perturbation import CenterPopulation, Population, Stream, seeds, shared_center
 from escalade.policies.normalizer import Normalization
 
 Vector = NDArray[np.float32]
@@ -144,8 +144,7 @@ class EpisodeJob:
     @property
     def shared_center(self) -> Vector | None:
         """The centre that all the job's policies are around, shape (dimension,); None where there is none."""
-        center: Vector | None = getattr(self.population, "center", self.center)
-        return center
+        return shared_center(self.population, self.center)
 
     @cached_property
     def _unperturbed(self) -> CenterPopulation:
