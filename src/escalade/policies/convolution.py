@@ -17,6 +17,7 @@ from escalade.policies.activations import ACTIVATIONS, Array
 from escalade.policies.layers import Operation, Shape, SharingOperation, block
 
 Pair = tuple[int, int]
+_PLACES = 128  # of a product, at most: OpenBLAS multiplies 400 patches by 32 filters a fifth faster in four
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ class _SharedFilters:
         self._b = block(rows, layer.patch, part.rank)
         self.parameters = [self._a, self._b]
         self._thin, self._correction = block(places, self._a.shape[1]), block(places, layer.filters)
+        self._step = -(-places // -(-places // _PLACES))
         self._thin[:] = 1.0
 
     def share(self, center: Array) -> None:
@@ -151,7 +153,8 @@ class _SharedFilters:
 
     def multiply(self, row: int, patches: Array, out: Array) -> None:
         """Write patches, shape (places, patch), times the weight of the member in ``row`` into ``out``."""
-        np.matmul(patches, self._weight, out=out)
+        for low in range(0, len(patches), self._step):
+            np.matmul(patches[low : low + self._step], self._weight, out=out[low : low + self._step])
         np.matmul(patches, self._b[row], out=self._thin[:, : self._part.rank])
         np.matmul(self._thin, self._a[row], out=self._correction)
         out += self._correction
