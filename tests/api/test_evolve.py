@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+import pickle
 import signal
 import threading
 import warnings
@@ -16,8 +17,12 @@ from torch import nn
 
 import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
+from escalade.fitness.work import FitnessSetup
+from escalade.perturbation import NoiseTable
+from escalade.policies.layout import Layout
 from escalade.strategies import PGPE, SNES, OpenAIES
 from escalade.strategies.registry import STRATEGIES
+from escalade.support.large import LARGE
 from escalade.training.fitness_objective import FitnessObjective
 
 QUICK = {"population": 8, "generations": 3, "sigma": 0.1, "lr": 0.05}
@@ -146,6 +151,45 @@ def test_processes_give_the_same_bits(in_process, workers):
     assert np.array_equal(result.center, in_process.center)
     assert np.array_equal(result.best, in_process.best)
     assert result.eval_return_mean == in_process.eval_return_mean
+
+
+def large_network():
+    torch.manual_seed(0)
+    module = nn.Sequential(
+        nn.Linear(3, 1100), nn.Tanh(), nn.Linear(1100, 1000), nn.Linear(1000, 1, bias=False)
+    )
+    module.register_buffer("shift", torch.full((), 0.25))
+    module[1].again = module[2]  # tied
+    return module
+
+
+def large_worth(module):
+    return float(module(INPUTS).mean() + module.shift + module[1].again.bias[0])
+
+
+@pytest.mark.parametrize("strategy", ["openai-es", "ars", "pgpe"])
+def test_a_large_module_has_the_same_bits_on_workers(strategy):
+    common = QUICK | {"strategy": strategy, "perturbation": "low-rank:1", "generations": 2}
+    here, there = (evolve(large_network(), large_worth, workers=workers, **common) for workers in (0, 2))
+    assert 4 * len(here.center) > LARGE  # so that it travels in shared memory
+    assert np.array_equal(here.center, there.center)
+    assert np.array_equal(here.best, there.best)
+    assert here.eval_return_mean == there.eval_return_mean
+    assert here.best_module()(INPUTS).shape == (5, 1)
+
+
+def test_a_large_modules_numbers_do_not_travel_with_the_setup():
+    module = large_network()
+    layout = Layout(module)
+    setup = FitnessSetup(module, layout, large_worth, False, NoiseTable(0, 2**10), True)
+    arrived = pickle.loads(pickle.dumps(setup))
+    assert all(part.device.type == "meta" for part in arrived.module.parameters())
+    made = arrived().module
+    assert made[1].again is made[2]
+    assert made.shift == 0.25
+    layout.writer(made)(layout.to_vector(module))
+    assert torch.equal(made(INPUTS), module(INPUTS))
+    assert all(part.device.type == "cpu" for part in module.parameters())
 
 
 def test_lambdas_and_local_classes_travel_to_processes():

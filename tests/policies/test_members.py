@@ -191,7 +191,7 @@ def expected(members, inputs):
         for place in range(len(members)):
             members.write(place)
             outputs.append(caller.module(*(part[place] for part in inputs)))
-    caller.write(center)
+    caller.begin(center)
     return torch.stack(outputs)
 
 

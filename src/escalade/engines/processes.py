@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import resource
 import time
 from collections import deque
@@ -14,6 +13,7 @@ from typing import Any, Literal
 
 from escalade.engines.base import EngineOptions, Factory, ignore_note, keep_waiting
 from escalade.engines.fork_server import warm_up
+from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker, stop_all
 from escalade.engines.report import NodeReport, Report
 from escalade.engines.results import Batch, Results
@@ -66,7 +66,7 @@ class ProcessEngine:
         self._factory = factory
         self._number = 0  # of the job
         self._job: Any = None
-        self._job_message = b""  # the job as workers receive it, pickled once for all
+        self._message = JobMessage(0, None)  # the job as workers receive it, pickled once for all
         self._waiting: deque[int] = deque()
         self._results = Results(0)
         self._deaths = 0  # since the last result
@@ -109,8 +109,7 @@ class ProcessEngine:
         self._reported = self._reported or time.monotonic()
         self._number += 1
         self._job, self._results = job, Results(len(items))
-        # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only.
-        self._job_message = pickle.dumps(("job", self._number, job), pickle.HIGHEST_PROTOCOL)
+        self._message = JobMessage(self._number, job)
         count = len(self._workers)
         # Every count-th item together: long and short episodes mix, and neighbours do not bunch.
         self._waiting = deque(item for first in range(count) for item in items[first::count])
@@ -125,6 +124,7 @@ class ProcessEngine:
             self._end_late()
             if any(worker.info for worker in self._workers):
                 self.on_wait()
+        self._job, self._message = None, JobMessage(0, None)  # which may be large
         now = time.monotonic()
         self._report.seconds += now - self._reported
         self._reported = now
@@ -153,7 +153,7 @@ class ProcessEngine:
         try:
             if worker.job != self._number:
                 worker.job = self._number
-                worker.messages.send_bytes(self._job_message)
+                self._message.send(worker.messages)
             worker.messages.send(("items", items))
         except OSError:
             pass  # it is dead: its end of the pipe says so next, and the items go back

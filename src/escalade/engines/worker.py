@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import Factory, JobDropped, close_work
+from escalade.engines.messages import received_job
 from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError
 
@@ -66,8 +67,10 @@ class Pickled:
         """The object."""
         import cloudpickle
 
-        # This reads what the parent process, which started this one, has just written.
-        return cloudpickle.loads(self._data)
+        # This reads what the parent process, which started this one, has just written. Read once, as it may
+        # be as large as a model.
+        data, self._data = self._data, b""
+        return cloudpickle.loads(data)
 
 
 def one_blas_thread() -> None:
@@ -231,6 +234,8 @@ class _PipeFeed:
     def _receive(self) -> None:
         try:
             kind, *content = self._messages.recv()
+            if kind == "memory":
+                kind, *content = received_job(self._messages, *content)
         except (EOFError, OSError):
             raise _EngineGone from None
         if kind == "job":

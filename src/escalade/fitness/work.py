@@ -7,8 +7,7 @@ import math
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from escalade.perturbation import (
     seeds,
     shared_center,
 )
-from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members, ModuleCaller
 from escalade.support.generators import generators_kept, seed_generators
 
@@ -98,14 +97,18 @@ class FitnessSetup:
     def __call__(self) -> FitnessWork:
         return FitnessWork(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the evolved parameters' numbers behind, where they are many: every job brings others."""
+        return vars(self) | {"module": self.layout.without_numbers(self.module)}
+
 
 class FitnessWork:
     """Writes members into a module of its own, or into a batch, and asks for their fitness."""
 
     def __init__(self, setup: FitnessSetup) -> None:
         torch.set_num_threads(1)  # how many threads share a sum can change its last bit
-        self.setup = setup
-        self.module = copy_module(setup.module)
+        self.module = setup.layout.with_room(setup.module)
+        self.setup = replace(setup, module=self.module)  # the original may be large
         self._caller = ModuleCaller(self.module, setup.layout, setup.perturbation)
         self._not_evolved = _NotEvolved(self.module)
         self._offered = _named_parameters(setup.fitness)
@@ -117,7 +120,7 @@ class FitnessWork:
         self.job = job
         center = job.shared_center
         if self.setup.batched and center is not None:
-            self._caller.write(center)
+            self._caller.begin(center)
 
     def run(self, feed: Feed) -> None:
         with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
@@ -137,7 +140,8 @@ class FitnessWork:
         if self.setup.batched:
             argument: Any = Members(self._caller, *individuals)
         else:
-            self._caller.write(self._vector_of(*individuals))
+            population, (member,) = individuals
+            self._caller.write_member(population, member)
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
@@ -154,16 +158,6 @@ class FitnessWork:
         if self.setup.batched:
             return _numbers(value, len(individuals[1]), who)
         return [_number(value, who)]
-
-    @cached_property
-    def _vector(self) -> Vector:
-        """Memory for one member's parameters, where fitness is given one at a time."""
-        return np.empty(self.setup.layout.dimension, dtype=np.float32)
-
-    def _vector_of(self, population: Population, members: range) -> Vector:
-        """One member's parameters, shape (dimension,); the next call overwrites them."""
-        population.write(members[0], self._vector)
-        return self._vector
 
     def _keywords(self, members: range) -> dict[str, int]:
         job = self.job

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
-from escalade.perturbation.population import CenterPopulation, GaussianPopulation, Population
+from escalade.perturbation.population import CenterPopulation, GaussianPopulation, Population, write_all
 from escalade.perturbation.source import Center, Draws, NoiseSource, Vector, Weights
+from escalade.support.large import stretches
 from escalade.support.numbers import whole_number
 
-_AT_ONCE = (
-    2**18
-)  # numbers of noise that a sum gathers at once, or an eighth of the parameters if that is more
+_AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
+_PIECE = 2**20  # numbers of a sum that are a piece by themselves
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,25 @@ class LowRankDraws:
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         """``sum_k weights[k] * noise_k``: one product ``(A * weights)^T B`` a matrix (section 4.2)."""
-        total = np.zeros(self.source.dimension, dtype)
-        for some, numbers in self._gathered(weights):
-            for part in self.source.parts:
-                _add(part, some.astype(dtype), numbers.astype(dtype, copy=False), total[part.stretch])
-        return total
+        pieces = list(self.weighted_pieces(weights, dtype))
+        return pieces[0][1] if len(pieces) == 1 else np.concatenate([piece for _, piece in pieces])
+
+    def weighted_pieces(
+        self, weights: Weights, dtype: DTypeLike = np.float32
+    ) -> Iterator[tuple[slice, Center]]:
+        """:meth:`weighted_sum` in stretches of whole parameters, as large as an eighth of the vector or less.
+
+        The perturbations' numbers are drawn again for each: they are few beside the parameters.
+        """
+        parts, most = self.source.parts, max(_PIECE, self.source.dimension // 8)
+        for place in stretches([part.size for part in parts], most):
+            total = np.zeros(place.stop - place.start, dtype)
+            for some, numbers in self._gathered(weights):
+                for part in parts:
+                    if place.start <= part.start < place.stop:
+                        out = total[part.start - place.start :][: part.size]
+                        _add(part, some.astype(dtype), numbers.astype(dtype, copy=False), out)
+            yield place, total
 
     def weighted_square_sum(
         self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
@@ -258,6 +272,19 @@ def member_of(source: LowRank, population: Population, member: int) -> Member:
         if isinstance(draws, LowRankDraws):
             return Member(population.center, draws.numbers(number), sign, population.scale)
     raise InputError(f"members of {type(population).__name__} do not have the run's low-rank noise")
+
+
+def member_pieces(population: Population, member: int) -> Iterator[Center]:
+    """A member's parameters, piece by piece: one for each parameter where the noise has low rank."""
+    draws = population.draws if isinstance(population, GaussianPopulation) else None
+    if not isinstance(draws, LowRankDraws):
+        yield write_all(population, [member])[0]
+        return
+    given = member_of(draws.source, population, member)
+    for part in draws.source.parts:
+        out = np.empty(part.size, population.dtype)
+        given.write(part, out)
+        yield out
 
 
 def noise_length(shapes: Sequence[tuple[int, ...]], rank: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
@@ -89,6 +89,14 @@ class GaussianPopulation:
     def weighted_sum(self, weights: Weights) -> Center:
         """``sum_k weights[k] * noise_k`` over the distinct perturbations, in the members' type."""
         return self.draws.weighted_sum(weights, self.dtype)
+
+    def weighted_pieces(self, weights: Weights) -> Iterator[tuple[slice, Center]]:
+        """:meth:`weighted_sum` in stretches of the vector, where the source has ``weighted_pieces``."""
+        pieces = getattr(self.draws, "weighted_pieces", None)
+        if pieces is None:
+            yield slice(None), self.weighted_sum(weights)
+        else:
+            yield from pieces(weights, self.dtype)
 
     def weighted_square_sum(self, weights: Weights, shift: Center | None = None) -> Center:
         """``sum_k weights[k] * (noise_k - shift)**2`` over the distinct perturbations."""

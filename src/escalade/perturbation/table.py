@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import reduction
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.slices import TableSlices, offsets
+from escalade.support.large import anonymous_file
 
 SMALLEST = 2**22
 LARGEST = 2**25
@@ -53,7 +52,7 @@ class NoiseTable:
 
     def __init__(self, seed: int, size: int) -> None:
         self.seed, self.size = seed, size
-        self._fd: int | None = _anonymous_file(4 * size)
+        self._fd: int | None = anonymous_file(4 * size)
         values = np.frombuffer(mmap.mmap(self._fd, 4 * size), dtype=np.float32)
         key = hash64(seed, int(Stream.NOISE), [0, 1])
         np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
@@ -70,7 +69,7 @@ class NoiseTable:
     def fd(self) -> int:
         """Descriptor of memory with the numbers, for processes of this machine."""
         if self._fd is None:
-            self._fd = _anonymous_file(4 * self.size)
+            self._fd = anonymous_file(4 * self.size)
             np.frombuffer(mmap.mmap(self._fd, 4 * self.size), dtype=np.float32)[:] = self.values
         return self._fd
 
@@ -129,13 +128,3 @@ def _of(values: NDArray[np.float32], seed: int) -> NoiseTable:
 
 def _attach(fd: Any, size: int, seed: int) -> NoiseTable:
     return NoiseTable.attach(fd.detach(), size, seed)
-
-
-def _anonymous_file(length: int) -> int:
-    if sys.platform == "linux":
-        fd = os.memfd_create("escalade-noise", os.MFD_CLOEXEC)
-    else:  # no memfd outside Linux: a file without a name serves as well
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    os.ftruncate(fd, length)
-    return fd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from escalade.errors import InputError
+from escalade.support.large import LARGE
 
 Vector = NDArray[np.float32]
 M = TypeVar("M", bound=nn.Module)
@@ -90,20 +91,40 @@ class Layout:
         """The shape of each evolved parameter as the vector holds it, in order."""
         return tuple(tuple(part.shape[::-1] if part.transposed else part.shape) for part in self.parts)
 
+    def without_numbers(self, module: M) -> M:
+        """The module for a process that will write all evolved parameters: without their numbers, if many."""
+        if 4 * self.dimension < LARGE:
+            return module
+        tensors = {id(tensor): tensor for tensor in [*module.parameters(), *module.buffers()]}
+        return _copied(module, tensors | {id(part): _empty(part, "meta") for part in self._plain(module)})
+
+    def with_room(self, module: M) -> M:
+        """A copy of a module, with memory for parameters that came without numbers."""
+        devices = {part.name: part.device for part in self.parts}
+        bare = {name: part for name, part in module.named_parameters() if part.device.type == "meta"}
+        return _copied(module, {id(part): _empty(part, devices[name]) for name, part in bare.items()})
+
     def to_vector(self, module: nn.Module) -> Vector:
         """The module's evolved parameters, shape (dimension,), in memory of their own."""
         pairs = zip(self.parts, self._parameters(module), strict=True)
         return np.asarray(torch.cat([part.flat(parameter) for part, parameter in pairs]).numpy())
 
-    def writer(self, module: nn.Module) -> Callable[[Vector | Tensor], None]:
-        """Return a writer of vectors, shape (dimension,), into the module's parameters in place."""
+    def writer(self, module: nn.Module) -> Callable[[Vector | Tensor | Iterator[Vector]], None]:
+        """Return a writer of vectors, shape (dimension,), into the module's parameters in place.
+
+        A vector may come in pieces, each of whole parameters, so that a large one is never in memory.
+        """
         parameters = self._parameters(module)
 
-        def write(vector: Vector | Tensor) -> None:
-            pieces = torch.split(torch.as_tensor(vector, dtype=torch.float32), self.sizes)
+        def write(vector: Vector | Tensor | Iterator[Vector]) -> None:
+            places = zip(self.parts, self.sizes, parameters, strict=True)
             with torch.no_grad():
-                for part, parameter, piece in zip(self.parts, parameters, pieces, strict=True):
-                    parameter.copy_(part.view(piece))
+                for piece in vector if isinstance(vector, Iterator) else [vector]:
+                    rest = torch.as_tensor(piece, dtype=torch.float32)
+                    while len(rest):
+                        part, size, parameter = next(places)
+                        parameter.copy_(part.view(rest[:size]))
+                        rest = rest[size:]
 
         return write
 
@@ -119,6 +140,9 @@ class Layout:
         """
         views = self.views(torch.tensor(members))
         return {part.name: views[part.name].to(part.device, part.dtype) for part in self.parts}
+
+    def _plain(self, module: nn.Module) -> list[Tensor]:
+        return [part for part in self._parameters(module) if type(part) is nn.Parameter]
 
     def _parameters(self, module: nn.Module) -> list[Tensor]:
         parameters = dict(module.named_parameters())
@@ -148,6 +172,10 @@ def on_cpu(module: M) -> M:
     except (RuntimeError, NotImplementedError) as problem:
         raise InputError(f"module {type(module).__name__} cannot be moved to the CPU: {problem}") from problem
     return _copied(module, moved)
+
+
+def _empty(parameter: Tensor, device: torch.device | str) -> Tensor:
+    return nn.Parameter(torch.empty_like(parameter, device=device), parameter.requires_grad)
 
 
 def _moved(tensor: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from torch.utils import _pytree as pytree
 
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource, Population, write_all
-from escalade.perturbation.low_rank import member_of
+from escalade.perturbation.low_rank import member_of, member_pieces
 from escalade.policies.interception import Intercept
-from escalade.policies.layout import EvolvedParameter, Layout
+from escalade.policies.layout import EvolvedParameter, Layout, Vector
 from escalade.support.generators import generators_kept
 
 CANNOT_BATCH = (
@@ -116,7 +116,7 @@ class Members:
 
     def write(self, place: int) -> None:
         """Write the parameters of the member at ``place`` into the module."""
-        self._caller.write(write_all(self._population, [self._numbers[place]])[0])
+        self._caller.write_member(self._population, self._numbers[place])
 
     def _regrouped(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         tensors = [part for part in pytree.tree_leaves((inputs, named)) if isinstance(part, Tensor)]
@@ -149,12 +149,22 @@ class ModuleCaller:
     def __init__(self, module: nn.Module, layout: Layout, source: NoiseSource | None) -> None:
         self.module, self.layout = module, layout
         self.source = source if isinstance(source, LowRank) else None
-        self.write = layout.writer(module)
+        self._write = layout.writer(module)
+        self._center: Vector | None = None
         self.one_at_a_time: str | None = None
         """The reason why members are called one after the other; None where they are not."""
         self._matrices = dict(module.named_parameters())
         self._probed = False
         self._said: set[str] = set()
+
+    def begin(self, center: Vector) -> None:
+        """Have the module hold a generation's centre, shape (dimension,); it is kept, and not written to."""
+        self._center = center
+        self._write(center)
+
+    def write_member(self, population: Population, member: int) -> None:
+        """Write a member's parameters into the module."""
+        self._write(member_pieces(population, member))
 
     def call(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The module's outputs for all members, whose axis is the first of every tensor."""
@@ -192,14 +202,14 @@ class ModuleCaller:
         self, members: Members, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> list[Any]:
         """Outputs of the members at ``places``, each written out; the module then holds the centre again."""
-        outputs, before = [], self.layout.to_vector(self.module)
+        outputs, before = [], self.layout.to_vector(self.module) if self._center is None else self._center
         try:
             for place in places:
                 members.write(place)
                 own_inputs, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
                 outputs.append(self.module(*own_inputs, **own_named))
         finally:
-            self.write(before)
+            self._write(before)
         return outputs
 
     def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:

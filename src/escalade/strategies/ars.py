@@ -84,7 +84,9 @@ class ARS(GaussianStrategy):
         if spread == 0:
             return
         weights = np.where(kept, differences(fitness), 0.0)
-        self.center += self.noise_sum(weights) * (self.lr / (np.count_nonzero(kept) * spread))
+        factor = self.lr / (np.count_nonzero(kept) * spread)
+        for place, noise in self.noise_pieces(weights):
+            self.center[place] += noise.mul_(factor)
 
     def _kept(self, directions: int) -> int:
         """The number of a generation's directions that move the centre."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal, Self, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -14,10 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError, nearest
-from escalade.perturbation import LowRank, NoiseSource, NoiseTable, Population, table_size, write_all
+from escalade.perturbation import (
+    GaussianPopulation,
+    LowRank,
+    NoiseSource,
+    NoiseTable,
+    Population,
+    table_size,
+    write_all,
+)
 from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.shaping import finite_fitness
+from escalade.strategies.vectors import as_float64, distance, first_center
+from escalade.support.large import LARGE
 from escalade.support.numbers import whole_number
 
 Direction = Literal["maximize", "minimize"]
@@ -85,7 +95,7 @@ class Strategy(ABC):
             raise InputError(
                 f"x0 must be a vector with at least one number, not of shape {tuple(start.shape)}"
             )
-        if not bool(torch.isfinite(start).all()):
+        if not (math.isfinite(float(start.sum())) or bool(start.isfinite().all())):
             raise InputError("x0 must hold finite numbers only")
         population = whole_number(population, "population")
         if population < 2:
@@ -209,10 +219,10 @@ class Strategy(ABC):
             )
         cleaned, self.nonfinite = finite_fitness(array if self.direction == "maximize" else -array)
         best = self._best_member(cleaned) if self._asked else self._best
-        before = self.center.clone()
+        before = self._center_before()
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
-        norm, moved = float(before.norm()), float((self.center - before).norm())
+        norm, moved = float(before.norm()), distance(self.center, before)
         if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
             self.center.copy_(before)
             raise InputError(
@@ -227,6 +237,13 @@ class Strategy(ABC):
         self.generation += 1
         self.population_size = self.first_population
         self._sampled, self._asked = None, False
+
+    def _center_before(self) -> Tensor:
+        """The centre that an update moves, to keep: a large one is the population's, which has it already."""
+        center = self._sampled.center if isinstance(self._sampled, GaussianPopulation) else None
+        if center is None or center.nbytes < LARGE or np.may_share_memory(center, self.center.numpy()):
+            return self.center.clone()
+        return torch.from_numpy(center)
 
     @property
     def result(self) -> Result:
@@ -289,38 +306,3 @@ class Strategy(ABC):
         history, best = state.get("history"), state.get("best")
         self._history = FitnessHistory(history.numpy() if isinstance(history, Tensor) else None)
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
-
-
-def first_center(x0: ArrayLike | Tensor) -> Tensor:
-    """A copy of ``x0`` on the CPU: float64 where it is float64, otherwise float32.
-
-    Raises:
-        InputError: it does not hold numbers.
-    """
-    try:
-        given = torch.as_tensor(x0).detach()
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError("x0 must be a vector of numbers") from None
-    return given.to("cpu", torch.float64 if given.dtype == torch.float64 else torch.float32, copy=True)
-
-
-def as_float64(fitness: ArrayLike | Tensor) -> Fitness:
-    """A copy of ``fitness``: a tensor of any type on any device, an array, or a list of either.
-
-    Raises:
-        InputError: it does not hold numbers.
-    """
-    if isinstance(fitness, Tensor):
-        return np.array(fitness.detach().to("cpu", torch.float64).numpy())
-    try:
-        return np.array(fitness, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):  # RuntimeError: of a list of tensors that require grad
-        pass
-    try:  # such as a list of bfloat16 tensors, a type that numpy does not have
-        return np.array([_as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError("fitness must hold one number a member") from None
-
-
-def _as_float(value: Any) -> float:
-    return float(value.detach() if isinstance(value, Tensor) else value)

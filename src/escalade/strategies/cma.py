@@ -15,9 +15,10 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.base import Direction, Fitness, State, Strategy, first_center
+from escalade.strategies.base import Direction, Fitness, State, Strategy
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.schedules import parse
+from escalade.strategies.vectors import first_center
 
 Matrix = NDArray[np.float64]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, NoiseSource
 from escalade.strategies.base import Direction, Fitness, Strategy
+from escalade.support.large import shared_copy
 
 
 class GaussianStrategy(Strategy):
@@ -48,7 +50,7 @@ class GaussianStrategy(Strategy):
 
     def members(self) -> GaussianPopulation:
         return GaussianPopulation(
-            center=self.center.numpy().copy(),
+            center=shared_copy(self.center.numpy()),
             scale=self.scale,
             source=self.perturbation,
             seed=self.seed,
@@ -63,6 +65,11 @@ class GaussianStrategy(Strategy):
     def noise_sum(self, weights: Fitness) -> Tensor:
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
         return torch.from_numpy(self.sample().weighted_sum(weights))
+
+    def noise_pieces(self, weights: Fitness) -> Iterator[tuple[slice, Tensor]]:
+        """:meth:`noise_sum` in stretches of the vector, one after the other; the pieces are the caller's."""
+        for place, piece in self.sample().weighted_pieces(weights):
+            yield place, torch.from_numpy(piece)
 
 
 def differences(values: Fitness) -> Fitness:

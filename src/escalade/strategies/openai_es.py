@@ -80,6 +80,10 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
 
     def update(self, fitness: Fitness) -> None:
         utilities = self.shaping(fitness)
-        # In place, because a policy may be large: what the optimiser descends, -gradient + decay.
-        descent = self.noise_sum(differences(utilities)).mul_(-1 / (self.population_size * self.sigma))
-        self.optimizer.step(descent.add_(self.center, alpha=self.weight_decay), self.lr)
+        factor = -1 / (self.population_size * self.sigma)
+        # Piece by piece and in place, because a policy may be large: the descent is -gradient + decay.
+        descent = (
+            (place, noise.mul_(factor).add_(self.center[place], alpha=self.weight_decay))
+            for place, noise in self.noise_pieces(differences(utilities))
+        )
+        self.optimizer.step_by_pieces(descent, self.lr)

@@ -20,6 +20,9 @@ from escalade.strategies.clipup import move_with_clipped_velocity
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
+Pieces = Iterable[tuple[slice, Tensor]]
+"""A vector that comes piece by piece: stretches of it, and the numbers there."""
+
 _PREFIX = "optimizer."
 
 
@@ -45,6 +48,21 @@ class CenterOptimizer(ABC):
             descent: what gradient descent subtracts, shape (dimension,); it may be written to.
             lr: the step size.
         """
+
+    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
+        """Move the centre along a descent that comes in pieces; here by :meth:`step`, as a whole.
+
+        Args:
+            pieces: stretches of the vector, which together are all of it, and the descent there; each comes
+                before the centre moves in its stretch, and may be written to.
+            lr: the step size.
+        """
+        (place, whole), *others = pieces
+        if others:
+            parts, whole = [(place, whole), *others], torch.empty_like(self.center)
+            for place, part in parts:
+                whole[place] = part
+        self.step(whole, lr)
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
         """Copies of what it remembers, under the keys ``optimizer.*``."""
@@ -96,23 +114,27 @@ class Adam(CenterOptimizer):
         self.memory["step"] = torch.zeros((), dtype=torch.float32)  # the kernel's type for it
 
     def step(self, descent: Tensor, lr: float) -> None:
+        self.step_by_pieces([(slice(None), descent)], lr)
+
+    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
         memory = self.memory
         memory["step"] += 1
-        torch._fused_adam_(
-            [self.center],
-            [descent],
-            [memory["exp_avg"]],
-            [memory["exp_avg_sq"]],
-            [],
-            [memory["step"]],
-            lr=lr,
-            beta1=0.9,
-            beta2=0.999,
-            weight_decay=0.0,
-            eps=1e-8,
-            amsgrad=False,
-            maximize=False,
-        )
+        for place, descent in pieces:
+            torch._fused_adam_(
+                [self.center[place]],
+                [descent],
+                [memory["exp_avg"][place]],
+                [memory["exp_avg_sq"][place]],
+                [],
+                [memory["step"]],
+                lr=lr,
+                beta1=0.9,
+                beta2=0.999,
+                weight_decay=0.0,
+                eps=1e-8,
+                amsgrad=False,
+                maximize=False,
+            )
 
 
 class SGD(CenterOptimizer):
@@ -132,10 +154,15 @@ class SGD(CenterOptimizer):
         self.momentum = momentum
 
     def step(self, descent: Tensor, lr: float) -> None:
-        if self.momentum > 0:
-            velocity = self.memory["momentum_buffer"]
-            descent = velocity.mul_(self.momentum).add_(descent, alpha=1 - self.momentum)
-        self.center.add_(descent, alpha=-lr)
+        self.step_by_pieces([(slice(None), descent)], lr)
+
+    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
+        for place, piece in pieces:
+            descent = piece
+            if self.momentum > 0:
+                velocity = self.memory["momentum_buffer"][place]
+                descent = velocity.mul_(self.momentum).add_(piece, alpha=1 - self.momentum)
+            self.center[place].add_(descent, alpha=-lr)
 
 
 class ClippedMomentum(CenterOptimizer):

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness, State, first_center
+from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
 from escalade.strategies.ranking import share_ties
+from escalade.strategies.vectors import first_center
 
 
 class SepCMAES(AdaptiveStrategy):

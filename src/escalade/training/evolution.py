@@ -226,7 +226,8 @@ def _result(
     return Evolution(
         module=module,
         eval_return_mean=math.nan if evaluated is None else evaluated,
-        center=loop.center,
+        # A strategy of the user's may go on and move it.
+        center=loop.center if loop.strategy.remake else np.asarray(loop.strategy.center.detach().numpy()),
         best=best,
         best_return=best_return,
         history=History(history.rows),

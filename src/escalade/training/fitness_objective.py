@@ -13,12 +13,14 @@ from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessJob
 from escalade.perturbation import Population
+from escalade.perturbation.low_rank import member_pieces
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors, read, write
 from escalade.strategies import Strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
+from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Outcome
 
 _KIND = "escalade-module-1"
@@ -105,9 +107,11 @@ class FitnessObjective:
         if self._worth(evaluated) > self._worth(member):
             self._best, self._best_return = _center(strategy), float(evaluated or 0.0)
             return
-        population = strategy.sample()
-        self._best, self._best_return = np.empty(population.dimension, dtype=np.float32), float(member or 0.0)
-        population.write(self._best_member(outcome), self._best)
+        parameters = member_pieces(strategy.sample(), self._best_member(outcome))
+        self._best, self._best_return = (
+            filed(parameters, strategy.dimension, np.float32),
+            float(member or 0.0),
+        )
 
     def write_best(self) -> None:
         """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
@@ -125,11 +129,13 @@ class FitnessObjective:
 
     def best(self, strategy: Strategy) -> tuple[Vector, float]:
         """The best parameters of the run, the last evaluation included, shape (dimension,); their return."""
-        last = self._last_return
-        better = self._best is None or self.direction * (last - self._best_return) > 0
-        if self._best is None or (better and math.isfinite(last)):
-            return _center(strategy), last
+        if self._best is None or self._last_is_better():
+            return _center(strategy), self._last_return
         return self._best, self._best_return
+
+    def _last_is_better(self) -> bool:
+        last = self._last_return
+        return self._best is None or (math.isfinite(last) and self.direction * (last - self._best_return) > 0)
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """The member."""
@@ -137,7 +143,7 @@ class FitnessObjective:
 
     def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
         """The best of the run, its last evaluation included."""
-        return self.best(strategy)[1]
+        return self._last_return if self._last_is_better() else self._best_return
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
         """Return a maker of modules with the centre's parameters as they are now."""
@@ -173,7 +179,7 @@ class FitnessObjective:
     def _run(
         self, strategy: Strategy, population: Population | None, evaluate: bool
     ) -> tuple[Array, Evaluation | None]:
-        center = _center(strategy) if evaluate else None
+        center = shared_copy(strategy.center.detach().numpy()) if evaluate else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
         with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
             results = self._engine.run(job, job.items).in_order()
@@ -211,4 +217,6 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
 
 
 def _center(strategy: Strategy) -> Vector:
-    return np.asarray(strategy.center.detach().numpy().copy())
+    """A copy of the centre; a large one is in a file."""
+    center = strategy.center.detach().numpy()
+    return filed([center], len(center), center.dtype)

@@ -33,7 +33,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "target_return": loop.limits.target_return,
         "solved": done.solved,
         "stop_reason": reason,
-        "params_sha256": params_sha256(loop.center, loop.objective.learnt()),
+        "params_sha256": params_sha256(loop.strategy.center.detach().numpy(), loop.objective.learnt()),
         **where,
         "versions": versions(),
     }
@@ -41,7 +41,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
 
 def params_sha256(center: NDArray[np.float32], learnt: Iterable[NDArray[np.float64]]) -> str:
     """Digest of the centre, and of what the objective learnt beside it."""
-    total = hashlib.sha256(center.tobytes())
+    total = hashlib.sha256(np.ascontiguousarray(center).data)
     for part in learnt:
         total.update(part.astype(np.float64).tobytes())
     return total.hexdigest()

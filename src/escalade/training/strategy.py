@@ -13,6 +13,7 @@ from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.own import is_own
 from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
 from escalade.support.registry import named
 
@@ -25,7 +26,7 @@ _ALWAYS = ("population", "sigma", "seed", "direction")
 def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
     """The strategy with its centre at ``start``; options that are None are left to its own defaults.
 
-    What a ``functools.partial`` fixes stays as it is.
+    What a ``functools.partial`` fixes stays as it is. A named strategy takes ``start`` itself for its centre.
 
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
@@ -42,9 +43,13 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
             raise InputError(f"strategy {name} takes no {key}{mend}")
     seed = int(seeds(given["seed"] if isinstance(given.get("seed"), int) else 0, Stream.STRATEGY))
 
+    x0 = (
+        start.view(GivenAway) if isinstance(strategy, str) else start
+    )  # a user's may keep it, or is made anew
+
     def make() -> Strategy:
         with generators_seeded(seed):
-            return factory(start, **given)
+            return factory(x0, **given)
 
     made = make()
     if not isinstance(made, Strategy):

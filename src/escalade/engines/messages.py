@@ -1,0 +1,59 @@
+"""A job on its way to worker processes: large arrays travel as descriptors of shared memory."""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any
+
+from escalade.support.large import LARGE, SharedMemory, memory_of, shared_copy
+
+
+class JobMessage:
+    """A job, pickled once for all workers; large arrays are copied only where they are not shared yet."""
+
+    def __init__(self, number: int, job: Any) -> None:
+        self._large: list[SharedMemory] = []
+        # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only.
+        self._pickled = pickle.dumps(
+            ("job", number, job), pickle.HIGHEST_PROTOCOL, buffer_callback=self._stays_inside
+        )
+
+    def send(self, messages: Connection) -> None:
+        """Send it to one worker.
+
+        Raises:
+            OSError: the worker is dead.
+        """
+        if self._large:
+            messages.send(("memory", [len(memory) for memory in self._large]))
+            for memory in self._large:
+                reduction.send_handle(messages, memory.fd, None)
+        messages.send_bytes(self._pickled)
+
+    def _stays_inside(self, buffer: pickle.PickleBuffer) -> bool:
+        with buffer.raw() as numbers:
+            if numbers.nbytes < LARGE:
+                return True
+        array = memoryview(buffer).obj
+        memory = memory_of(array)
+        if memory is None:
+            import numpy as np
+
+            copied = shared_copy(np.frombuffer(buffer.raw(), np.uint8))
+            memory = memory_of(copied)
+            assert memory is not None
+        self._large.append(memory)
+        return False
+
+
+def received_job(messages: Connection, lengths: list[int]) -> Any:
+    """The message that follows ``("memory", lengths)``, whose large arrays lie in memory shared with others.
+
+    Who writes to them gets pages of its own.
+    """
+    found = [SharedMemory.mapped(reduction.recv_handle(messages), size, mmap.ACCESS_COPY) for size in lengths]
+    # This reads what the parent process, which started this one, has just written.
+    return pickle.loads(messages.recv_bytes(), buffers=found)  # noqa: S301

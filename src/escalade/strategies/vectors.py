@@ -1,0 +1,64 @@
+"""Vectors as users hand them to a strategy: the first centre, and fitness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+
+_BLOCK = 2**20  # numbers of a long vector that are looked at together
+
+
+def first_center(x0: ArrayLike | Tensor) -> Tensor:
+    """A copy of ``x0`` on the CPU: float64 where it is float64, otherwise float32.
+
+    Of a :class:`GivenAway` vector, the vector itself.
+
+    Raises:
+        InputError: it does not hold numbers.
+    """
+    try:
+        given = torch.as_tensor(x0).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError("x0 must be a vector of numbers") from None
+    dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
+    return given.to("cpu", dtype, copy=not isinstance(x0, GivenAway))
+
+
+class GivenAway(np.ndarray[Any, Any]):
+    """A first centre that is the strategy's to keep and to write to: ``array.view(GivenAway)``."""
+
+
+def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
+    """A copy of ``fitness``: a tensor of any type on any device, an array, or a list of either.
+
+    Raises:
+        InputError: it does not hold numbers.
+    """
+    if isinstance(fitness, Tensor):
+        return np.array(fitness.detach().to("cpu", torch.float64).numpy())
+    try:
+        return np.array(fitness, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: of a list of tensors that require grad
+        pass
+    try:  # such as a list of bfloat16 tensors, a type that numpy does not have
+        return np.array([_as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError("fitness must hold one number a member") from None
+
+
+def _as_float(value: Any) -> float:
+    return float(value.detach() if isinstance(value, Tensor) else value)
+
+
+def distance(first: Tensor, second: Tensor) -> float:
+    """The Euclidean distance, without a third vector as large as they are."""
+    pairs = zip(torch.split(first, _BLOCK), torch.split(second, _BLOCK), strict=True)
+    return math.hypot(*(float((one - other).norm()) for one, other in pairs))

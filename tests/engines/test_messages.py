@@ -1,0 +1,66 @@
+"""Jobs on their way to worker processes: large arrays are not copied."""
+
+import os
+import pickle
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from escalade.engines.messages import JobMessage, received_job
+from escalade.support.large import LARGE, memory_of, shared_copy
+
+
+@dataclass
+class Job:
+    center: Any
+    again: Any = None
+
+
+def arrived(job):
+    ours, theirs = Pipe()
+    message = JobMessage(7, job)
+    sender = Thread(target=message.send, args=(ours,))  # the pipe holds less than a large message
+    sender.start()
+    kind, *content = pickle.loads(theirs.recv_bytes())
+    if kind == "memory":
+        kind, *content = received_job(theirs, *content)
+    sender.join()
+    assert (kind, content[0]) == ("job", 7)
+    return message, content[1]
+
+
+@pytest.mark.parametrize("share", [shared_copy, np.copy])
+def test_a_large_array_arrives_in_shared_memory(share):
+    values = share(np.arange(LARGE, dtype=np.float32).reshape(4, -1))
+    message, job = arrived(Job(values, values))
+    assert len(message._pickled) < 1000
+    assert job.center is job.again
+    np.testing.assert_array_equal(job.center, values)
+    assert (message._large[0] is memory_of(values)) == (share is shared_copy)
+
+
+def test_who_writes_to_what_arrived_writes_to_pages_of_its_own():
+    values = shared_copy(np.zeros(LARGE, np.float32))
+    _, job = arrived(Job(values))
+    job.center[5] = 1.0
+    assert values[5] == 0.0
+
+
+def test_small_jobs_and_odd_arrays_travel_as_they_are():
+    turned = np.arange(LARGE, dtype=np.float32).reshape(-1, 2).T
+    _, job = arrived(Job(np.arange(3), turned))
+    assert job.center.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(job.again, turned)
+    _, job = arrived(Job(np.arange(LARGE)[::2]))
+    np.testing.assert_array_equal(job.center, np.arange(LARGE)[::2])
+
+
+def test_nothing_stays_open():
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        arrived(Job(np.zeros(LARGE, np.float32)))
+    assert len(os.listdir("/dev/fd")) == before

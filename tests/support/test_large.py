@@ -1,0 +1,58 @@
+"""Large arrays: shared with other processes without copies, or in a file."""
+
+import os
+
+import numpy as np
+import pytest
+
+from escalade.support.large import LARGE, filed, memory_of, shared_copy, stretches
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_large_copy_lies_in_shared_memory_and_is_a_copy(dtype):
+    values = np.arange(LARGE // 4, dtype=dtype)
+    copied = shared_copy(values)
+    memory = memory_of(copied)
+    assert copied.dtype == dtype
+    assert copied.flags.writeable
+    assert len(memory) == values.nbytes
+    values[0] = 7
+    assert copied[0] == 0
+    np.testing.assert_array_equal(
+        np.frombuffer(os.pread(memory.fd, 64, 0), dtype), copied[: 64 // dtype().nbytes]
+    )
+
+
+def test_small_arrays_and_parts_are_no_shared_memory():
+    assert memory_of(shared_copy(np.zeros(5, np.float32))) is None
+    copied = shared_copy(np.zeros(LARGE, np.float32))
+    assert memory_of(copied) is memory_of(copied.reshape(2, -1))
+    assert memory_of(copied[1:]) is None
+    assert memory_of(b"abc") is None
+
+
+def test_shared_memory_ends_with_its_last_array():
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    copied = shared_copy(np.zeros(LARGE, np.float32))
+    part = copied[3:9]
+    del copied
+    assert part.tolist() == [0.0] * 6
+    del part
+    assert before == (len(os.listdir("/proc/self/fd")) if before else 0)
+
+
+@pytest.mark.parametrize("size", [3, LARGE])
+def test_a_filed_array_is_written_by_pieces_and_is_the_callers_own(size):
+    pieces = [np.full(size, 1.0), np.full((2, size), 2.0, np.float32)]
+    found = filed(iter(pieces), 3 * size, np.float32)
+    assert found.dtype == np.float32
+    assert found.shape == (3 * size,)
+    np.testing.assert_array_equal(found[[0, size - 1, size, -1]], [1, 1, 2, 2])
+    found[0] = 5.0
+    assert found[0] == 5.0
+
+
+def test_stretches_are_whole_parts_and_all_of_them():
+    assert stretches([3, 2, 0, 9, 1, 1], 5) == [slice(0, 5), slice(5, 14), slice(14, 16)]
+    assert stretches([], 5) == []
+    assert stretches([7], 5) == [slice(0, 7)]
