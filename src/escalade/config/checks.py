@@ -11,7 +11,7 @@ from escalade.envs import wrapping
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError
 from escalade.perturbation import registry as perturbation
-from escalade.rollout import cutoff
+from escalade.rollout import behaviour, cutoff
 from escalade.strategies import schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.support.registry import check_named
@@ -37,6 +37,8 @@ def check(config: Config) -> None:
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     cutoff.parse(config.cutoff)
+    if config.behaviour is not None:
+        behaviour.parse(config.behaviour)
     _check_resources(config)
     if isinstance(config.early_end, tuple):
         _lengths(config, "early_end", (1, 2))

@@ -41,6 +41,9 @@ class View:
     """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
     module: Callable[[], nn.Module]
     """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
+    behaviours: NDArray[np.float32] | None = None
+    """Mean behaviours of the generation's members, shape (population, size), read-only; None where nobody
+    asked for any."""
 
 
 Callback = Callable[[View], bool | Literal["stopped"] | None]
@@ -85,6 +88,7 @@ class Loop:
         self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
+        self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
 
     def run(self) -> str:
@@ -138,6 +142,7 @@ class Loop:
             self.strategy.tell(outcome.fitness)
             self.objective.learn(outcome)
         self._count(outcome, judged, solved, began)
+        self._behaviours = outcome.behaviours
         return self._record(outcome, judged, scales, began)
 
     def _give_up(self, seconds: float) -> None:
@@ -272,7 +277,10 @@ class Loop:
             return None
         center = self.center
         center.flags.writeable = False
-        view = View(row, center, self.progress.best_return, self.objective.module_maker(self.strategy))
+        if self._behaviours is not None:
+            self._behaviours.flags.writeable = False
+        maker = self.objective.module_maker(self.strategy)
+        view = View(row, center, self.progress.best_return, maker, self._behaviours)
         try:
             answers = [callback(view) for callback in self.callbacks]  # every one of them sees the view
         except BaseException:

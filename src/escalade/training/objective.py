@@ -68,6 +68,8 @@ class Outcome:
     """A suggestion that follows from the episodes; a run says it once."""
     info: tuple[tuple[str, float | None], ...] = ()
     """See :attr:`escalade.recorders.Row.info`."""
+    behaviours: NDArray[np.float32] | None = None
+    """Mean behaviour of each member's episodes, shape (population, size); None where nobody asks for it."""
     details: Any = None
     """The objective's own, for :meth:`Objective.learn`."""
 

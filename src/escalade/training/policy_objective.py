@@ -89,6 +89,7 @@ class PolicyObjective:
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = self._evaluation(strategy, evaluated) if evaluate else None
+        asked = self.parts.behaviour is not None
         return Outcome(
             fitness=self.score.fitness(strategy.sample(), trained),
             returns=trained.returns,
@@ -98,6 +99,7 @@ class PolicyObjective:
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=self._info(strategy, trained, evaluated),
+            behaviours=trained.mean_behaviours(strategy.population_size) if asked else None,
             details=(job, trained, evaluated),
         )
 
@@ -265,11 +267,10 @@ class PolicyObjective:
         Raises:
             InputError: no episode of the first generation has one of the keys.
         """
-        keys, columns = self.config.info_keys, info_columns(self.config.info_keys)
+        reported, columns = len(self.config.info_keys), info_columns(self.config.info_keys)
         if strategy.generation == 0:
-            both = np.concatenate([trained.infos, evaluated.infos])
-            check_known(self.parts.environment, keys, both)
-        found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T]
+            check_known(self.parts.environment, np.concatenate([trained.infos, evaluated.infos]))
+        found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T[:reported]]
         return tuple(zip(columns, found, strict=True))
 
     def _too_small(self, trained: Episodes) -> bool:
