@@ -44,6 +44,10 @@ def text(trajectory):
     return "far"
 
 
+def nothing(trajectory):
+    return float("nan")
+
+
 def raises(trajectory):
     raise ZeroDivisionError("no steps left")
 
@@ -208,3 +212,9 @@ def test_a_function_that_raises_names_the_episode(tmp_path):
 def test_a_series_needs_a_limit_of_steps(tmp_path):
     with pytest.raises(InputError, match="`behaviour` observation:0:every=2: give `max_episode_steps` too"):
         trained(tmp_path / "run", behaviour="observation:0:every=2")
+
+
+def test_novelty_of_behaviours_that_are_no_numbers_ends_in_one_line(tmp_path):
+    options = {"behaviour": nothing, "novelty": "ns", "strategy": "openai-es"}
+    with pytest.raises(EnvironmentFailure, match="`behaviour`: that of every member holds a NaN"):
+        trained(tmp_path / "run", **options)

@@ -12,7 +12,7 @@ from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError
 from escalade.perturbation import registry as perturbation
 from escalade.rollout import behaviour, cutoff
-from escalade.strategies import schedules
+from escalade.strategies import novelty, schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.support.registry import check_named
 
@@ -39,6 +39,8 @@ def check(config: Config) -> None:
     cutoff.parse(config.cutoff)
     if config.behaviour is not None:
         behaviour.parse(config.behaviour)
+    if config.novelty is not None:
+        novelty.parse(config.novelty)
     _check_resources(config)
     if isinstance(config.early_end, tuple):
         _lengths(config, "early_end", (1, 2))
@@ -71,7 +73,7 @@ def _check_info_keys(config: Config) -> None:
         return
     from escalade.recorders import COLUMNS, info_columns
 
-    taken = list(COLUMNS)
+    taken = [*COLUMNS, *novelty.columns(config.novelty)]
     for key in config.info_keys:
         if not key or not key.isprintable() or any(letter in key for letter in '",'):
             raise InputError(f"`info_keys` {key!r} cannot be a column: leave it out")

@@ -18,7 +18,7 @@ from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import behaviour, cutoff
-from escalade.strategies import schedules
+from escalade.strategies import novelty, schedules
 from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, STRATEGIES
 from escalade.support.cores import cores
 
@@ -180,6 +180,13 @@ class Config:
         f"numbers that say how an episode went: {behaviour.FORMS}",
         form="NUMBERS",
         unset="none",
+    )
+    novelty: str | None = _novelty(
+        None,
+        f"search for behaviours that no centre has shown: {novelty.FORMS}",
+        form="METHOD",
+        unset="no search for novelty",
+        needs="behaviour",
     )
 
     start_from: str | os.PathLike[str] | None = _policy(

@@ -139,7 +139,7 @@ class Loop:
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
-            self.strategy.tell(outcome.fitness)
+            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
             self.objective.learn(outcome)
         self._count(outcome, judged, solved, began)
         self._behaviours = outcome.behaviours
@@ -268,7 +268,8 @@ class Loop:
         fitness = self.objective.direction * outcome.fitness
         evaluation = self.objective.direction * outcome.evaluation.fitness if outcome.comparable else None
         if not self.progress.solved:
-            self.notes.explain_rank(self.progress.rows, fitness, evaluation)
+            told = (fitness, evaluation) if outcome.told is None else (outcome.told, None)
+            self.notes.explain_rank(self.progress.rows, *told)
         return None if evaluation is None else 1 + int((fitness > evaluation).sum())
 
     def _call_back(self, row: Row) -> str | None:

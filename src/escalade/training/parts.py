@@ -30,7 +30,7 @@ from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.registry import find
-from escalade.training.strategy import build_strategy, keywords_of
+from escalade.training.strategy import build_strategy, kept_ranks, keywords_of
 
 
 @dataclass
@@ -170,6 +170,8 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
         value = getattr(config, option)
         if known is None or option in known or value != OPTIONS[option].default:
             options[option] = value
+    if config.novelty is not None and "shaping" not in config.strategy_options:
+        options |= kept_ranks(kind)
     if known is None or "perturbation" in known:
         options["perturbation"] = noise
     try:
