@@ -7,7 +7,11 @@ import escalade
 from escalade.config.options import OPTIONS, RESUMABLE
 
 PLACE = Path(escalade.__file__).parent / "config" / "keywords.pyi"
-CLASSES = {"strategy": "str | Callable[..., Any]", "wrappers": "Sequence[str | Callable[..., Any]]"}
+CLASSES = {
+    "behaviour": "str | Callable[[Any], Any] | None",
+    "strategy": "str | Callable[..., Any]",
+    "wrappers": "Sequence[str | Callable[..., Any]]",
+}
 HEAD = '''"""The options as keywords, for type checkers. tests/keywords.py makes this file: do not edit it.
 
 What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config

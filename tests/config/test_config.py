@@ -62,6 +62,8 @@ FULL = {
     "sticky_actions": 0.25,
     "early_end": (20, 200),
     "weight_penalty": 0.01,
+    "behaviour": "info:x_position,y position:every=5",
+    "novelty": "nsra:k=5,patience=20",
     "observation_clip": "none",
     "start_from": "runs/first:best",
     "episode_seeds": "generation",

@@ -80,7 +80,8 @@ def test_the_same_bits_as_here_on_one_node_and_on_three(env, backend, count, nod
     nodes.grow(count)
     options = {"preset": None, "seed": 5, "population": 12, "generations": 2, "max_episode_steps": 40}
     options |= {"eval_episodes": 3, "hidden": (8,), "backend": backend, "verbose": False}
-    options |= {"info_keys": "x_position"} if backend == "envpool" else {}
+    if backend == "envpool":
+        options |= {"info_keys": "x_position", "behaviour": "info:x_position:every=20", "novelty": "nsr:k=2"}
     train(env, engine="local", workers=0, run_dir=str(tmp_path / "here"), **options)
     train(env, engine="ray", workers=count, run_dir=str(tmp_path / "there"), **options)
     assert bits(tmp_path / "there") == bits(tmp_path / "here")

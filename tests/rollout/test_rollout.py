@@ -245,7 +245,9 @@ def test_the_moments_are_those_of_what_the_policy_saw():
 def test_moments_do_not_travel_without_normalisation():
     rollouts, job = setting("tests.environments:Walk-v0", normalized=False)
     results = run(rollouts, job, Feed(range(job.items)))
-    assert {result.dtype.names for result in results.values()} == {("return", "length", "score", "infos")}
+    assert {result.dtype.names for result in results.values()} == {
+        ("return", "length", "score", "infos", "behaviour")
+    }
     assert episodes_of(results).moments.shape == (0, 2, 0)
 
 

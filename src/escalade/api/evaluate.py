@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from escalade.api.named import named
 from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.errors import InputError
@@ -41,6 +42,8 @@ class EvaluationResult:
     params_sha256: str = ""
     """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with.
     Of a policy's file that normalises it is another: the file keeps no sums."""
+    behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    """Behaviours of the episodes, shape (episodes, size); None where nobody asked for any."""
 
     @property
     def mean(self) -> float:
@@ -63,6 +66,7 @@ def evaluate(
     workers: int | None = None,
     network: nn.Module | None = None,
     info_keys: Sequence[str] | None = None,
+    behaviour: str | Callable[[Any], Any] | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> EvaluationResult:
     """Run fresh episodes of a run's unperturbed policy, without action noise.
@@ -78,6 +82,8 @@ def evaluate(
             were a cluster's.
         network: a module like the one that was trained, where that was the user's own.
         info_keys: entries of the episodes' last infos to report; the run's own when None.
+        behaviour: numbers that say how an episode went, as the option ``behaviour`` has them, or a function;
+            the run's own when None.
         env_kwargs: arguments of the environment, over the run's own.
 
     Raises:
@@ -86,7 +92,8 @@ def evaluate(
     """
     whole_number(episodes, "`episodes`", 1)
     given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
-    changes = from_values({name: value for name, value in given.items() if value is not None})
+    chosen = named({**given, "behaviour": behaviour})
+    changes = from_values({name: value for name, value in chosen.items() if value is not None})
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
     other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
@@ -121,9 +128,11 @@ def evaluate(
         engine.close()
     keys = config.info_keys
     results = Episodes.of(found)
-    check_known(parts.environment, keys, results.infos)
-    infos = dict(zip(keys, results.infos.T, strict=True))
-    return EvaluationResult(results.returns, results.lengths, infos, saved.generation, saved.sha256)
+    check_known(parts.environment, results.infos)
+    infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
+    behaviours = None if parts.behaviour is None else results.behaviours
+    about = (saved.generation, saved.sha256, behaviours)
+    return EvaluationResult(results.returns, results.lengths, infos, *about)
 
 
 def render(

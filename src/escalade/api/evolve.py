@@ -25,17 +25,19 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State
 from escalade.strategies import Strategy
 from escalade.strategies.base import Direction
+from escalade.strategies.novelty import columns
 from escalade.strategies.optimizers import OptimizerFactory
+from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, whole_number
-from escalade.support.registry import check_named
+from escalade.support.registry import check_named, named
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback
 from escalade.training.session import check_listeners
-from escalade.training.strategy import StrategyFactory, build_strategy
+from escalade.training.strategy import StrategyFactory, build_strategy, kept_ranks
 
 _WARM = ["torch", "escalade.fitness.work"]
 
@@ -53,6 +55,7 @@ def evolve(
     optimizer: OptimizerFactory | None = None,
     weight_decay: float | None = None,
     shaping: str | None = None,
+    novelty: str | None = None,
     direction: Direction = "maximize",
     generations: int | None = None,
     seconds: float | None = None,
@@ -80,6 +83,8 @@ def evolve(
     the parameters written out as ``members.parameters``, as ``torch.func`` takes them. ``fitness`` may have
     parameters named ``seed`` and ``generation``: ``seed`` is another one for every call, ``generation`` the
     same for all members of a generation (0 for the first), to choose a minibatch by.
+    It may return ``(fitness, behaviour)``, where a behaviour is a list of numbers (batched: n rows of them)
+    that callbacks find in ``view.behaviours``.
     It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and
     ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run
     gives the same bits with any number of workers.
@@ -101,6 +106,8 @@ def evolve(
         optimizer: as ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have one.
         weight_decay: for strategies that have it.
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`, for strategies that have one.
+        novelty: search for behaviours that no centre has shown, as the option ``novelty`` has it (``ns``,
+            ``nsr:k=10`` or ``nsra``); fitness must return behaviours, and is asked for the centre each time.
         direction: ``maximize`` or ``minimize``.
         generations: most generations to run, those of a resumed run included. None means 100, or no
             such limit where ``seconds`` is given.
@@ -152,6 +159,10 @@ def evolve(
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
     }
     asked |= _further(strategy_options or {}, asked)
+    columns(novelty)  # refuses what is none
+    if novelty is not None and shaping is None:
+        kind = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
+        asked |= kept_ranks(kind)
     low_rank = rank_of(perturbation) > 0  # a strategy makes a full table itself, when it first needs one
     source = make_source(perturbation, whole_number(seed, "seed"), layout.held_shapes) if low_rank else None
     with one_thread():
@@ -177,12 +188,14 @@ def evolve(
             resume=resume,
             verbose=verbose,
             catch=bool(catch),
+            novelty=novelty,
             recorders=recorders,
             callbacks=callbacks,
             facts=_facts(
                 module, layout, strategy, made, asked | ({"perturbation": perturbation} if low_rank else {})
             )
-            | ({"batch": batch} if batched else {}),
+            | ({"batch": batch} if batched else {})
+            | ({} if novelty is None else {"novelty": novelty}),
         )
         start = partial(_start, setup, engine, workers, step_timeout)
         return run_plan(module, setup, made, start, plan)

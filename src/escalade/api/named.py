@@ -1,4 +1,4 @@
-"""Code that is given in Python where an option is text: environments, wrappers and strategies."""
+"""Code that is given in Python where an option is text: environments, wrappers, strategies, behaviours."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with every class and function as its name, which a run can record.
 
     An environment may be a class or a function that makes one, or a ``functools.partial`` of either, whose
-    arguments become ``env_kwargs``; a wrapper likewise; a strategy a class.
+    arguments become ``env_kwargs``; a wrapper likewise; a strategy a class; a behaviour a function.
 
     Raises:
         InputError: one has no name by which a resumed run could find it.
     """
     found = dict(options)
     env, strategy, wrappers = (found.get(name) for name in ("env", "strategy", "wrappers"))
+    if callable(behaviour := found.get("behaviour")):
+        found["behaviour"] = name_of(behaviour, "`behaviour`")
     if hasattr(env, "step") and not isinstance(env, type):
         raise InputError(
             f"`env` is a {type(env).__name__} that was made already, and every worker makes its own: "

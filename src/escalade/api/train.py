@@ -31,6 +31,7 @@ from escalade.recorders import (
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
+from escalade.strategies import novelty
 from escalade.support.exact import one_thread
 from escalade.support.numbers import counted
 from escalade.support.output import say
@@ -321,7 +322,7 @@ def _facts(
         title=config.env,
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
-        info=info_columns(config.info_keys),
+        info=(*info_columns(config.info_keys), *novelty.columns(config.novelty)),
         trackers=config.recorder,
         options={name: value for name, value in asdict(config).items() if value is not None},
     )

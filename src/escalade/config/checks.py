@@ -11,8 +11,8 @@ from escalade.envs import wrapping
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError
 from escalade.perturbation import registry as perturbation
-from escalade.rollout import cutoff
-from escalade.strategies import schedules
+from escalade.rollout import behaviour, cutoff
+from escalade.strategies import novelty, schedules
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
 from escalade.support.registry import check_named
 
@@ -37,6 +37,10 @@ def check(config: Config) -> None:
     if config.lr is not None:
         schedules.parse(config.lr, "`lr`")
     cutoff.parse(config.cutoff)
+    if config.behaviour is not None:
+        behaviour.parse(config.behaviour)
+    if config.novelty is not None:
+        novelty.parse(config.novelty)
     _check_resources(config)
     if isinstance(config.early_end, tuple):
         _lengths(config, "early_end", (1, 2))
@@ -69,7 +73,7 @@ def _check_info_keys(config: Config) -> None:
         return
     from escalade.recorders import COLUMNS, info_columns
 
-    taken = list(COLUMNS)
+    taken = [*COLUMNS, *novelty.columns(config.novelty)]
     for key in config.info_keys:
         if not key or not key.isprintable() or any(letter in key for letter in '",'):
             raise InputError(f"`info_keys` {key!r} cannot be a column: leave it out")

@@ -17,8 +17,8 @@ from escalade.envs.boundings import BOUNDINGS
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
-from escalade.rollout import cutoff
-from escalade.strategies import schedules
+from escalade.rollout import behaviour, cutoff
+from escalade.strategies import novelty, schedules
 from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, STRATEGIES
 from escalade.support.cores import cores
 
@@ -28,6 +28,7 @@ _frames = partial(option, "frames")
 _reward = partial(option, "reward of training")
 _strategy = partial(option, "strategy")
 _policy = partial(option, "policy")
+_novelty = partial(option, "novelty")
 _limit = partial(option, "evaluation and limits", resumable=True)
 _run = partial(option, "run")
 
@@ -172,6 +173,20 @@ class Config:
     )
     observation_clip: float | Literal["none"] = _policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none", above=0
+    )
+
+    behaviour: str | None = _novelty(
+        None,
+        f"numbers that say how an episode went: {behaviour.FORMS}",
+        form="NUMBERS",
+        unset="none",
+    )
+    novelty: str | None = _novelty(
+        None,
+        f"search for behaviours that no centre has shown: {novelty.FORMS}",
+        form="METHOD",
+        unset="no search for novelty",
+        needs="behaviour",
     )
 
     start_from: str | os.PathLike[str] | None = _policy(

@@ -7,8 +7,9 @@ from escalade.support.lazy import lazy_names, names_of
 if TYPE_CHECKING:
     from escalade.envs.actions import ActionMap
     from escalade.envs.backends import settle_backend, vectorize
-    from escalade.envs.environment import Environment, SlotError, VectorEnvironment, resolve
+    from escalade.envs.environment import Environment, resolve
     from escalade.envs.purity import Purity, probe_purity
+    from escalade.envs.vector import SlotError, VectorEnvironment
 
 # Imported when first used: the names of the backends are wanted before Gymnasium is.
 __getattr__ = lazy_names(
@@ -17,8 +18,8 @@ __getattr__ = lazy_names(
         "ActionMap": "escalade.envs.actions",
         "Environment": "escalade.envs.environment",
         "Purity": "escalade.envs.purity",
-        "SlotError": "escalade.envs.environment",
-        "VectorEnvironment": "escalade.envs.environment",
+        "SlotError": "escalade.envs.vector",
+        "VectorEnvironment": "escalade.envs.vector",
         "probe_purity": "escalade.envs.purity",
         "resolve": "escalade.envs.environment",
         "settle_backend": "escalade.envs.backends",

@@ -14,9 +14,10 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from escalade.envs.atari import NOOP, is_atari
-from escalade.envs.environment import Environment, SlotError
+from escalade.envs.environment import Environment
 from escalade.envs.frames import Frames
 from escalade.envs.spaces import observation_shape
+from escalade.envs.vector import SlotError
 
 _OTHERS = ("sound_obs", "continuous")  # arguments that change what a step takes or gives
 
@@ -80,6 +81,9 @@ class AleVector:
             raise SlotError(row, problem) from problem
         return observations, rewards, ended
 
+    def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return np.stack([self._games[slot].ram() for slot in slots.tolist()])
+
     def close(self) -> None:
         for game in self._games:
             game.close()
@@ -107,6 +111,10 @@ class _Game:
 
     def close(self) -> None:
         self._env.close()
+
+    def ram(self) -> NDArray[np.uint8]:
+        """The memory of the game, shape (128,)."""
+        return np.asarray(self._ale.getRAM())
 
     def reset(self, seed: int) -> NDArray[np.uint8]:
         """Begin an episode; the stack of frames."""

@@ -15,7 +15,8 @@ from escalade.errors import InputError
 from escalade.support.registry import Entry
 
 if TYPE_CHECKING:
-    from escalade.envs.environment import Environment, VectorEnvironment
+    from escalade.envs.environment import Environment
+    from escalade.envs.vector import VectorEnvironment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +75,8 @@ def settle_backend(environment: Environment) -> Environment:
         if environment.info_keys and supports(replace(environment, info_keys=())):
             keys = ",".join(environment.info_keys)
             raise InputError(
-                f"`info_keys` {keys}: {entry.title} does not give these of {environment.id}: "
-                "use `backend=gymnasium`"
+                f"`{environment.asked_by(environment.info_keys[-1])}` {keys}: {entry.title} does not give "
+                f"these of {environment.id}: use `backend=gymnasium`"
             )
         raise InputError(
             f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"

@@ -10,14 +10,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
-from numpy.typing import NDArray
 
 from escalade.envs.atari import frame_limit
 from escalade.envs.backends import BACKENDS
@@ -45,54 +43,6 @@ _NEED_FRESH = {
 }
 
 
-class SlotError(Exception):
-    """``problem`` was raised by the environment in position ``row`` of the call's slots."""
-
-    def __init__(self, row: int, problem: BaseException) -> None:
-        super().__init__(str(problem))
-        self.row, self.problem = row, problem
-
-
-class VectorEnvironment(Protocol):
-    """Seeded episodes in numbered slots, stepped in lockstep.
-
-    ``refills`` says whether a single slot can be given a new episode while others run; where it
-    cannot, :meth:`reset` takes slots 0 to n - 1 together, when none runs.
-    """
-
-    slots: int
-    refills: bool
-
-    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        """Begin an episode in each slot; observations, shape (n, size), of images (n, C, H, W)."""
-        ...
-
-    def step(
-        self, slots: NDArray[np.int64], actions: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """One step in each slot: observations as in reset, rewards (n,), and whether the episode ended (n,).
-
-        An episode ends when Gymnasium says terminated or truncated. Where the environment has a
-        ``reward_info``, rewards have the shape (n, 2): the reward, and that entry of the step's info.
-        """
-        ...
-
-    def close(self) -> None:
-        """Free what the environments hold."""
-        ...
-
-
-class InformingVector(VectorEnvironment, Protocol):
-    """Slots of an environment with ``info_keys``."""
-
-    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Numbers of the last step's info, shape (n, keys): NaN where it has none of that name.
-
-        ``slots`` are among those of the last :meth:`step`.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Environment:
     """Everything that makes an episode what it is, besides its seed and its policy."""
@@ -116,6 +66,8 @@ class Environment:
     """The entry of a step's info that training takes for the reward."""
     info_keys: tuple[str, ...] = ()
     """Entries of an episode's last info that are reported of it."""
+    behaviour_keys: tuple[str, ...] = ()
+    """Those of ``info_keys`` that only the option ``behaviour`` asks for."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
 
@@ -128,6 +80,10 @@ class Environment:
     def plain(self) -> bool:
         """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.early_end is None
+
+    def asked_by(self, key: str) -> str:
+        """The option that asks for this entry of an info."""
+        return "behaviour" if key in self.behaviour_keys else "info_keys"
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One Gymnasium environment in its wrappers; images have their channels first."""
@@ -174,6 +130,7 @@ def resolve(
     frames: Frames | None = None,
     early_end: int | tuple[int, ...] | None = None,
     info_keys: Sequence[str] = (),
+    behaviour_keys: Sequence[str] = (),
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
@@ -190,6 +147,7 @@ def resolve(
         frames: what is done to images and frames; nothing when not given.
         early_end: steps of negative reward that end an episode: see :class:`EarlyEnd`.
         info_keys: entries of an episode's last info that are reported of it.
+        behaviour_keys: entries that are wanted beside them.
 
     Raises:
         InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
@@ -197,6 +155,7 @@ def resolve(
         EnvironmentFailure: its constructor raised.
     """
     kwargs = dict(kwargs or {})
+    further = tuple(dict.fromkeys(key for key in behaviour_keys if key not in info_keys))
     spec = _find(env_id)
     if backend != "auto":
         named("backend", backend, BACKENDS).check_installed("backend")
@@ -212,7 +171,8 @@ def resolve(
         reward_info=reward_info,
         frames=frames or Frames(),
         early_end=early_end,
-        info_keys=tuple(info_keys),
+        info_keys=(*info_keys, *further),
+        behaviour_keys=further,
     )
     try:
         env = bare.make()

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
-from escalade.envs.environment import Environment, VectorEnvironment
+from escalade.envs.environment import Environment
 from escalade.envs.envpool_families import import_for, make_pool
 from escalade.envs.envpool_images import PooledEnv
 from escalade.envs.factories import factory_spec
@@ -19,6 +19,7 @@ from escalade.envs.gymnasium_backend import GymnasiumVector
 from escalade.envs.quiet import quiet
 from escalade.envs.registrations import own_id
 from escalade.envs.spaces import is_image, is_vector, same
+from escalade.envs.vector import VectorEnvironment
 
 
 def supports(environment: Environment) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -12,9 +12,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.closing import close
-from escalade.envs.environment import Environment, SlotError
+from escalade.envs.environment import Environment
 from escalade.envs.observed import check_observation, check_reset, check_step
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
+from escalade.envs.vector import SlotError
 from escalade.envs.wrapping import info_number
 from escalade.errors import InputError
 
@@ -143,7 +144,7 @@ class GymnasiumVector:
     def _make(self) -> gymnasium.Env[Any, Any]:
         env, key = self._environment.make(), self._environment.reward_info
         if self._environment.info_keys:
-            env = LastInfo(env, self._environment.info_keys)
+            env = LastInfo(env, self._environment)
         return env if key is None else InfoReward(env, key)
 
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -151,6 +152,10 @@ class GymnasiumVector:
         numbers = np.array(found, np.float64)
         numbers[np.isin(slots, list(self._broken))] = np.nan
         return numbers
+
+    def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
+        games = [cast(Any, self._envs[slot].unwrapped).ale for slot in slots.tolist()]
+        return np.stack([game.getRAM() for game in games])
 
     def close(self) -> None:
         for slot in range(len(self._envs)):
@@ -178,16 +183,16 @@ class LastInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
     They are read in each step, for what an environment gives may change in the next, or be another's too.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], keys: tuple[str, ...]) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], environment: Environment) -> None:
         super().__init__(env)
-        self.keys = keys
-        self.numbers = (math.nan,) * len(keys)
+        self.keys = {key: environment.asked_by(key) for key in environment.info_keys}
+        self.numbers = (math.nan,) * len(self.keys)
 
     def step(self, action: Any) -> Any:
         given = self.env.step(action)
         info = given[4]
         self.numbers = tuple(
-            info_number(info, key, "info_keys") if key in info else math.nan for key in self.keys
+            info_number(info, key, option) if key in info else math.nan for key, option in self.keys.items()
         )
         return given
 

@@ -130,8 +130,8 @@ class FitnessWork:
     def close(self) -> None:
         """Nothing to free."""
 
-    def _evaluate(self, item: int) -> list[float]:
-        """Fitness of an item's members (or of the centre), in member order."""
+    def _evaluate(self, item: int) -> list[list[float]]:
+        """Fitness of each of an item's members (or of the centre), and its behaviour behind it."""
         members = self.job.members(item)
         individuals = self.job.individuals(item)
         who = _Who(members, self.job.generation + 1)
@@ -149,15 +149,21 @@ class FitnessWork:
             raise
         except BaseException as problem:  # sys.exit is one of them
             if isinstance(problem, self.setup.catch):
-                return [math.nan] * len(individuals[1])
+                return [[math.nan]] * len(individuals[1])
             where = traceback.extract_tb(problem.__traceback__)[-1]
             raise EnvironmentFailure(
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; "
                 f"line {where.lineno} of {Path(where.filename).name})"
             ) from problem
-        if self.setup.batched:
-            return _numbers(value, len(individuals[1]), who)
-        return [_number(value, who)]
+        behaviours = None
+        if isinstance(value, tuple) and len(value) == 2:
+            value, behaviours = value
+        count = len(individuals[1])
+        found = _numbers(value, count, who) if self.setup.batched else [_number(value, who)]
+        if behaviours is None:
+            return [[number] for number in found]
+        rows = _behaviours(behaviours if self.setup.batched else [behaviours], count, who)
+        return [[number, *row] for number, row in zip(found, rows, strict=True)]
 
     def _keywords(self, members: range) -> dict[str, int]:
         job = self.job
@@ -234,6 +240,21 @@ def _numbers(value: Any, count: int, who: _Who) -> list[float]:
             f"not {_described(value)} ({who})"
         )
     return [float(number) for number in array]
+
+
+def _behaviours(value: Any, count: int, who: _Who) -> list[list[float]]:
+    """Behaviours of ``count`` members."""
+    try:
+        plain = [part.detach().cpu().double() if isinstance(part, Tensor) else part for part in value]
+        array = np.asarray([np.asarray(part, np.float64) for part in plain])
+    except (TypeError, ValueError, RuntimeError):
+        array = np.zeros(0)
+    if array.ndim == 1 and len(array) == count:
+        array = array[:, None]  # one number each
+    if array.ndim != 2 or len(array) != count or not array.size:
+        said = "a list of numbers" if count == 1 else f"{count} rows of numbers"
+        raise EnvironmentFailure(f"the behaviour that fitness returns must be {said} ({who})")
+    return [[float(number) for number in row] for row in array]
 
 
 def _described(value: Any) -> str:

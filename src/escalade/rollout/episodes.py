@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from escalade.engines.results import Results
 from escalade.perturbation import CenterPopulation, Population, Stream, seeds, shared_center
 from escalade.policies.normalizer import Normalization
+from escalade.rollout.behaviour import check_sizes
 
 Vector = NDArray[np.float32]
 Seeds = Literal["pair", "generation", "member"]
@@ -28,18 +29,21 @@ MOMENTS = "moments"
 class RecordType:
     """The fields of an episode's record: a structured numpy type, made once for a run.
 
-    A new field, such as a behaviour, is one line here and one where :class:`Rollouts` fills it.
+    A new field is one line here and one where :class:`Rollouts` fills it.
     """
 
     infos: int = 0
     """Numbers of the last info, see ``info_keys``."""
     observation: int = 0
     """Numbers of an observation whose moments are kept."""
+    behaviour: int = 0
+    """Numbers of a behaviour."""
 
     @cached_property
     def plain(self) -> np.dtype[np.void]:
-        """Return, length, score (what fitness is the mean of) and the last info's numbers."""
-        return np.dtype([("return", "f8"), ("length", "i8"), ("score", "f8"), ("infos", "f8", (self.infos,))])
+        """Return, length, score (what fitness is the mean of), the last info's numbers and the behaviour."""
+        numbers = [("infos", "f8", (self.infos,)), ("behaviour", "f4", (self.behaviour,))]
+        return np.dtype([("return", "f8"), ("length", "i8"), ("score", "f8"), *numbers])
 
     @cached_property
     def observed(self) -> np.dtype[np.void]:
@@ -169,11 +173,14 @@ class Episodes:
     """The numbers that fitness is made of: sums of transformed rewards, or returns where none are."""
     infos: NDArray[np.float64]
     """Numbers of the episodes' last infos, shape (n, keys): NaN where there is none of that name."""
+    behaviours: NDArray[np.float32]
+    """Numbers that say how the episodes went, shape (n, size): size is 0 where nobody asked."""
 
     @classmethod
     def of(cls, results: Results) -> Episodes:
         """The records that :class:`Rollouts` handed in, by item."""
         batches = [(np.asarray(items, np.int64), records) for items, records in results.in_batches()]
+        check_sizes({records["behaviour"].shape[1] for _, records in batches})
 
         def column(name: str) -> NDArray[Any]:
             found = np.concatenate([records[name] for _, records in batches])
@@ -191,7 +198,14 @@ class Episodes:
             items = np.concatenate([items for items, _ in observed])
             seen[items] = lengths[items]
             moments = np.concatenate([found for _, found in observed])[np.argsort(items)]
-        return cls(column("return"), lengths, seen, moments, column("score"), column("infos"))
+        columns = (column("return"), lengths, seen, moments, column("score"), column("infos"))
+        return cls(*columns, column("behaviour"))
+
+    def mean_behaviours(self, members: int) -> NDArray[np.float32]:
+        """Mean behaviour of each member's episodes, shape (members, size)."""
+        of_members = self.behaviours.reshape(members, -1, self.behaviours.shape[1])
+        with np.errstate(over="ignore"):
+            return np.asarray(of_members.mean(axis=1, dtype=np.float64).astype(np.float32))
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,15 +17,15 @@ def mean_known(values: NDArray[np.float64]) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def check_known(environment: Environment, keys: Sequence[str], infos: NDArray[np.float64]) -> None:
+def check_known(environment: Environment, infos: NDArray[np.float64]) -> None:
     """Refuse a key that no episode's last info had; ``infos`` has the shape (episodes, keys).
 
     Raises:
         InputError: names the key, and what an info of the environment has.
     """
-    for key, values in zip(keys, infos.T, strict=True):
+    for key, values in zip(environment.info_keys, infos.T, strict=True):
         if mean_known(values) is None:
             raise InputError(
-                f"`info_keys` {key}: no episode's last info has a number of that name (that of a first step: "
-                f"{entries(first_info(environment))})"
+                f"`{environment.asked_by(key)}` {key}: no episode's last info has a number of that name "
+                f"(that of a first step: {entries(first_info(environment))})"
             )

@@ -8,8 +8,8 @@ alone; which slot it ran in, beside which others and where, leaves no trace in i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,61 +17,21 @@ from numpy.typing import NDArray
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
-from escalade.envs.environment import InformingVector
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
+from escalade.envs.vector import InformingVector
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import NoiseSource, Population, Stream, normals
+from escalade.perturbation import NoiseSource, Stream, normals
+from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
+from escalade.rollout.network import Network
 from escalade.rollout.rewards import RewardTransform
+from escalade.rollout.traces import make_traces
 
 Vector = NDArray[np.float32]
 
 _PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
 _PACKING_COST = 4  # of moving a row to the front, in forward passes of it
 _LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
-
-
-class Forward(Protocol):
-    """Batched forward pass of several members; see :class:`escalade.policies.stack.StackForward`.
-
-    The outputs of a row must not depend on the other rows, nor on how many there are, to the last bit.
-    """
-
-    def begin(self, center: Vector | None) -> None:
-        """Begin a job, all of whose members are around ``center``; None where they are around none."""
-        ...
-
-    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
-        """Give ``row`` the parameters of ``member``, and begin an episode in it, whose seed is ``seed``."""
-        ...
-
-    def __call__(self, observations: Vector) -> Vector:
-        """Outputs of the first k rows, shape (k, outputs), float32.
-
-        Observations are (k, size), those of images (k, C, H, W); the next step writes their memory again.
-        """
-        ...
-
-    def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given rows, in order, to the front; the others are done."""
-        ...
-
-
-class Network(Protocol):
-    """The shape of a policy network, which makes a batched forward pass of a population's members."""
-
-    @property
-    def dimension(self) -> int:
-        """Parameters of one member."""
-        ...
-
-    def held(self, source: NoiseSource | None = None) -> int:
-        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
-        ...
-
-    def forward(self, rows: int, source: NoiseSource | None = None) -> Forward:
-        """A forward pass with room for ``rows`` members whose noise is of ``source``."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -89,6 +49,8 @@ class RolloutSetup:
     """True where images too are normalised by a running mean and deviation, instead of divided."""
     reward: RewardTransform | None = None
     """The transform that fitness takes of a reward; None where that is the reward itself."""
+    behaviour: Behaviour | None = None
+    """The numbers that say how an episode went; None where nobody asks."""
 
     def __call__(self) -> Rollouts:
         return Rollouts(self)
@@ -120,6 +82,8 @@ class Rollouts:
         self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
         self._length = np.zeros(rows, np.int64)
         self.record = RecordType(len(self.environment.info_keys), size)
+        asked = setup.behaviour
+        self._traces = None if asked is None else make_traces(asked, self.environment, self.vector)
         self._moments = np.zeros((2, rows, size))
         # Vectors are kept in double precision for their moments, images as they come.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
@@ -186,6 +150,8 @@ class Rollouts:
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
         seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
+        if self._traces is not None:
+            self._traces.begin(self._slot[rows], seen)
         self._observations[rows] = seen
         self._return[rows] = np.where(self._finite(rows), 0.0, np.nan)
         if self._first.shape[1]:
@@ -248,6 +214,8 @@ class Rollouts:
             self._score[rows] += self.reward(components)
         self._return[rows] += rewards
         self._length[rows] += 1
+        if self._traces is not None:
+            self._traces.step(slots, self._length[rows], observations, actions, rewards)
         if self.job.cap is not None:
             trained = self._item[rows] < self.job.training_items
             ended = ended | (trained & (self._length[rows] >= self.job.cap))
@@ -260,9 +228,28 @@ class Rollouts:
         observed = np.zeros(len(rows), np.bool_)
         if self.job.normalization is not None:
             observed = self.job.observed(self._item[rows])
-        for part, records in ((rows[observed], self._with_moments), (rows[~observed], self._without)):
-            if len(part):
-                feed.put_many(self._item[part], records(part))
+        noted = self._behaviours(rows)
+        for part, records in ((observed, self._with_moments), (~observed, self._without)):
+            if part.any():
+                found = records(rows[part])
+                found["behaviour"] = noted[part]
+                feed.put_many(self._item[rows[part]], found)
+
+    def _behaviours(self, rows: NDArray[np.intp]) -> Vector:
+        """Behaviours of ended episodes, shape (n, size); of size 0 where nobody asks for them."""
+        if self._traces is None:
+            return np.zeros((len(rows), 0), np.float32)
+        ended = self._slot[rows], self._length[rows], self._observations[rows]
+        try:
+            found = self._traces.behaviours(*ended)
+        except SlotError as failed:
+            who, problem = self.job.describe(int(self._item[rows[failed.row]])), failed.problem
+            raise EnvironmentFailure(
+                f"the `behaviour` of {who} raised {type(problem).__name__}: {problem}"
+            ) from problem
+        if self.record.behaviour != found.shape[1]:  # a function's is known by now
+            self.record = replace(self.record, behaviour=found.shape[1])
+        return found
 
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """True for ended episodes that saw an observation that is no number: their returns mean nothing."""

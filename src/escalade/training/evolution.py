@@ -23,6 +23,7 @@ from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
+from escalade.strategies.novelty import Novelty, columns, parse
 from escalade.support.html import shown, table
 from escalade.support.numbers import counted, plain
 from escalade.training.fitness_objective import BEST, FitnessObjective
@@ -99,6 +100,7 @@ class Plan:
     resume: bool
     verbose: bool
     catch: bool
+    novelty: str | None
     recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
     facts: State
@@ -132,6 +134,7 @@ def run_plan(
         title=f"{kind}: {name}",
         subject={"module": kind, "strategy": name, "seed": strategy.seed},
         machine={"engine": plan.engine, "workers": plan.workers},
+        info=columns(plan.novelty),
     )
     try:
         with open_session(facts, start()) as session:
@@ -145,6 +148,7 @@ def run_plan(
                 folder=folder,
                 facts={"run": "evolve", "config": plan.facts, "target": plan.target},
                 catch=plan.catch,
+                novelty=None if plan.novelty is None else Novelty(parse(plan.novelty)),
             )
             loop = Loop(
                 objective,
@@ -202,6 +206,8 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
         raise Damaged("its best parameters gave nothing")
     if BEST in content.tensors:
         check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.numpy())}, "its state")
+    if plan.novelty is not None:
+        Novelty(parse(plan.novelty)).load(content.tensors)
     return checkpoint if facts.target == plan.target else checkpoint.reopened()
 
 

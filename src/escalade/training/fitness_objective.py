@@ -15,13 +15,16 @@ from escalade.fitness.work import FitnessJob
 from escalade.perturbation import Population
 from escalade.perturbation.low_rank import member_pieces
 from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.rollout.behaviour import check_sizes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors, read, write
 from escalade.strategies import Strategy
+from escalade.strategies.novelty import Behaviours, Center, Novelty
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Outcome
+from escalade.training.progress import Counts
 
 _KIND = "escalade-module-1"
 BEST = "best"
@@ -41,6 +44,7 @@ class FitnessObjective:
         folder: where modules are written; None writes none.
         facts: what a checkpoint records of the run, to compare when it is resumed.
         catch: whether calls that raise count as the worst of their generation.
+        novelty: the search for new behaviours; None for fitness alone.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class FitnessObjective:
         folder: RunFolder | None,
         facts: State,
         catch: bool = False,
+        novelty: Novelty | None = None,
     ) -> None:
         self.direction = direction
         self.subject, self.unit, self.counts_steps = "module", "calls of fitness", False
@@ -69,11 +74,33 @@ class FitnessObjective:
         self._interrupts = interrupts
         self._folder = folder
         self._facts = facts
+        self._novelty = novelty
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Call fitness for every member, and with ``evaluate`` for the centre."""
-        fitness, evaluation = self._run(strategy, strategy.sample(), evaluate)
-        return Outcome(fitness=fitness, returns=fitness, scores=fitness, evaluation=evaluation)
+        """Call fitness for every member, and with ``evaluate``, or for novelty, for the centre."""
+        asked = evaluate or self._novelty is not None
+        found, behaviours = self._run(strategy, strategy.sample(), asked)
+        fitness, center = (found[:-1], found[-1:]) if asked else (found, found[:0])
+        evaluation = self._evaluation(center) if evaluate else None
+        told, seen = None, None
+        columns: dict[str, float | None] = {}
+        if self._novelty is not None:
+            if behaviours is None:
+                raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
+            seen = Center(self.direction * float(center[0]), behaviours[-1])
+            ranked, columns = self._novelty.told(self.direction * fitness, behaviours[:-1], seen)
+            told = self.direction * ranked
+        return Outcome(
+            fitness=fitness,
+            told=told,
+            returns=fitness,
+            scores=fitness,
+            evaluation=evaluation,
+            behaviours=None if behaviours is None else behaviours[: len(fitness)].copy(),
+            info=tuple(columns.items()),
+            further=Counts(eval_episodes=int(asked and not evaluate)),
+            details=seen,
+        )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
         """The evaluation itself: patience, not repetition, guards against a noisy fitness."""
@@ -81,12 +108,12 @@ class FitnessObjective:
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Call fitness for the centre."""
-        _, evaluation = self._run(strategy, None, True)
-        assert evaluation is not None
-        return evaluation
+        return self._evaluation(self._run(strategy, None, True)[0])
 
     def learn(self, outcome: Outcome) -> None:
-        """There is nothing to learn but fitness."""
+        """Take the centre's behaviour into the archive, where novelty is searched for."""
+        if self._novelty is not None:
+            self._novelty.learn(outcome.details)
 
     def reproducibility_note(self) -> str | None:
         """Nothing."""
@@ -169,26 +196,42 @@ class FitnessObjective:
     def state(self) -> tuple[Tensors, State]:
         """The best parameters, and the facts that tell the run from others."""
         tensors = {} if self._best is None else {BEST: self._best}
-        return tensors, {**self._facts, "best_return": self._best_return if tensors else None}
+        facts = {**self._facts, "best_return": self._best_return if tensors else None}
+        return tensors | ({} if self._novelty is None else self._novelty.tensors()), facts
 
     def load_state(self, tensors: Tensors, state: State) -> None:
         """Take over the best parameters."""
         if BEST in tensors:
             self._best, self._best_return = tensors[BEST].copy(), float(state["best_return"])
+        if self._novelty is not None:
+            self._novelty.load(tensors)
 
     def _run(
-        self, strategy: Strategy, population: Population | None, evaluate: bool
-    ) -> tuple[Array, Evaluation | None]:
-        center = shared_copy(strategy.center.detach().numpy()) if evaluate else None
+        self, strategy: Strategy, population: Population | None, with_center: bool
+    ) -> tuple[Array, Behaviours | None]:
+        """Fitness of the members, then of the centre where it is asked for, and their behaviours, if any."""
+        center = shared_copy(strategy.center.detach().numpy()) if with_center else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
         with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
             results = self._engine.run(job, job.items).in_order()
-        fitness = np.array([number for part in results[: job.batches] for number in part], dtype=np.float64)
-        if not evaluate:
+        rows = [row for part in results for row in part]
+        sizes = {len(row) - 1 for row in rows if len(row) > 1 or not math.isnan(row[0])}
+        check_sizes(sizes)
+        fitness = np.array([row[0] for row in rows], dtype=np.float64)
+        size = max(sizes, default=0)
+        if not size:
             return fitness, None
-        evaluation = Evaluation(np.array(results[-1], dtype=np.float64))
+        behaviours = np.full((len(rows), size), np.nan, np.float32)  # of calls that failed
+        with np.errstate(over="ignore"):
+            for place, row in enumerate(rows):
+                behaviours[place, : len(row) - 1] = row[1:]
+        return fitness, behaviours
+
+    def _evaluation(self, center: Array) -> Evaluation:
+        """The evaluation that the centre's fitness is, shape (1,)."""
+        evaluation = Evaluation(center)
         self._last_return = evaluation.mean
-        return fitness, evaluation
+        return evaluation
 
     def _best_member(self, outcome: Outcome) -> int:
         signed = np.where(usable(outcome.fitness), self.direction * outcome.fitness, -np.inf)

@@ -41,6 +41,9 @@ class View:
     """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
     module: Callable[[], nn.Module]
     """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
+    behaviours: NDArray[np.float32] | None = None
+    """Mean behaviours of the generation's members, shape (population, size), read-only; None where nobody
+    asked for any."""
 
 
 Callback = Callable[[View], bool | Literal["stopped"] | None]
@@ -85,6 +88,7 @@ class Loop:
         self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
+        self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
 
     def run(self) -> str:
@@ -135,9 +139,10 @@ class Loop:
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
-            self.strategy.tell(outcome.fitness)
+            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
             self.objective.learn(outcome)
         self._count(outcome, judged, solved, began)
+        self._behaviours = outcome.behaviours
         return self._record(outcome, judged, scales, began)
 
     def _give_up(self, seconds: float) -> None:
@@ -263,7 +268,8 @@ class Loop:
         fitness = self.objective.direction * outcome.fitness
         evaluation = self.objective.direction * outcome.evaluation.fitness if outcome.comparable else None
         if not self.progress.solved:
-            self.notes.explain_rank(self.progress.rows, fitness, evaluation)
+            told = (fitness, evaluation) if outcome.told is None else (outcome.told, None)
+            self.notes.explain_rank(self.progress.rows, *told)
         return None if evaluation is None else 1 + int((fitness > evaluation).sum())
 
     def _call_back(self, row: Row) -> str | None:
@@ -272,7 +278,10 @@ class Loop:
             return None
         center = self.center
         center.flags.writeable = False
-        view = View(row, center, self.progress.best_return, self.objective.module_maker(self.strategy))
+        if self._behaviours is not None:
+            self._behaviours.flags.writeable = False
+        maker = self.objective.module_maker(self.strategy)
+        view = View(row, center, self.progress.best_return, maker, self._behaviours)
         try:
             answers = [callback(view) for callback in self.callbacks]  # every one of them sees the view
         except BaseException:

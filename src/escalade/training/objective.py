@@ -62,20 +62,26 @@ class Outcome:
     """Of the unperturbed policy; None in generations without one."""
     comparable: bool = True
     """True where the evaluation ranks among the members: not if its episodes outlast a cap on theirs."""
+    told: Array | None = None
+    """The numbers that the strategy is told instead of fitness, where novelty counts, shape (population,)."""
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
     hint: str | None = None
     """A suggestion that follows from the episodes; a run says it once."""
     info: tuple[tuple[str, float | None], ...] = ()
     """See :attr:`escalade.recorders.Row.info`."""
+    behaviours: NDArray[np.float32] | None = None
+    """Mean behaviour of each member's episodes, shape (population, size); None where nobody asks for it."""
+    further: Counts = Counts()
+    """The cost of the centre's episodes beside those of the evaluation."""
     details: Any = None
     """The objective's own, for :meth:`Objective.learn`."""
 
     @property
     def counts(self) -> Counts:
         """The cost of the generation, but for seconds."""
-        members = Counts(episodes=len(self.returns), env_steps=self.env_steps or 0)
-        return members if self.evaluation is None else members + self.evaluation.counts
+        found = Counts(episodes=len(self.returns), env_steps=self.env_steps or 0) + self.further
+        return found if self.evaluation is None else found + self.evaluation.counts
 
 
 class Objective(Protocol):

@@ -22,6 +22,7 @@ from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
+from escalade.rollout.behaviour import Behaviour, parse
 from escalade.rollout.episodes import episode_steps
 from escalade.rollout.reference import reference_batch
 from escalade.rollout.rewards import RewardTransform
@@ -29,7 +30,7 @@ from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.registry import find
-from escalade.training.strategy import build_strategy, keywords_of
+from escalade.training.strategy import build_strategy, kept_ranks, keywords_of
 
 
 @dataclass
@@ -44,6 +45,8 @@ class Parts:
     """The transform that fitness takes of a reward; None where that is the reward itself."""
     normalizer: Normalizer | None = None
     """The policy that the run begins with, where it begins with another's."""
+    behaviour: Behaviour | None = None
+    """The behaviour of an episode; None where nobody asks."""
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
@@ -56,6 +59,7 @@ class Parts:
             config.scale_pixels,
             bool(config.normalize_observations),
             self.reward,
+            self.behaviour,
         )
         return start_engine(
             config.engine,
@@ -86,6 +90,7 @@ def find_environment(config: Config) -> Environment:
         frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
         early_end=config.early_end,
         info_keys=config.info_keys,
+        behaviour_keys=() if config.behaviour is None else parse(config.behaviour).keys,
     )
 
 
@@ -144,7 +149,8 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
     noise = make_source(config.perturbation, config.seed, layout_of(policy.network).held_shapes)
-    return Parts(environment, policy, start, noise, reward_transform(config))
+    behaviour = None if config.behaviour is None else parse(config.behaviour).found(environment)
+    return Parts(environment, policy, start, noise, reward_transform(config), behaviour=behaviour)
 
 
 def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
@@ -164,6 +170,8 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
         value = getattr(config, option)
         if known is None or option in known or value != OPTIONS[option].default:
             options[option] = value
+    if config.novelty is not None and "shaping" not in config.strategy_options:
+        options |= kept_ranks(kind)
     if known is None or "perturbation" in known:
         options["perturbation"] = noise
     try:

@@ -24,11 +24,13 @@ from escalade.rollout.infos import check_known, mean_known
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
+from escalade.strategies.novelty import Center, Novelty, parse
 from escalade.support.interrupts import Interrupts
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
+from escalade.training.progress import Counts
 from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
@@ -65,6 +67,8 @@ class PolicyObjective:
         self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.score = make_score(config)
+        self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
+        self._archived = 0 if self.novelty is None else config.episodes_per_member
         self.cutoff = cutoff.parse(config.cutoff)
         self.cap = self.cutoff.start
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
@@ -72,33 +76,51 @@ class PolicyObjective:
         self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Run a generation's episodes; it grows until it holds as many as the config asks for."""
+        """Run a generation's episodes; it grows until it holds as many as the config asks for.
+
+        For novelty, the centre plays as many as a member, in each generation: the first of an evaluation's.
+        """
+        asked = self.config.eval_episodes if evaluate else 0
         job = self._job(
             strategy,
             population=strategy.sample(),
             episodes=self.config.episodes_per_member,
             cap=self.cap,
-            evaluations=self.config.eval_episodes if evaluate else 0,
+            evaluations=max(asked, self._archived),
         )
         episodes = self._run(job)
-        trained = episodes[: job.training_items]
-        evaluated = self._with_failed_as_worst(episodes[job.training_items :])
+        trained, center = episodes[: job.training_items], episodes[job.training_items :]
+        evaluated = self._with_failed_as_worst(center[:asked])
         while self._too_small(trained):
             before = strategy.population_size
             strategy.grow()
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = self._evaluation(strategy, evaluated) if evaluate else None
+        fitness, behaviours = self.score.fitness(strategy.sample(), trained), None
+        if self.parts.behaviour is not None:
+            behaviours = trained.mean_behaviours(strategy.population_size)
+        told, seen = None, None
+        columns: dict[str, float | None] = {}
+        if self.novelty is not None and behaviours is not None:
+            first = center[: self._archived]
+            seen = Center(self._fitness_of_center(strategy, first), first.mean_behaviours(1)[0])
+            told, columns = self.novelty.told(fitness, behaviours, seen)
         return Outcome(
-            fitness=self.score.fitness(strategy.sample(), trained),
+            fitness=fitness,
+            told=told,
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
             comparable=job.cap is None or not evaluate or bool((evaluated.lengths <= job.cap).all()),
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
-            info=self._info(strategy, trained, evaluated),
-            details=(job, trained, evaluated),
+            info=(*self._info(strategy, trained, evaluated), *columns.items()),
+            behaviours=behaviours,
+            further=Counts(
+                eval_episodes=len(center.lengths) - asked, eval_steps=int(center.lengths[asked:].sum())
+            ),
+            details=(job, trained, evaluated, seen),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
@@ -122,7 +144,7 @@ class PolicyObjective:
 
     def learn(self, outcome: Outcome) -> None:
         """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
-        job, trained, evaluated = outcome.details
+        job, trained, evaluated, center = outcome.details
         if job.normalization is not None:
             seen = trained.seen
             if self.forgives:  # an episode that failed may have ended with an observation that is none
@@ -131,6 +153,8 @@ class PolicyObjective:
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
         if outcome.evaluation is not None:
             self.score.learn(evaluated)
+        if self.novelty is not None:
+            self.novelty.learn(center)
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -191,6 +215,8 @@ class PolicyObjective:
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         learnt = self.normalizer.tensors() | self.score.tensors()
+        if self.novelty is not None:
+            learnt |= self.novelty.tensors()
         return learnt | frozen | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
@@ -207,6 +233,8 @@ class PolicyObjective:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.normalizer = Normalizer.restored(tensors)
         self.score.load(tensors)
+        if self.novelty is not None:
+            self.novelty.load(tensors)
         self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
@@ -265,11 +293,10 @@ class PolicyObjective:
         Raises:
             InputError: no episode of the first generation has one of the keys.
         """
-        keys, columns = self.config.info_keys, info_columns(self.config.info_keys)
+        reported, columns = len(self.config.info_keys), info_columns(self.config.info_keys)
         if strategy.generation == 0:
-            both = np.concatenate([trained.infos, evaluated.infos])
-            check_known(self.parts.environment, keys, both)
-        found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T]
+            check_known(self.parts.environment, np.concatenate([trained.infos, evaluated.infos]))
+        found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T[:reported]]
         return tuple(zip(columns, found, strict=True))
 
     def _too_small(self, trained: Episodes) -> bool:
@@ -281,6 +308,9 @@ class PolicyObjective:
         return policy
 
     def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
+        fitness = self._fitness_of_center(strategy, episodes)
+        return Evaluation(episodes.returns, int(episodes.lengths.sum()), fitness)
+
+    def _fitness_of_center(self, strategy: Strategy, episodes: Episodes) -> float:
         center = DensePopulation(strategy.center.detach().numpy().copy()[None])
-        (fitness,) = self.score.fitness(center, episodes)
-        return Evaluation(episodes.returns, int(episodes.lengths.sum()), float(fitness))
+        return float(self.score.fitness(center, episodes)[0])

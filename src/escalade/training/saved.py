@@ -21,6 +21,7 @@ from escalade.policies.policy import Policy, load
 from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
+from escalade.strategies.novelty import Novelty, parse
 from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
 from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256
@@ -216,6 +217,8 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     saved.fit(parts)
     strategy = make_strategy(saved.config, parts.start, parts.perturbation)
     checkpoint.check_strategy(strategy)
+    if saved.config.novelty is not None:
+        Novelty(parse(saved.config.novelty)).load(content.tensors)
     return checkpoint
 
 

@@ -63,6 +63,12 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     return made
 
 
+def kept_ranks(factory: Callable[..., Any]) -> dict[str, Any]:
+    """Options by which a strategy that takes centred ranks takes those that it is told as they are."""
+    shaping = inspect.signature(factory).parameters.get("shaping")
+    return {"shaping": "raw"} if shaping is not None and shaping.default == "centered-ranks" else {}
+
+
 def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
     """Names that ``factory`` takes; None when it takes any."""
     if isinstance(factory, partial):

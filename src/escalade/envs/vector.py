@@ -1,0 +1,64 @@
+"""Many seeded episodes at once: what a backend makes of an environment."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SlotError(Exception):
+    """``problem`` was raised by the environment in position ``row`` of the call's slots."""
+
+    def __init__(self, row: int, problem: BaseException) -> None:
+        super().__init__(str(problem))
+        self.row, self.problem = row, problem
+
+
+class VectorEnvironment(Protocol):
+    """Seeded episodes in numbered slots, stepped in lockstep.
+
+    ``refills`` says whether a single slot can be given a new episode while others run; where it
+    cannot, :meth:`reset` takes slots 0 to n - 1 together, when none runs.
+    """
+
+    slots: int
+    refills: bool
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        """Begin an episode in each slot; observations, shape (n, size), of images (n, C, H, W)."""
+        ...
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """One step in each slot: observations as in reset, rewards (n,), and whether the episode ended (n,).
+
+        An episode ends when Gymnasium says terminated or truncated. Where the environment has a
+        ``reward_info``, rewards have the shape (n, 2): the reward, and that entry of the step's info.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the environments hold."""
+        ...
+
+
+class InformingVector(VectorEnvironment, Protocol):
+    """Slots of an environment with ``info_keys``."""
+
+    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Numbers of the last step's info, shape (n, keys): NaN where it has none of that name.
+
+        ``slots`` are among those of the last :meth:`step`.
+        """
+        ...
+
+
+class RememberingVector(VectorEnvironment, Protocol):
+    """Slots of Atari games."""
+
+    def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The games' memory as the last step left it, shape (n, 128)."""
+        ...

@@ -1,0 +1,181 @@
+"""The things that a worker notes of the episodes it runs, to give their behaviours when they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.envs import Environment, SlotError, VectorEnvironment
+from escalade.envs.vector import InformingVector, RememberingVector
+from escalade.errors import InputError
+from escalade.rollout.behaviour import Behaviour, check_sizes
+
+Behaviours = NDArray[np.float32]
+Slots = NDArray[np.int64]
+
+
+class Traces(Protocol):
+    """Notes by slot: an episode stays in its own, wherever its row moves.
+
+    Observations have the shape (n, ...), actions (n, ...), rewards and lengths (n,).
+    """
+
+    size: int
+    """Numbers of a behaviour; 0 until it is known."""
+
+    def begin(self, slots: Slots, observations: NDArray[Any]) -> None:
+        """Begin an episode in each of ``slots``."""
+        ...
+
+    def step(
+        self,
+        slots: Slots,
+        lengths: NDArray[np.int64],
+        observations: NDArray[Any],
+        actions: NDArray[Any],
+        rewards: NDArray[Any],
+    ) -> None:
+        """Note a step; ``lengths`` count it."""
+        ...
+
+    def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
+        """Behaviours of episodes that ended with the last step, shape (n, size).
+
+        Raises:
+            SlotError: the user's function raised.
+            InputError: it gave something else than before, or than numbers.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One episode, as a function that makes its behaviour is given it; the arrays are the function's own."""
+
+    observations: NDArray[Any]
+    """Flat or as images, the first and the last among them, shape (steps + 1, ...)."""
+    actions: NDArray[Any]
+    """As the environment took them, shape (steps, ...)."""
+    rewards: NDArray[np.float64]
+    """Shape (steps,)."""
+    infos: dict[str, NDArray[np.float64]]
+    """Numbers of the steps' infos by ``info_keys``, shape (steps,): NaN where there was none."""
+
+
+def make_traces(behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> Traces:
+    """Traces of the episodes in a vector's slots."""
+    if behaviour.function is not None:
+        return FunctionTraces(behaviour.text, behaviour.function, environment.info_keys, vector)
+    return NumberTraces(behaviour, environment, vector)
+
+
+class NumberTraces:
+    """Numbers of the last step, or of every n-th, where the rest of an early end's repeats the last."""
+
+    def __init__(self, behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> None:
+        self._kind, self._every, self._vector = behaviour.kind, behaviour.every or 0, vector
+        self._places = [environment.info_keys.index(key) for key in behaviour.keys] or [*behaviour.places]
+        width = len(self._places) or 128  # bytes of an Atari game's memory
+        points = -(-(environment.max_episode_steps or 0) // self._every) if self._every else 1
+        self.size = width * points
+        self._noted = np.zeros((vector.slots if self._every else 0, points, width), np.float32)
+
+    def begin(self, slots: Slots, observations: NDArray[Any]) -> None:
+        """Nothing: what is left of the episode before is replaced at the end."""
+
+    def step(
+        self,
+        slots: Slots,
+        lengths: NDArray[np.int64],
+        observations: NDArray[Any],
+        actions: NDArray[Any],
+        rewards: NDArray[Any],
+    ) -> None:
+        if not self._every:
+            return
+        due = np.flatnonzero(lengths % self._every == 0)
+        if len(due):
+            point = lengths[due] // self._every - 1
+            self._noted[slots[due], point] = self._numbers(slots[due], observations[due])
+
+    def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
+        last = self._numbers(slots, observations)
+        if not self._every:
+            return last
+        found = self._noted[slots]
+        noted = lengths[:, None] // self._every > np.arange(found.shape[1])
+        return np.where(noted[..., None], found, last[:, None]).reshape(len(slots), -1)
+
+    def _numbers(self, slots: Slots, observations: NDArray[Any]) -> Behaviours:
+        """Numbers of the step that was just taken, shape (n, width)."""
+        if self._kind == "ram":
+            return cast(RememberingVector, self._vector).ram(slots).astype(np.float32)
+        if self._kind == "info":
+            numbers: NDArray[Any] = cast(InformingVector, self._vector).infos(slots)
+        else:
+            numbers = observations.reshape(len(slots), -1)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and counts as no number
+            return numbers[:, self._places].astype(np.float32)
+
+
+class FunctionTraces:
+    """Everything that happens in an episode, for a function of the user's."""
+
+    def __init__(
+        self, name: str, function: Callable[[Any], Any], keys: tuple[str, ...], vector: VectorEnvironment
+    ) -> None:
+        self.size = 0
+        self._name, self._function, self._keys, self._vector = name, function, keys, vector
+        self._first: dict[int, NDArray[Any]] = {}
+        self._steps: dict[int, list[tuple[Any, ...]]] = {}
+
+    def begin(self, slots: Slots, observations: NDArray[Any]) -> None:
+        for slot, observation in zip(slots.tolist(), np.array(observations), strict=True):
+            self._first[slot], self._steps[slot] = observation, []
+
+    def step(
+        self,
+        slots: Slots,
+        lengths: NDArray[np.int64],
+        observations: NDArray[Any],
+        actions: NDArray[Any],
+        rewards: NDArray[Any],
+    ) -> None:
+        infos = np.zeros((len(slots), 0))
+        if self._keys:
+            infos = cast(InformingVector, self._vector).infos(slots)
+        parts = (np.array(observations), np.array(actions), np.array(rewards, np.float64), infos)
+        for slot, *step in zip(slots.tolist(), *parts, strict=True):
+            self._steps[slot].append(tuple(step))
+
+    def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
+        found = [self._behaviour(row, slot) for row, slot in enumerate(slots.tolist())]
+        return np.stack(found)
+
+    def _behaviour(self, row: int, slot: int) -> Behaviours:
+        observations, actions, rewards, infos = map(np.stack, zip(*self._steps.pop(slot), strict=True))
+        observations = np.concatenate([self._first.pop(slot)[None], observations])
+        by_key = {key: np.array(column) for key, column in zip(self._keys, infos.T, strict=True)}
+        try:
+            given = self._function(Trajectory(observations, actions, rewards, by_key))
+        except (Exception, SystemExit) as problem:
+            raise SlotError(row, problem) from problem
+        return self._checked(given)
+
+    def _checked(self, given: Any) -> Behaviours:
+        """The function's numbers, shape (size,)."""
+        try:
+            with np.errstate(over="ignore"):
+                numbers = np.atleast_1d(np.asarray(given, np.float64)).astype(np.float32)
+        except (TypeError, ValueError, RuntimeError):
+            numbers = np.zeros(0, np.float32)
+        if numbers.ndim != 1 or not len(numbers):
+            said = f"shape {numbers.shape}" if numbers.ndim > 1 else repr(given)[:60]
+            raise InputError(f"`behaviour` {self._name} gave {said}: it must give a list of numbers")
+        self.size = self.size or len(numbers)
+        check_sizes({self.size, len(numbers)})
+        return numbers

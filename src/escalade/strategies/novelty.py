@@ -1,0 +1,223 @@
+"""Novelty search with evolution strategies: Conti et al. 2018, "Improving Exploration in Evolution
+Strategies for Deep Reinforcement Learning via a Population of Novelty-Seeking Agents", arXiv 1712.06560.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.errors import EnvironmentFailure, InputError
+from escalade.storage.records import Numbers, check_arrays
+from escalade.storage.tensors import Damaged, Tensors
+from escalade.strategies.ranking import Array
+from escalade.strategies.shaping import centered_ranks, finite_fitness, usable
+from escalade.support.installing import check_installed
+
+Behaviours = NDArray[np.float32]
+
+FORMS = "ns, nsr or nsra, with options as in nsr:k=10 or nsra:k=10,weight=1,step=0.05,patience=50"
+_ARCHIVE, _COURSE = "novelty.archive", "novelty.course"
+_LEAF = 1024  # behaviours by which a tree grows; those behind it are compared one by one
+_TREE_DIMENSIONS = 16  # beyond which a tree looks at nearly all it holds
+_PAIRS = 2**22  # distances in memory at once
+
+
+@dataclass(frozen=True)
+class NoveltyOptions:
+    """The way in which novelty and fitness make what the strategy is told."""
+
+    method: str
+    """``ns``, ``nsr`` or ``nsra``."""
+    k: int = 10
+    """Neighbours in the archive to which the mean distance is taken."""
+    weight: float = 1.0
+    """Of fitness, in the first generation of ``nsra``; novelty has the rest."""
+    step: float = 0.05
+    """By which it moves."""
+    patience: int = 50
+    """Generations without a better centre after which it falls."""
+
+
+def parse(text: str) -> NoveltyOptions:
+    """Read ``ns``, ``nsr:k=10`` or ``nsra:k=10,patience=50``.
+
+    Raises:
+        InputError: it is none of these, or scipy is not there.
+    """
+    method, _, rest = text.partition(":")
+    given = dict(part.partition("=")[::2] for part in rest.split(",")) if rest else {}
+    known = ("k", "weight", "step", "patience") if method == "nsra" else ("k",)
+    bounds = {"k": (1, 10**6), "weight": (0, 1), "step": (0, 1), "patience": (1, 10**9)}
+    if method not in ("ns", "nsr", "nsra") or not set(given) <= set(known) or text.endswith(":"):
+        raise InputError(f"`novelty` {text} must be {FORMS}")
+    options: dict[str, Any] = {}
+    for name, value in given.items():
+        least, most = bounds[name]
+        try:
+            options[name] = float(value) if name in ("weight", "step") else int(value)
+        except ValueError:
+            options[name] = math.nan
+        if not least <= options[name] <= most:
+            what = "a whole number" if name in ("k", "patience") else "a number"
+            raise InputError(f"`novelty` {text}: {name} must be {what} from {least} to {most}")
+    check_installed(f"`novelty` {text}", "novelty", "scipy")
+    return NoveltyOptions(method, **options)
+
+
+def columns(text: str | None) -> tuple[str, ...]:
+    """The columns that progress.csv has of the search that ``text`` asks for; none where that is None."""
+    if text is None:
+        return ()
+    weight = ("fitness_weight",) if parse(text).method == "nsra" else ()
+    return ("novelty_mean", "center_novelty", *weight)
+
+
+class Archive:
+    """Behaviours to be different from, shape (n, size), and a search for the nearest of them.
+
+    The tree holds a number of them that follows from n alone, and distances are computed from the behaviours,
+    so that a resumed run has the same bits.
+    """
+
+    def __init__(self, behaviours: Behaviours, trees: dict[int, Any] | None = None) -> None:
+        self.behaviours = behaviours
+        self._trees = {} if trees is None else trees  # the latest one, by its size
+
+    def __len__(self) -> int:
+        return len(self.behaviours)
+
+    def with_one(self, behaviour: Behaviours) -> Archive:
+        """The archive with one more, of shape (size,), unless that is no number."""
+        if not np.isfinite(behaviour).all():
+            return self
+        if len(self) and len(behaviour) != self.behaviours.shape[1]:
+            sizes = f"{self.behaviours.shape[1]} and {len(behaviour)}"
+            raise InputError(
+                f"`behaviour`: there are behaviours of {sizes} numbers, and all must have as many"
+            )
+        before = self.behaviours.reshape(len(self), len(behaviour))  # an empty one has no size yet
+        return Archive(np.concatenate([before, behaviour[None]]), self._trees)
+
+    def novelty(self, behaviours: Behaviours, k: int) -> Array:
+        """Mean Euclidean distance to the k nearest, or to all where there are fewer, shape (n,).
+
+        NaN for behaviours that are no numbers; 0 where the archive is empty.
+        """
+        found = np.full(len(behaviours), np.nan)
+        finite = np.isfinite(behaviours).all(axis=1)
+        if finite.any():
+            distances = self._nearest(behaviours[finite].astype(np.float64), k)
+            found[finite] = distances.mean(axis=1) if len(self) else 0.0
+        return found
+
+    def _nearest(self, wanted: Array, k: int) -> Array:
+        """Distances to the k nearest, ascending, shape (n, at most k)."""
+        from scipy.spatial.distance import cdist
+
+        in_tree = len(self) - len(self) % _LEAF if wanted.shape[1] <= _TREE_DIMENSIONS else 0
+        nearest = np.zeros((len(wanted), 0))
+        if in_tree:
+            _, places = self._tree(in_tree).query(wanted, k=range(1, min(k, in_tree) + 1))
+            differences = self.behaviours[places].astype(np.float64) - wanted[:, None]
+            nearest = np.sqrt(np.square(differences).sum(axis=2))
+        block = max(1, _PAIRS // len(wanted))
+        for begin in range(in_tree, len(self), block):
+            further = cdist(wanted, self.behaviours[begin : begin + block].astype(np.float64))
+            nearest = np.concatenate([nearest, further], axis=1)
+            if nearest.shape[1] > k:
+                nearest = np.partition(nearest, k - 1, axis=1)[:, :k]
+        return np.sort(nearest, axis=1)
+
+    def _tree(self, size: int) -> Any:
+        from scipy.spatial import cKDTree
+
+        if size not in self._trees:
+            self._trees.clear()
+            self._trees[size] = cKDTree(self.behaviours[:size].astype(np.float64))
+        return self._trees[size]
+
+
+@dataclass(frozen=True)
+class Center:
+    """The centre as its episodes of this generation show it."""
+
+    fitness: float
+    """Larger is better."""
+    behaviour: Behaviours
+    """Shape (size,)."""
+
+
+class Novelty:
+    """The archive of centres' behaviours, and what a strategy is told instead of fitness.
+
+    NS-ES: centred ranks of novelty. NSR-ES: the mean of those and the centred ranks of fitness. NSRA-ES:
+    their mean with a ``weight`` of fitness, which grows by ``step`` whenever the centre is better than ever
+    before, and falls by as much after ``patience`` generations in which it was not. The archive that members
+    of a generation are compared with holds the behaviour of every centre so far, of this generation's too.
+    """
+
+    def __init__(self, options: NoveltyOptions) -> None:
+        self.options = options
+        self.archive = Archive(np.zeros((0, 0), np.float32))
+        self._course = (options.weight, -math.inf, 0.0)  # weight, best fitness so far, generations since
+
+    def told(
+        self, fitness: Array, behaviours: Behaviours, center: Center
+    ) -> tuple[Array, dict[str, float | None]]:
+        """Return what the strategy is told of members, shape (n,), larger is better, and a row's columns.
+
+        A member whose fitness or behaviour is not usable is given NaN: it counts as the worst.
+
+        Raises:
+            InputError: behaviours are of another size than before.
+            EnvironmentFailure: no behaviour is a number.
+        """
+        novelty = self.archive.with_one(center.behaviour).novelty(behaviours, self.options.k)
+        if not np.isfinite(novelty).any():
+            raise EnvironmentFailure(
+                "`behaviour`: that of every member holds a NaN or an infinity: novelty has nothing to compare"
+            )
+        weight = {"ns": 0.0, "nsr": 0.5}.get(self.options.method, self._after(center)[0])
+        ranks = [centered_ranks(finite_fitness(part)[0]) for part in (fitness, novelty)]
+        combined = weight * ranks[0] + (1 - weight) * ranks[1]
+        (own,) = self.archive.novelty(center.behaviour[None], self.options.k)
+        known = len(self.archive) > 0 and math.isfinite(own)
+        numbers = (float(np.nanmean(novelty)), float(own) if known else None, weight)
+        told = np.where(usable(fitness) & usable(novelty), combined, np.nan)
+        return told, dict(zip(columns(self.options.method), numbers, strict=False))
+
+    def learn(self, center: Center) -> None:
+        """Take in the centre of a generation whose members were told of."""
+        self.archive, self._course = self.archive.with_one(center.behaviour), self._after(center)
+
+    def _after(self, center: Center) -> tuple[float, float, float]:
+        """The course of the weight with this generation's centre in it."""
+        weight, best, waited = self._course
+        if best < center.fitness < math.inf:
+            first = best == -math.inf
+            return (weight if first else min(1.0, weight + self.options.step)), center.fitness, 0.0
+        if waited + 1 < self.options.patience:
+            return weight, best, waited + 1
+        return max(0.0, weight - self.options.step), best, 0.0
+
+    def tensors(self) -> Tensors:
+        """State to save."""
+        return {_ARCHIVE: self.archive.behaviours, _COURSE: np.array(self._course)}
+
+    def load(self, tensors: Tensors) -> None:
+        """Take over what :meth:`tensors` gave.
+
+        Raises:
+            Damaged: it is not there, or cannot be.
+        """
+        schema = {_ARCHIVE: Numbers("float32", ("archived", "size"))}
+        check_arrays(tensors, schema | {_COURSE: Numbers("float64", (3,), finite=False)}, "its state")
+        weight, best, waited = map(float, tensors[_COURSE])
+        if not (0 <= weight <= 1 and waited >= 0 and best < math.inf):
+            raise Damaged(f"its state: {_COURSE} is not one")
+        self.archive, self._course = Archive(tensors[_ARCHIVE]), (weight, best, waited)

@@ -1,0 +1,220 @@
+"""Behaviours of episodes: the numbers that were asked for, in any worker and backend, and of no effect."""
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade import InputError
+from escalade.cli.main import main
+from escalade.config.options import Config
+from escalade.errors import EnvironmentFailure
+from escalade.rollout.behaviour import parse
+
+ENV = "tests.environments:Succeeds-v0"
+HERE = "tests.rollout.test_behaviours"
+SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
+
+
+def trained(folder, env=ENV, **options):
+    chosen = SMALL | {"generations": 3, "workers": 0} | options
+    return escalade.train(env, run_dir=folder, verbose=False, **chosen)
+
+
+def last_two(trajectory):
+    assert len(trajectory.observations) == len(trajectory.actions) + 1 == len(trajectory.rewards) + 1
+    return trajectory.observations[-1][:2]
+
+
+def every_third(trajectory):
+    """As the paper has it: what is missing of a short episode is its last value."""
+    noted = list(trajectory.observations[3::3])
+    points = 50  # of at most 150 steps
+    return np.concatenate((noted + [trajectory.observations[-1]] * points)[:points])
+
+
+def where(trajectory):
+    return [trajectory.infos["where"][-1], trajectory.rewards.sum(), len(trajectory.actions)]
+
+
+def as_long_as_it_is(trajectory):
+    return trajectory.rewards
+
+
+def text(trajectory):
+    return "far"
+
+
+def nothing(trajectory):
+    return float("nan")
+
+
+def raises(trajectory):
+    raise ZeroDivisionError("no steps left")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    seen = []
+    folder = tmp_path_factory.mktemp("behaviours") / "whole"
+    options = {"behaviour": "info:where,is_success", "episodes_per_member": 2, "max_episode_steps": 12}
+    return trained(folder, callbacks=[lambda view: seen.append(view.behaviours)], **options), seen
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("info:x_position,y position", ("info", ("x_position", "y position"), (), None)),
+        ("info:a:b:every=20", ("info", ("a:b",), (), 20)),
+        ("observation:0,17", ("observation", (), (0, 17), None)),
+        ("observation:1:every=3", ("observation", (), (1,), 3)),
+        ("ram", ("ram", (), (), None)),
+        ("ram:every=5", ("ram", (), (), 5)),
+        ("my.own:function", ("function", (), (), None)),
+    ],
+)
+def test_a_behaviour_is_read_from_text(text, parts):
+    found = parse(text)
+    assert (found.kind, found.keys, found.places, found.every) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x_position", "info", "info:", "info:a,,b", "observation:x", "observation:-1", "ram:0"),
+        *("observation:0:every=x", "ram:every=0", "my.own:f:every=3", "my..own:f", "a:b:c"),
+    ],
+)
+def test_what_is_no_behaviour_is_refused(text):
+    with pytest.raises(InputError, match=r"^`behaviour` .* must be info:KEY,\.\.\., observation:N,"):
+        Config(env="X-v0", behaviour=text)
+
+
+def test_a_callback_sees_the_mean_behaviours_of_members(whole):
+    _, seen = whole
+    assert [part.shape for part in seen] == [(8, 2)] * 3
+    assert all(part.dtype == np.float32 and not part.flags.writeable for part in seen)
+    assert {number for part in seen for number in part[:, 1].tolist()} <= {0.0, 0.5, 1.0}
+    assert len(np.unique(np.concatenate(seen)[:, 0])) > 20
+
+
+@pytest.mark.parametrize(("workers", "engine"), [(1, "local"), (2, "local"), (2, "threads")])
+def test_they_are_the_same_in_any_worker_and_change_no_bit(workers, engine, whole, tmp_path):
+    run, seen = whole
+    again = []
+    options = {"behaviour": f"{HERE}:where", "info_keys": ("where", "is_success"), "episodes_per_member": 2}
+    other = trained(
+        tmp_path / "run",
+        callbacks=[lambda view: again.append(view.behaviours)],
+        workers=workers,
+        engine=engine,
+        **options,
+    )
+    assert other.summary["params_sha256"] == run.summary["params_sha256"]
+    for one, two in zip(seen, again, strict=True):
+        np.testing.assert_array_equal(one[:, 0], two[:, 0])
+    plain = trained(tmp_path / "plain", episodes_per_member=2)
+    assert plain.summary["params_sha256"] == run.summary["params_sha256"]
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+def test_numbers_are_those_that_a_look_at_the_trajectory_gives(backend, tmp_path):
+    run = trained(tmp_path / "run", "CartPole-v1", max_episode_steps=150, backend=backend)
+    with_info = {"episodes": 70, "workers": 0}
+    found = {
+        name: escalade.evaluate(run, behaviour=behaviour, **with_info)
+        for name, behaviour in {
+            "last": "observation:0,1",
+            "function": last_two,
+            "three": "observation:0,1,2,3:every=3",
+            "by hand": every_third,
+        }.items()
+    }
+    assert len(set(found["last"].lengths)) > 2  # some end early
+    np.testing.assert_array_equal(found["last"].behaviours, found["function"].behaviours)
+    np.testing.assert_array_equal(found["three"].behaviours, found["by hand"].behaviours)
+    assert found["three"].behaviours.shape == (70, 200)
+    assert (found["three"].behaviours[:, 196:198] == found["last"].behaviours).all()
+
+
+def test_infos_reach_a_function_and_a_series(whole):
+    run, _ = whole
+    numbers = escalade.evaluate(run, episodes=9, workers=0)
+    assert numbers.behaviours.shape == (9, 2)
+    assert numbers.infos == {}
+    several = escalade.evaluate(run, episodes=9, workers=0, behaviour="info:where,is_success:every=5")
+    assert several.behaviours.shape == (9, 6)  # of at most 12 steps
+    np.testing.assert_array_equal(several.behaviours[:, 4:], numbers.behaviours)
+    options = {"info_keys": ("where",), "behaviour": where}
+    made = escalade.evaluate(run, episodes=9, workers=0, **options)
+    np.testing.assert_array_equal(made.behaviours[:, 0], numbers.behaviours[:, 0])
+    np.testing.assert_allclose(made.behaviours[:, 1], numbers.returns, rtol=1e-6)
+    np.testing.assert_array_equal(made.behaviours[:, 2], numbers.lengths)
+
+
+def test_envpool_gives_the_infos_that_it_has(tmp_path):
+    options = {"max_episode_steps": 6, "behaviour": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}
+    run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, **options)
+    assert run.summary["backend"] == "envpool"
+    found = escalade.evaluate(run, episodes=5, workers=0)
+    assert found.behaviours.shape == (5, 3)
+    assert len(np.unique(found.behaviours)) == 15
+    assert set(found.infos) == {"reward_ctrl"}
+    with pytest.raises(InputError, match=r"`behaviour` .*reward_forward: EnvPool does not give"):
+        escalade.evaluate(run, workers=0, behaviour="info:reward_forward")
+
+
+@pytest.mark.parametrize("backend", ["ale", "gymnasium"])
+def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path):
+    pytest.importorskip("ale_py")
+    options = {"env_kwargs": {"obs_type": "ram"}, "max_episode_steps": 7, "generations": 1, "population": 2}
+    run = trained(tmp_path / "run", "ALE/Pong-v5", backend=backend, eval_episodes=1, **options)
+    places = ",".join(map(str, range(128)))
+    for every in ("", ":every=3"):
+        ram, seen = (
+            escalade.evaluate(run, episodes=3, workers=0, behaviour=f"{of}{every}").behaviours
+            for of in ("ram", f"observation:{places}")
+        )
+        assert ram.shape == (3, 384 if every else 128)
+        np.testing.assert_array_equal(ram, seen)
+    with pytest.raises(InputError, match="`behaviour` ram: CartPole-v1 is no Atari game"):
+        trained(tmp_path / "other", "CartPole-v1", behaviour="ram")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [
+        ("info:wher", "--behaviour wher: no episode's last info has a number of that name"),
+        ("info:text", "--behaviour text: a step's info holds no number there, but 'far'"),
+        (
+            "observation:0,7",
+            "--behaviour observation:0,7: an observation of Succeeds-v0 has the numbers 0 to",
+        ),
+        (f"{HERE}:as_long_as_it_is", "--behaviour: there are behaviours of "),
+        (f"{HERE}:text", f"--behaviour {HERE}:text gave 'far': it must give a list of numbers"),
+        (f"{HERE}:missing", f"--behaviour {HERE}:missing: module {HERE} has no missing"),
+    ],
+)
+def test_a_behaviour_that_cannot_be_is_one_line(behaviour, message, tmp_path, capsys):
+    flags = f"--preset none --population 4 --generations 1 --run-dir {tmp_path / 'run'}"
+    assert main(["train", ENV, "--workers", "0", *flags.split(), "--behaviour", behaviour]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_a_function_that_raises_names_the_episode(tmp_path):
+    with pytest.raises(
+        EnvironmentFailure, match=r"`behaviour` of member \d+ of generation 1 \(its episode began"
+    ):
+        trained(tmp_path / "run", behaviour=raises)
+
+
+def test_a_series_needs_a_limit_of_steps(tmp_path):
+    with pytest.raises(InputError, match="`behaviour` observation:0:every=2: give `max_episode_steps` too"):
+        trained(tmp_path / "run", behaviour="observation:0:every=2")
+
+
+def test_novelty_of_behaviours_that_are_no_numbers_ends_in_one_line(tmp_path):
+    options = {"behaviour": nothing, "novelty": "ns", "strategy": "openai-es"}
+    with pytest.raises(EnvironmentFailure, match="`behaviour`: that of every member holds a NaN"):
+        trained(tmp_path / "run", **options)

@@ -1,0 +1,173 @@
+"""Novelty against plain float64 and against pyribs, the course of NSRA's weight, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from escalade import EnvironmentFailure, InputError
+from escalade.storage.tensors import Damaged
+from escalade.strategies import OpenAIES, novelty
+from escalade.strategies.novelty import Archive, Center, Novelty, parse
+
+DRAWN = np.random.default_rng(3)
+
+
+def archive(behaviours):
+    return Archive(np.asarray(behaviours, np.float32))
+
+
+def mean_of_nearest(wanted, known, k):
+    """As plainly as the paper writes it."""
+    distances = [sorted(math.dist(one, other) for other in known) for one in wanted]
+    return np.array([sum(row[:k]) / len(row[:k]) for row in distances])
+
+
+def centered(values):
+    places = [sum(g < f for g in values) + (sum(g == f for g in values) - 1) / 2 for f in values]
+    return np.array(places) / (len(values) - 1) - 0.5
+
+
+def center(fitness, *behaviour):
+    return Center(fitness, np.array(behaviour, np.float32))
+
+
+@pytest.mark.parametrize("size", [1, 2, 16, 17, 128])
+@pytest.mark.parametrize(("known", "k"), [(1, 10), (7, 3), (1023, 10), (1024, 10), (2500, 1), (2050, 15)])
+def test_novelty_is_the_mean_distance_to_the_nearest(size, known, k):
+    behaviours = DRAWN.normal(size=(known, size)).astype(np.float32)
+    wanted = np.concatenate([behaviours[:2], DRAWN.normal(size=(3, size)).astype(np.float32)])
+    found = archive(behaviours).novelty(wanted, k)
+    by_hand = mean_of_nearest(wanted.tolist(), behaviours.tolist(), k)
+    np.testing.assert_allclose(found, by_hand, rtol=1e-13, atol=1e-15)
+
+
+def test_the_tree_and_its_absence_agree_and_ties_cost_nothing(monkeypatch):
+    grid = DRAWN.integers(0, 5, size=(3000, 2)).astype(np.float32)
+    wanted = DRAWN.integers(0, 7, size=(40, 2)).astype(np.float32)
+    with_tree = archive(grid).novelty(wanted, 10)
+    monkeypatch.setattr(novelty, "_TREE_DIMENSIONS", 0)
+    monkeypatch.setattr(novelty, "_PAIRS", 1000)  # several blocks
+    np.testing.assert_array_equal(with_tree, archive(grid).novelty(wanted, 10))
+
+
+def test_an_archive_that_grows_has_the_bits_of_one_that_was_loaded():
+    behaviours = DRAWN.normal(size=(1030, 2)).astype(np.float32)
+    grown, wanted = archive(behaviours[:1020]), DRAWN.normal(size=(9, 2)).astype(np.float32)
+    for count in range(1020, 1030):
+        grown = grown.with_one(behaviours[count])
+        loaded = archive(behaviours[: count + 1])
+        np.testing.assert_array_equal(grown.novelty(wanted, 10), loaded.novelty(wanted, 10))
+    assert list(grown._trees) == [1024]
+
+
+def test_pyribs_finds_the_same_novelty():
+    archives = pytest.importorskip("ribs.archives")
+    behaviours, wanted = DRAWN.normal(size=(300, 3)), DRAWN.normal(size=(20, 3))
+    behaviours, wanted = behaviours.astype(np.float32), wanted.astype(np.float32)
+    theirs = archives.ProximityArchive(
+        solution_dim=1, measure_dim=3, k_neighbors=10, novelty_threshold=0.0, dtype=np.float64
+    )
+    for behaviour in behaviours:
+        theirs.add(np.zeros((1, 1)), np.zeros(1), behaviour[None].astype(np.float64))
+    assert len(theirs) == len(behaviours)
+    found = archive(behaviours).novelty(wanted, 10)
+    np.testing.assert_allclose(found, theirs.compute_novelty(wanted.astype(np.float64)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["ns", "nsr", "nsra:weight=0.3"])
+def test_a_strategy_is_told_ranks_as_the_paper_weighs_them(method):
+    search = Novelty(parse(method))
+    known = DRAWN.normal(size=(30, 2)).astype(np.float32)
+    for behaviour in known[:-1]:
+        search.learn(Center(-math.inf, behaviour))
+    fitness, behaviours = DRAWN.normal(size=12), DRAWN.normal(size=(12, 2)).astype(np.float32)
+    told, columns = search.told(fitness, behaviours, Center(1.0, known[-1]))
+    novel = mean_of_nearest(behaviours.tolist(), known.tolist(), 10)
+    weight = {"ns": 0.0, "nsr": 0.5}.get(method, 0.3)
+    by_hand = weight * centered(fitness) + (1 - weight) * centered(novel)
+    np.testing.assert_allclose(told, by_hand, rtol=0, atol=1e-15)
+    (own,) = mean_of_nearest(known[-1:].tolist(), known[:-1].tolist(), 10)
+    assert columns["novelty_mean"] == pytest.approx(novel.mean())
+    assert columns["center_novelty"] == pytest.approx(own)
+    assert tuple(columns) == novelty.columns(method)
+    assert columns.get("fitness_weight") == (0.3 if weight == 0.3 else None)
+
+
+def test_openai_es_follows_the_mean_of_ranks_itself():
+    """1 / (n sigma) * sum of (rank of fitness + rank of novelty) / 2 * noise, without ranking that again."""
+    strategy = OpenAIES(torch.zeros(5), 8, 0.1, optimizer="sgd", momentum=0.0, lr=1.0, shaping="raw")
+    members = strategy.ask().double().numpy()
+    fitness, novel = members[:, 0] ** 2, np.abs(members[:, 1])
+    told = (centered(fitness) + centered(novel)) / 2
+    strategy.tell(told)
+    step = (told[:, None] * members / 0.1).sum(axis=0) / (8 * 0.1)
+    np.testing.assert_allclose(strategy.center.numpy(), step, rtol=1e-5, atol=1e-6)
+
+
+def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centre():
+    search = Novelty(parse("nsra:weight=0.5,step=0.2,patience=2"))
+    behaviours, seen = np.eye(3, 2, dtype=np.float32), []
+    for generation, fitness in enumerate([1.0, 0.5, 1.0, 0.9, 0.8, 2.0, 3.0, math.nan, 4.0, math.inf, 0.0]):
+        here = center(fitness, generation, 0.0)
+        _, columns = search.told(np.arange(3.0), behaviours, here)
+        seen.append(columns["fitness_weight"])
+        search.learn(here)
+    np.testing.assert_allclose(seen, [0.5, 0.5, 0.3, 0.3, 0.1, 0.3, 0.5, 0.5, 0.7, 0.7, 0.5])
+    assert len(search.archive) == 11
+    again = Novelty(search.options)
+    again.load(search.tensors())
+    assert again.tensors()["novelty.course"].tolist() == search.tensors()["novelty.course"].tolist()
+    assert search.tensors()["novelty.archive"].dtype == np.float32
+
+
+def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
+    search = Novelty(parse("ns:k=3"))
+    behaviours = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)
+    told, _ = search.told(np.array([1.0, 2.0, np.nan, 3.0]), behaviours, center(1.0, 0.0, 0.0))
+    assert np.isnan(told).tolist() == [False, True, True, False]
+    search.learn(center(1.0, np.nan, 0.0))
+    assert len(search.archive) == 0
+    told, _ = search.told(np.arange(2.0), behaviours[[0, 3]], center(1.0, np.inf, 0.0))
+    assert told.tolist() == [0.0, 0.0]  # nothing to be different from
+    with pytest.raises(EnvironmentFailure, match="that of every member holds a NaN"):
+        search.told(np.arange(2.0), np.full((2, 2), np.nan, np.float32), center(1.0, 0.0, 0.0))
+    search.learn(center(1.0, 0.0, 0.0))
+    with pytest.raises(InputError, match="`behaviour`: there are behaviours of 2 and 3 numbers"):
+        search.learn(center(1.0, 0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("novel", "must be ns, nsr or nsra"),
+        ("nsr:", "must be ns, nsr or nsra"),
+        ("ns:patience=3", "must be ns, nsr or nsra"),
+        ("ns:k=0", "k must be a whole number from 1"),
+        ("nsra:k=2.5", "k must be a whole number from 1"),
+        ("nsra:weight=2", "weight must be a number from 0 to 1"),
+        ("nsra:step=nan", "step must be a number from 0 to 1"),
+    ],
+)
+def test_what_is_no_search_is_refused(text, message):
+    with pytest.raises(InputError, match=rf"^`novelty` {text}:? {message}"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"novelty.archive": np.zeros(3, np.float32)},
+        {"novelty.archive": np.full((1, 2), np.nan, np.float32)},
+        {"novelty.course": np.zeros(2)},
+        {"novelty.course": np.array([2.0, 0.0, 0.0])},
+        {"novelty.course": np.array([1.0, np.nan, 0.0])},
+        None,
+    ],
+)
+def test_a_damaged_archive_is_refused(change):
+    search = Novelty(parse("nsra"))
+    search.learn(center(1.0, 0.0, 0.0))
+    with pytest.raises(Damaged):
+        Novelty(search.options).load({} if change is None else search.tensors() | change)

@@ -1,0 +1,172 @@
+"""Runs that search for novelty: the same bits anywhere, the archive in checkpoints, columns, and evolve."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import escalade
+from escalade import InputError
+from escalade.cli.main import main
+from escalade.recorders import read_progress
+from escalade.storage.tensors import read
+
+ENV = "tests.environments:Succeeds-v0"
+SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
+NOVEL = {"behaviour": "info:where,is_success", "novelty": "nsra:k=3,weight=0.5,patience=1,step=0.25"}
+COLUMNS = ("novelty_mean", "center_novelty", "fitness_weight")
+
+
+def trained(folder, **options):
+    chosen = SMALL | NOVEL | {"generations": 6, "workers": 0, "strategy": "openai-es"} | options
+    return escalade.train(ENV, run_dir=folder, verbose=False, **chosen)
+
+
+def saved(run):
+    tensors = read(sorted(run.folder.path.glob("checkpoints/generation-*.safetensors"))[-1]).tensors
+    return {name: tensors[name] for name in ("novelty.archive", "novelty.course", "strategy.center")}
+
+
+def same(one, two):
+    for name, part in saved(one).items():
+        np.testing.assert_array_equal(part, saved(two)[name])
+    columns = [read_progress(run.folder.progress) for run in (one, two)]
+    for name in (*COLUMNS, "return_mean", "eval_steps", "unperturbed_rank"):
+        assert str(columns[0][name]) == str(columns[1][name])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("novelty") / "whole")
+
+
+def test_the_archive_has_every_generations_centre_and_columns_tell_the_course(whole):
+    archive = saved(whole)["novelty.archive"]
+    assert archive.shape == (6, 2)
+    assert archive.dtype == np.float32
+    columns = read_progress(whole.folder.progress)
+    assert math.isnan(columns["center_novelty"][0])
+    assert columns["center_novelty"][1] == pytest.approx(math.dist(*archive[:2].tolist()))
+    assert all(mean > 0 for mean in columns["novelty_mean"])
+    assert columns["fitness_weight"][0] == 0.5
+    assert set(columns["fitness_weight"]) > {0.5}
+    assert whole.summary["eval_episodes_total"] == 3 * 3 + 3 + 3  # evaluations, the last one; three alone
+
+
+@pytest.mark.parametrize(("workers", "engine"), [(1, "local"), (2, "local"), (2, "threads")])
+def test_the_same_bits_in_any_worker(workers, engine, whole, tmp_path):
+    same(trained(tmp_path / "run", workers=workers, engine=engine), whole)
+
+
+def test_the_same_bits_after_a_resume_and_with_other_evaluations(whole, tmp_path):
+    trained(tmp_path / "parts", generations=3)
+    resumed = escalade.resume(tmp_path / "parts", generations=6, verbose=False)
+    same(resumed, whole)
+    often = trained(tmp_path / "often", eval_every=1, eval_episodes=5)
+    for name, part in saved(whole).items():
+        np.testing.assert_array_equal(part, saved(often)[name])
+
+
+@pytest.mark.parametrize("novelty", ["ns", "nsr:k=2"])
+@pytest.mark.parametrize("strategy", ["openai-es", "ars", "cma-es"])
+def test_it_moves_the_centre_of_any_strategy(novelty, strategy, tmp_path):
+    plain = trained(tmp_path / "plain", strategy=strategy, novelty=None, generations=2)
+    novel = trained(tmp_path / "novel", strategy=strategy, novelty=novelty, generations=2)
+    assert novel.summary["params_sha256"] != plain.summary["params_sha256"]
+    columns = read_progress(novel.folder.progress)
+    assert set(COLUMNS) & set(columns) == {"novelty_mean", "center_novelty"}
+
+
+def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
+    flags = f"--preset none --population 4 --generations 1 --workers 0 --run-dir {tmp_path / 'run'}"
+    for more, message in (
+        ("--novelty ns", "--novelty does nothing without --behaviour"),
+        ("--novelty nsx --behaviour ram", "--novelty nsx must be ns, nsr or nsra"),
+        ("--novelty ns --behaviour info:where --info-keys novelty", "--info-keys novelty: there is a column"),
+    ):
+        assert main(["train", ENV, *flags.split(), *more.split()]) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert len(said.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+# evolve
+
+
+def point(module):
+    return -float(module.weight.square().sum()), module.weight.flatten()[:2]
+
+
+def points(members):
+    weights = members.parameters["weight"].flatten(1)
+    return -weights.square().sum(1), weights[:, :2]
+
+
+EVOLVE = {"population": 8, "generations": 4, "sigma": 0.1, "lr": 0.05, "seed": 4}
+
+
+def evolved(fitness=point, **options):
+    seen, module = [], torch.nn.Linear(3, 1, bias=False)
+    torch.nn.init.constant_(module.weight, 0.05)
+    made = escalade.evolve(
+        module, fitness, callbacks=[lambda view: seen.append(view.behaviours)], **EVOLVE | options
+    )
+    return made, seen
+
+
+def test_a_fitness_may_return_a_behaviour_with_it():
+    plain, nothing = evolved(lambda module: point(module)[0])
+    both, seen = evolved()
+    assert nothing == [None] * 4
+    assert [part.shape for part in seen] == [(8, 2)] * 4
+    np.testing.assert_array_equal(plain.center, both.center)
+    batched, again = evolved(points, batched=True, batch_size=3)
+    np.testing.assert_allclose(again, seen, rtol=1e-6)
+    np.testing.assert_allclose(batched.center, both.center, rtol=1e-4, atol=1e-6)
+
+
+def test_evolve_searches_for_novelty_either_way_and_goes_on_where_it_was(tmp_path):
+    """At the best point there is, fitness pulls back and novelty away."""
+    fit, _ = evolved(generations=20)
+    novel, _ = evolved(generations=20, novelty="ns:k=2")
+    assert np.linalg.norm(novel.center) > 2 * np.linalg.norm(fit.center)
+    down, _ = evolved(
+        lambda module: (-point(module)[0], point(module)[1]),
+        direction="minimize",
+        generations=20,
+        novelty="ns:k=2",
+    )
+    np.testing.assert_array_equal(down.center, novel.center)
+    options = {"novelty": "nsra:k=2,patience=2", "run_dir": tmp_path / "run", "eval_every": 3}
+    whole, _ = evolved(novelty="nsra:k=2,patience=2", eval_every=3)
+    evolved(generations=2, **options)
+    again, _ = evolved(resume=True, workers=1, **options)
+    np.testing.assert_array_equal(again.center, whole.center)
+    assert [row.info for row in again.history] == [row.info for row in whole.history]
+    with pytest.raises(InputError, match="whose novelty is nsra:k=2,patience=2, not ns"):
+        evolved(resume=True, **options | {"novelty": "ns"})
+
+
+def test_evolve_refuses_novelty_without_behaviours():
+    with pytest.raises(InputError, match=r"let fitness return \(fitness, behaviour\)"):
+        evolved(lambda module: 1.0, novelty="ns")
+    with pytest.raises(InputError, match="`novelty` far must be ns"):
+        evolved(novelty="far")
+    with pytest.raises(escalade.EnvironmentFailure, match=r"behaviour that fitness returns .* \(member 0"):
+        evolved(lambda module: (1.0, "far"))
+    with pytest.raises(InputError, match="behaviours of 1 and 2 numbers"):
+        evolved(lambda module, seed: (1.0, [1.0] * (1 + seed % 2)))
+
+
+def test_a_call_that_fails_has_no_behaviour():
+    def fitness(module, seed):
+        if seed % 16 == 0:
+            raise ValueError("too far")
+        return point(module)
+
+    with pytest.warns(RuntimeWarning, match="such members count as the worst"):
+        made, seen = evolved(fitness, catch=True, novelty="nsr", population=60, generations=2)
+    assert 0 < np.isnan(np.concatenate(seen)).all(axis=1).sum() < 12
+    assert np.isfinite(made.center).all()
