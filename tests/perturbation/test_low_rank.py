@@ -135,7 +135,7 @@ def test_the_table_is_as_large_as_the_factors_need():
 
 def test_full_is_a_table():
     assert isinstance(make_source("full", 0, SHAPES), NoiseTable)
-    assert (rank_of("full"), rank_of("low-rank"), rank_of("low-rank:3")) == (0, 1, 3)
+    assert (rank_of("full"), rank_of("low-rank"), rank_of("low-rank:3")) == (0, 4, 3)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ class Config:
     )
     perturbation: str = _strategy(
         "full",
-        "noise of the members: full, or low-rank:R, whose members share products with the centre",
+        "noise of the members: full, or low-rank:R (R 4 if not given), which shares products with the centre",
         form="SOURCE",
     )
     strategy_options: dict[str, Any] = _strategy(
