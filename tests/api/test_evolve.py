@@ -22,7 +22,7 @@ from escalade.perturbation import NoiseTable
 from escalade.policies.layout import Layout
 from escalade.strategies import PGPE, SNES, OpenAIES
 from escalade.strategies.registry import STRATEGIES
-from escalade.support.large import LARGE
+from escalade.support.shared_memory import LARGE
 from escalade.training.fitness_objective import FitnessObjective
 
 QUICK = {"population": 8, "generations": 3, "sigma": 0.1, "lr": 0.05}

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from escalade.engines.messages import JobMessage, received_job
-from escalade.support.large import LARGE, memory_of, shared_copy
+from escalade.support.large import memory_of, shared_copy
+from escalade.support.shared_memory import LARGE
 
 
 @dataclass

@@ -7,6 +7,7 @@ import time
 
 import psutil
 import pytest
+import threadpoolctl
 from tests.commands import wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
@@ -59,6 +60,17 @@ class Squares:
 
     def close(self):
         pass
+
+
+class BlasThreads(Squares):
+    """Work whose results are the numbers of threads that the BLAS libraries of numpy may use."""
+
+    def one(self, item, feed):
+        import numpy as np
+
+        np.ones((300, 300)) @ np.ones((300, 300))
+        pools = threadpoolctl.threadpool_info()
+        feed.put(item, sorted({pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}))
 
 
 class Fragile(Squares):
@@ -202,11 +214,12 @@ def test_an_unexpected_exception_arrives_with_its_trace(engine):
 
 def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    engine = ProcessEngine(Squares, 1)
+    engine = ProcessEngine(BlasThreads, 1)
     try:
         assert "OMP_NUM_THREADS" not in os.environ
         wait_ready(engine)
-        # Pools of threads would show: a worker has its own thread and the one that watches the parent.
+        assert engine.run(("threads", None), 1).in_order() == [[1]]
+        # A pool of threads would show: a worker has its own thread and the one that watches the parent.
         assert psutil.Process(engine.pids[0]).num_threads() <= 3
     finally:
         engine.close()

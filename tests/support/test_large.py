@@ -5,7 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from escalade.support.large import LARGE, filed, memory_of, shared_copy, stretches
+from escalade.support.large import filed, memory_of, shared_copy, stretches
+from escalade.support.shared_memory import LARGE
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

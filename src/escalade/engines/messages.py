@@ -1,4 +1,7 @@
-"""A job on its way to worker processes: large arrays travel as descriptors of shared memory."""
+"""A job on its way to worker processes: large arrays travel as descriptors of shared memory.
+
+Imports no numpy, as the server that workers are forked from imports this.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
-from escalade.support.large import LARGE, SharedMemory, memory_of, shared_copy
+from escalade.support.shared_memory import LARGE, SharedMemory
 
 
 class JobMessage:
@@ -37,11 +40,13 @@ class JobMessage:
         with buffer.raw() as numbers:
             if numbers.nbytes < LARGE:
                 return True
+        import numpy as np
+
+        from escalade.support.large import memory_of, shared_copy
+
         array = memoryview(buffer).obj
         memory = memory_of(array)
         if memory is None:
-            import numpy as np
-
             copied = shared_copy(np.frombuffer(buffer.raw(), np.uint8))
             memory = memory_of(copied)
             assert memory is not None

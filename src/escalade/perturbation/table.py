@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.slices import TableSlices, offsets
-from escalade.support.large import anonymous_file
+from escalade.support.shared_memory import anonymous_file
 
 SMALLEST = 2**22
 LARGEST = 2**25

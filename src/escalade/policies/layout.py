@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from escalade.errors import InputError
-from escalade.support.large import LARGE
+from escalade.support.shared_memory import LARGE
 
 Vector = NDArray[np.float32]
 M = TypeVar("M", bound=nn.Module)

@@ -27,8 +27,8 @@ from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.vectors import as_float64, distance, first_center
-from escalade.support.large import LARGE
 from escalade.support.numbers import whole_number
+from escalade.support.shared_memory import LARGE
 
 Direction = Literal["maximize", "minimize"]
 Fitness = NDArray[np.float64]

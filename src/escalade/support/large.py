@@ -6,8 +6,6 @@ Small ones stay ordinary arrays: a mapping costs a few pages and calls.
 from __future__ import annotations
 
 import mmap
-import os
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,29 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-LARGE = 2**22
-"""Bytes from which an array is worth memory of its own."""
-
-
-class SharedMemory(mmap.mmap):
-    """Memory without a name in any file system, which lives as long as someone maps it or holds ``fd``."""
-
-    fd: int
-
-    @classmethod
-    def of(cls, length: int) -> SharedMemory:
-        """New memory of ``length`` bytes, all zero."""
-        return cls.mapped(anonymous_file(length), length)
-
-    @classmethod
-    def mapped(cls, fd: int, length: int, access: int = mmap.ACCESS_DEFAULT) -> SharedMemory:
-        """Map the memory behind ``fd``, which it takes over."""
-        made = cls(fd, length, access=access)
-        made.fd = fd
-        return made
-
-    def __del__(self) -> None:
-        os.close(self.fd)
+from escalade.support.shared_memory import LARGE, SharedMemory
 
 
 def shared_copy(values: NDArray[Any]) -> NDArray[Any]:
@@ -86,14 +62,3 @@ def stretches(sizes: Sequence[int], most: int) -> list[slice]:
             found.append(slice(start, start + size))
         start += size
     return found
-
-
-def anonymous_file(length: int) -> int:
-    """The descriptor of a new file of ``length`` bytes in memory."""
-    if sys.platform == "linux":
-        fd = os.memfd_create("escalade", os.MFD_CLOEXEC)
-    else:  # no memfd outside Linux: a file without a name serves as well
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    os.ftruncate(fd, length)
-    return fd
