@@ -1,12 +1,13 @@
 """Fine-tuning examples/language_model.py by evolution strategies and by REINFORCE, in the same seconds.
 
     python benchmarks/language.py train [--seconds 60] [--seeds 1 2 3]
+    python benchmarks/language.py table    # what results/language.jsonl says
     python benchmarks/language.py speed
 
 `train`: from the same model for each seed, every method learns on one core for the same seconds. REINFORCE
 samples eight answers to each prompt, and takes the mean reward of a prompt's answers for its baseline, as
 GRPO does; it has neither clipping nor a penalty. Shares of right answers to 500 prompts, by greedy decoding,
-are printed and go to results/deep-language.jsonl. `speed`: forward passes of members at rank 1 against plain
+are printed and go to results/language.jsonl. `speed`: forward passes of members at rank 1 against plain
 inference of the same module with as many rows, in turns; the models of transformers are made from a config.
 """
 
@@ -34,7 +35,7 @@ from escalade.policies.members import Members, ModuleCaller
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import language_model as task
 
-RESULTS = Path(__file__).parent / "results" / "deep-language.jsonl"
+RESULTS = Path(__file__).parent / "results" / "language.jsonl"
 PROMPTS, SAMPLES, UPDATES = 32, 8, 300
 
 
@@ -107,6 +108,22 @@ def train(seconds: float, seeds: list[int]) -> None:
                 file.write(json.dumps(line) + "\n")
 
 
+def table() -> str:
+    """Shares of right answers after each method, and before, a column for each seed."""
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    seeds = sorted({line["seed"] for line in lines})
+    names = list(dict.fromkeys(line["method"] for line in lines))
+    found = {(line["method"], line["seed"]): line for line in lines}
+    before = [next(line["before"] for line in lines if line["seed"] == seed) for seed in seeds]
+    rows = [["method", *(f"seed {seed}" for seed in seeds), "mean", "steps"], ["---"] * (len(seeds) + 3)]
+    rows.append(["before", *(f"{share:.3f}" for share in before), f"{statistics.mean(before):.3f}", ""])
+    for name in names:
+        shares = [found[name, seed]["after"] for seed in seeds]
+        steps = ", ".join(str(found[name, seed]["steps"]) for seed in seeds)
+        rows.append([name, *(f"{share:.3f}" for share in shares), f"{statistics.mean(shares):.3f}", steps])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 class Logits(nn.Module):
     """A model of transformers that gives its logits alone."""
 
@@ -167,12 +184,14 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("train", "speed"))
+    parser.add_argument("what", choices=("train", "table", "speed"))
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     chosen = parser.parse_args()
     if chosen.what == "speed":
         speed()
+    elif chosen.what == "table":
+        print(table())
     else:
         train(chosen.seconds, chosen.seeds)
 
