@@ -73,7 +73,7 @@ def test_sums_are_those_of_the_written_noise(rank, dtype):
 def test_a_sum_that_is_gathered_in_pieces_is_the_same_sum(monkeypatch):
     made, weights = draws(2), np.arange(COUNT) - 3.0
     whole = made.weighted_sum(weights)
-    monkeypatch.setattr("escalade.perturbation.low_rank._AT_ONCE", 2 * made.source.length)
+    monkeypatch.setattr("escalade.perturbation.low_rank.AT_ONCE", 2 * made.source.length)
     np.testing.assert_allclose(made.weighted_sum(weights), whole, atol=1e-5)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from escalade.config.files import is_evolved
@@ -18,6 +19,8 @@ from escalade.engines.fork_server import warm_up
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch, caught
 from escalade.fitness.work import FitnessFunction, FitnessSetup
+from escalade.perturbation import NoiseSource
+from escalade.perturbation.device import Counters, DeviceNoise, as_device, describe_device
 from escalade.perturbation.registry import make_source, rank_of
 from escalade.policies.layout import Layout, M
 from escalade.recorders import Recorder
@@ -52,7 +55,8 @@ def evolve(
     strategy: str | StrategyFactory = "openai-es",
     strategy_options: Mapping[str, Any] | None = None,
     perturbation: str = "full",
-    optimizer: OptimizerFactory | None = None,
+    device: str | torch.device | None = None,
+    optimizer: str | OptimizerFactory | None = None,
     weight_decay: float | None = None,
     shaping: str | None = None,
     novelty: str | None = None,
@@ -89,8 +93,10 @@ def evolve(
     ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run
     gives the same bits with any number of workers.
 
-    Only parameters with ``requires_grad`` evolve; tied ones are perturbed once; buffers stay as they
-    are; half precision is evolved in float32 and cast for each member; a module on a GPU stays there.
+    Only parameters with ``requires_grad`` evolve; tied ones are perturbed once; buffers stay as they are.
+    The centre and the sums of noise are float32; a module in half precision gets each member cast from them,
+    so that no noise is ever subtracted again. A module on a GPU stays there; with ``device``, the noise, the
+    centre and the update are there too, and the noise has other numbers than without.
 
     Args:
         module: any ``torch.nn.Module``.
@@ -103,7 +109,11 @@ def evolve(
             ``cma-es``, a class of :mod:`escalade.strategies`, or what is called like one.
         strategy_options: further options of the strategy, such as ``{"elite": 0.1}`` for ``cem``.
         perturbation: the members' noise: ``full``, or ``low-rank:R``, for strategies that work with it.
-        optimizer: as ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have one.
+        device: such as ``cuda``, ``cuda:1``, ``mps`` or ``cpu``: the module is moved there, and everything is
+            computed there, in this process. The same seed gives the same bits on the same kind of device. For
+            ``openai-es`` and ``ars``. None makes noise on the CPU, wherever the module is.
+        optimizer: a name, such as ``sgd``, or ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have
+            one.
         weight_decay: for strategies that have it.
         shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`, for strategies that have one.
         novelty: search for behaviours that no centre has shown, as the option ``novelty`` has it (``ns``,
@@ -153,6 +163,8 @@ def evolve(
     if step_timeout is not None and not real_number(step_timeout, "step_timeout") > 0:
         raise InputError(f"step_timeout {step_timeout} must be above 0")
     check_listeners(recorders, callbacks)
+    rank = rank_of(perturbation)
+    place = None if device is None else _moved(module, device, workers)
     layout = Layout(module)
     asked = {
         **{"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr},
@@ -163,8 +175,13 @@ def evolve(
     if novelty is not None and shaping is None:
         kind = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
         asked |= kept_ranks(kind)
-    low_rank = rank_of(perturbation) > 0  # a strategy makes a full table itself, when it first needs one
-    source = make_source(perturbation, whole_number(seed, "seed"), layout.held_shapes) if low_rank else None
+    source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
+    noise = {"perturbation": perturbation} if rank else {}
+    if place is not None:
+        source = DeviceNoise(Counters(place), rank, layout.held_shapes)
+        noise["device"] = place.type
+    elif rank:
+        source = make_source(perturbation, whole_number(seed, "seed"), layout.held_shapes)
     with one_thread():
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
     if generations is None and seconds is None:
@@ -191,9 +208,8 @@ def evolve(
             novelty=novelty,
             recorders=recorders,
             callbacks=callbacks,
-            facts=_facts(
-                module, layout, strategy, made, asked | ({"perturbation": perturbation} if low_rank else {})
-            )
+            device=None if place is None else describe_device(place),
+            facts=_facts(module, layout, strategy, made, asked | noise)
             | ({"batch": batch} if batched else {})
             | ({} if novelty is None else {"novelty": novelty}),
         )
@@ -218,6 +234,27 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
         file = folder.best if best else folder.policy
     layout.writer(module)(read_parameters(file, layout))
     return module
+
+
+def _moved(module: nn.Module, device: str | torch.device, workers: int) -> torch.device:
+    """Move ``module`` to the device, in place.
+
+    Raises:
+        InputError: there is no such device, or the module cannot be there.
+    """
+    place = as_device(device)
+    if workers:
+        raise InputError(f"device {str(device)!r} computes in this process: leave workers={workers} out")
+    if isinstance(module, nn.Module):  # what else it is, Layout refuses
+        Layout(module)  # before anything is moved
+        try:
+            module.to(place)
+        except (RuntimeError, TypeError, NotImplementedError) as problem:
+            said = str(problem).partition("\n")[0]
+            raise InputError(
+                f"module {type(module).__name__} cannot be moved to {place}: {said}"
+            ) from problem
+    return place
 
 
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:

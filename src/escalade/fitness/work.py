@@ -25,6 +25,7 @@ from escalade.perturbation import (
     seeds,
     shared_center,
 )
+from escalade.perturbation.device import device_of
 from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members, ModuleCaller
 from escalade.support.generators import generators_kept, seed_generators
@@ -110,6 +111,8 @@ class FitnessWork:
         self.module = setup.layout.with_room(setup.module)
         self.setup = replace(setup, module=self.module)  # the original may be large
         self._caller = ModuleCaller(self.module, setup.layout, setup.perturbation)
+        device = device_of(setup.perturbation)
+        self._on_mps = device is not None and device.type == "mps"
         self._not_evolved = _NotEvolved(self.module)
         self._offered = _named_parameters(setup.fitness)
 
@@ -174,6 +177,8 @@ class FitnessWork:
         seed = int(seeds(job.seed, *address))
         if self.setup.reseed:
             seed_generators(seed)
+            if self._on_mps:
+                torch.mps.manual_seed(seed)
         offered = {"seed": seed, "generation": job.generation}
         return {name: offered[name] for name in self._offered}
 

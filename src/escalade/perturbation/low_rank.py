@@ -23,7 +23,7 @@ from escalade.perturbation.source import Center, Draws, NoiseSource, Vector, Wei
 from escalade.support.large import stretches
 from escalade.support.numbers import whole_number
 
-_AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
+AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
 _PIECE = 2**20  # numbers of a sum that are a piece by themselves
 
 
@@ -74,8 +74,14 @@ class Part:
             return float(scale[self.start]) if self.rank else scale[self.stretch]
         return scale
 
-    def write(self, drawn: Vector, scale: Any, out: Center) -> None:
-        """Write ``scale``, see :meth:`scale`, times the noise into ``out``, shape (size,)."""
+    def write(self, drawn: Any, scale: Any, out: Any) -> None:
+        """Write ``scale``, see :meth:`scale`, times the noise into ``out``, shape (size,).
+
+        Numbers and ``out`` are arrays, or tensors of one device.
+        """
+        if not isinstance(out, np.ndarray):
+            self._write_tensor(drawn, scale, out)
+            return
         if not self.rank:
             np.multiply(self.numbers(drawn), scale, out=out, dtype=out.dtype)
             return
@@ -85,6 +91,13 @@ class Part:
             np.multiply(scaled, b, out=out.reshape(self.shape))
         else:
             np.matmul(scaled, b.astype(out.dtype, copy=False), out=out.reshape(self.shape))
+
+    def _write_tensor(self, drawn: Any, scale: float, out: Any) -> None:
+        if self.rank:
+            a, b = self.factors(drawn)
+            out.view(self.shape).addmm_(a.T, b, beta=0, alpha=scale / math.sqrt(self.rank))
+        else:
+            out.copy_(self.numbers(drawn)).mul_(scale)
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,14 @@ class LowRank:
             raise InputError(
                 f"the shapes of the low-rank noise have {self.dimension} parameters, but x0 has {dimension}"
             )
-        return LowRankDraws(self, self.noise.draw(seed, generation, count, self.length))
+        return self._draws(self.noise.draw(seed, generation, count, self.length))
+
+    def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
+        """Memory for numbers, of any content: an array here, where the noise is made."""
+        return np.empty(shape, dtype)
+
+    def _draws(self, drawn: Draws) -> LowRankDraws:
+        return LowRankDraws(self, drawn)
 
 
 @dataclass(frozen=True)
@@ -228,7 +248,7 @@ class LowRankDraws:
         """Weights that are not zero, shape (k,), and the numbers of their perturbations, (k, length)."""
         values = np.asarray(weights, np.float64)
         used = np.flatnonzero(values)
-        rows = max(1, max(_AT_ONCE, self.source.dimension // 8) // self.source.length)
+        rows = max(1, max(AT_ONCE, self.source.dimension // 8) // self.source.length)
         room = np.empty((min(rows, len(used)), self.source.length), np.float32)
         for low in range(0, len(used), rows):
             some = used[low : low + rows]
@@ -256,7 +276,7 @@ class Member:
     def write(self, part: Part, out: Center) -> None:
         """Write the parameter itself into ``out``, shape (size,)."""
         part.write(self.numbers, self.sign * part.scale(self.scale), out)
-        np.add(self.center[part.stretch], out, out=out)
+        out += self.center[part.stretch]
 
 
 def member_of(source: LowRank, population: Population, member: int) -> Member:
@@ -266,7 +286,9 @@ def member_of(source: LowRank, population: Population, member: int) -> Member:
         InputError: the population's noise is not the source's.
     """
     if isinstance(population, CenterPopulation):
-        return Member(population.center, np.zeros(source.length, np.float32), 0)
+        zeros = source.room(source.length)
+        zeros[:] = 0.0
+        return Member(population.center, zeros, 0)
     if isinstance(population, GaussianPopulation):
         draws, (number, sign) = population.draws, population.perturbation(member)
         if isinstance(draws, LowRankDraws):
@@ -276,13 +298,16 @@ def member_of(source: LowRank, population: Population, member: int) -> Member:
 
 def member_pieces(population: Population, member: int) -> Iterator[Center]:
     """A member's parameters, piece by piece: one for each parameter where the noise has low rank."""
+    if isinstance(population, CenterPopulation):
+        yield population.center
+        return
     draws = population.draws if isinstance(population, GaussianPopulation) else None
     if not isinstance(draws, LowRankDraws):
         yield write_all(population, [member])[0]
         return
     given = member_of(draws.source, population, member)
     for part in draws.source.parts:
-        out = np.empty(part.size, population.dtype)
+        out = draws.source.room(part.size, dtype=population.dtype)
         given.write(part, out)
         yield out
 

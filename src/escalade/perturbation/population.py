@@ -163,10 +163,13 @@ def shared_center(population: Population | None, center: Center | None) -> Cente
     return found
 
 
-def write_all(population: Population, members: Sequence[int] | None = None) -> Center:
-    """The parameters of ``members`` (by default of all), shape (n, dimension), in the population's type."""
+def write_all(population: Population, members: Sequence[int] | None = None, into: Any = None) -> Center:
+    """The parameters of ``members`` (by default of all), shape (n, dimension), in the population's type.
+
+    With ``into`` they are written there: an array, or a tensor where the population's noise is one.
+    """
     members = range(population.size) if members is None else members
-    written = np.empty((len(members), population.dimension), dtype=population.dtype)
+    written = np.empty((len(members), population.dimension), dtype=population.dtype) if into is None else into
     for row, member in zip(written, members, strict=True):
         population.write(member, row)
     return written

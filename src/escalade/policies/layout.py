@@ -133,12 +133,12 @@ class Layout:
         pieces = torch.split(members, self.sizes, dim=1)
         return {part.name: part.view(piece) for part, piece in zip(self.parts, pieces, strict=True)}
 
-    def stack(self, members: Vector) -> dict[str, Tensor]:
+    def stack(self, members: Vector | Tensor) -> dict[str, Tensor]:
         """Rows of parameters, shape (n, dimension), as what ``torch.func`` takes: names to (n, *shape).
 
         The tensors have the parameters' types and devices, and memory of their own.
         """
-        views = self.views(torch.tensor(members))
+        views = self.views(torch.as_tensor(members).clone())
         return {part.name: views[part.name].to(part.device, part.dtype) for part in self.parts}
 
     def _plain(self, module: nn.Module) -> list[Tensor]:

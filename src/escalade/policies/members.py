@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
@@ -91,7 +91,7 @@ class Members:
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
         """The members' parameters written out: names to tensors (n, *shape), as ``torch.func`` takes them."""
-        return self._caller.layout.stack(write_all(self._population, self._numbers))
+        return self._caller.layout.stack(self._written())
 
     @cached_property
     def factors(self) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, Tensor]]]:
@@ -105,10 +105,10 @@ class Members:
         for part, stretch in zip(parts, source.parts, strict=True):
             if stretch.rank:
                 pairs = zip(*(member.factors(stretch) for member in given), strict=True)
-                a, b = (_like(part, np.stack(rows)).mT.contiguous() for rows in pairs)
+                a, b = (_like(part, _stack(rows)).mT.contiguous() for rows in pairs)
                 factors[part.name] = a, b
             else:
-                rows = np.empty((len(given), stretch.size), np.float32)
+                rows = self._caller.room(len(given), stretch.size)
                 for row, member in zip(rows, given, strict=True):
                     member.write(stretch, row)
                 own[part.name] = _like(part, rows).reshape(len(given), *part.shape)
@@ -117,6 +117,11 @@ class Members:
     def write(self, place: int) -> None:
         """Write the parameters of the member at ``place`` into the module."""
         self._caller.write_member(self._population, self._numbers[place])
+
+    def _written(self) -> Any:
+        """The members' parameters, shape (n, dimension): an array, or a tensor on a device."""
+        room = self._caller.room(len(self._numbers), self._population.dimension)
+        return write_all(self._population, self._numbers, room)
 
     def _regrouped(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         tensors = [part for part in pytree.tree_leaves((inputs, named)) if isinstance(part, Tensor)]
@@ -148,7 +153,8 @@ class ModuleCaller:
 
     def __init__(self, module: nn.Module, layout: Layout, source: NoiseSource | None) -> None:
         self.module, self.layout = module, layout
-        self.source = source if isinstance(source, LowRank) else None
+        self.source = source if isinstance(source, LowRank) and source.rank else None
+        self.room: Callable[..., Any] = source.room if isinstance(source, LowRank) else _room
         self._write = layout.writer(module)
         self._center: Vector | None = None
         self.one_at_a_time: str | None = None
@@ -236,9 +242,17 @@ class ModuleCaller:
             warnings.warn(what, stacklevel=2)
 
 
-def _like(part: EvolvedParameter, values: np.ndarray[Any, Any]) -> Tensor:
-    """An array as a tensor of the parameter's type, on its device."""
-    return torch.from_numpy(values).to(part.device, part.dtype)
+def _room(*shape: int) -> Any:
+    return np.empty(shape, np.float32)
+
+
+def _like(part: EvolvedParameter, values: Any) -> Tensor:
+    """An array or tensor as a tensor of the parameter's type, on its device."""
+    return torch.as_tensor(values).to(part.device, part.dtype)
+
+
+def _stack(rows: Sequence[Any]) -> Any:
+    return torch.stack([torch.as_tensor(row) for row in rows])
 
 
 def _one_of(place: int, part: Any) -> Any:

@@ -41,7 +41,7 @@ class ARS(GaussianStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
-    low_rank = True
+    low_rank = on_device = True
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from escalade.perturbation import (
     table_size,
     write_all,
 )
+from escalade.perturbation.device import device_of
 from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.shaping import finite_fitness
@@ -60,6 +61,9 @@ class Strategy(ABC):
     low_rank: ClassVar[bool] = False
     """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
 
+    on_device: ClassVar[bool] = False
+    """True where a centre and noise that are tensors of any device will do."""
+
     remake: Callable[[], Strategy] | None = None
     """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
 
@@ -90,7 +94,7 @@ class Strategy(ABC):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        start = first_center(x0)
+        start, device = first_center(x0), device_of(perturbation)
         if start.ndim != 1 or start.numel() == 0:
             raise InputError(
                 f"x0 must be a vector with at least one number, not of shape {tuple(start.shape)}"
@@ -102,6 +106,12 @@ class Strategy(ABC):
             raise InputError(f"population {population} is too small: it must be at least 2")
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
+        if device is not None:
+            if not self.on_device:
+                raise InputError(
+                    f"{type(self).__name__} does not work with device: leave it out, or use OpenAIES or ARS"
+                )
+            start = start.to(device, torch.float32)
         self.center: Tensor = start
         self.first_population = self.population_size = population
         self.seed = whole_number(seed, "seed")
@@ -120,7 +130,7 @@ class Strategy(ABC):
         self._history = FitnessHistory()
 
     def _check_low_rank(self, source: LowRank) -> None:
-        if not self.low_rank:
+        if source.rank and not self.low_rank:
             raise InputError(
                 f"{type(self).__name__} does not work with low-rank noise: leave perturbation out, or use "
                 "OpenAIES, ARS or PGPE"
@@ -241,7 +251,8 @@ class Strategy(ABC):
     def _center_before(self) -> Tensor:
         """The centre that an update moves, to keep: a large one is the population's, which has it already."""
         center = self._sampled.center if isinstance(self._sampled, GaussianPopulation) else None
-        if center is None or center.nbytes < LARGE or np.may_share_memory(center, self.center.numpy()):
+        held = isinstance(center, np.ndarray) and center.nbytes >= LARGE  # and no tensor of a device
+        if not held or np.may_share_memory(center, self.center.numpy()):
             return self.center.clone()
         return torch.from_numpy(center)
 
@@ -269,7 +280,7 @@ class Strategy(ABC):
         before = -math.inf if self._best is None else sign * self._best[1]
         if not sign * best > before:  # or NaN
             return self._best
-        vector = np.empty(self.dimension, dtype=self.center.numpy().dtype)
+        vector = np.empty(self.dimension, dtype=self.sample().dtype)
         self.sample().write(int(fitness.argmax()), vector)
         return torch.from_numpy(vector), best
 

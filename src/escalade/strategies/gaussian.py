@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import torch
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, NoiseSource
+from escalade.perturbation.device import DevicePopulation, device_of
 from escalade.strategies.base import Direction, Fitness, Strategy
 from escalade.support.large import shared_copy
 
@@ -49,8 +50,13 @@ class GaussianStrategy(Strategy):
             )
 
     def members(self) -> GaussianPopulation:
-        return GaussianPopulation(
-            center=shared_copy(self.center.numpy()),
+        kind, center = GaussianPopulation, cast("Any", self.center)
+        if device_of(self.perturbation) is None:
+            center = shared_copy(center.numpy())
+        else:
+            kind, center = DevicePopulation, center.clone()
+        return kind(
+            center=center,
             scale=self.scale,
             source=self.perturbation,
             seed=self.seed,
@@ -64,12 +70,12 @@ class GaussianStrategy(Strategy):
 
     def noise_sum(self, weights: Fitness) -> Tensor:
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
-        return torch.from_numpy(self.sample().weighted_sum(weights))
+        return torch.as_tensor(self.sample().weighted_sum(weights))
 
     def noise_pieces(self, weights: Fitness) -> Iterator[tuple[slice, Tensor]]:
         """:meth:`noise_sum` in stretches of the vector, one after the other; the pieces are the caller's."""
         for place, piece in self.sample().weighted_pieces(weights):
-            yield place, torch.from_numpy(piece)
+            yield place, torch.as_tensor(piece)
 
 
 def differences(values: Fitness) -> Fitness:

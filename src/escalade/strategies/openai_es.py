@@ -52,7 +52,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         True
     """
 
-    low_rank = True
+    low_rank = on_device = True
 
     def __init__(
         self,

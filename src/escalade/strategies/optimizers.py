@@ -111,7 +111,7 @@ class Adam(CenterOptimizer):
 
     def __init__(self, params: Iterable[Tensor], lr: float = 0.01) -> None:
         super().__init__(params, lr, ("exp_avg", "exp_avg_sq"))
-        self.memory["step"] = torch.zeros((), dtype=torch.float32)  # the kernel's type for it
+        self.memory["step"] = torch.zeros((), device=self.center.device)  # float32, as the kernel asks
 
     def step(self, descent: Tensor, lr: float) -> None:
         self.step_by_pieces([(slice(None), descent)], lr)

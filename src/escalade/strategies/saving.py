@@ -19,8 +19,9 @@ _HISTORY = {_PREFIX + "history": Numbers("float64", ("generations", 2), finite=F
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
     """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
     state = strategy.state_dict()
-    tensors = {_PREFIX + name: part.numpy() for name, part in state.items() if isinstance(part, torch.Tensor)}
-    return tensors, {name: part for name, part in state.items() if not isinstance(part, torch.Tensor)}
+    tensors = {name: part.cpu() for name, part in state.items() if isinstance(part, torch.Tensor)}
+    numbers = {name: part for name, part in state.items() if name not in tensors}
+    return {_PREFIX + name: part.numpy() for name, part in tensors.items()}, numbers
 
 
 def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any]) -> None:

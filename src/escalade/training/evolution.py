@@ -100,6 +100,8 @@ class Plan:
     resume: bool
     verbose: bool
     catch: bool
+    device: str | None
+    """The device that the run computes on, in words; None where it was asked for none."""
     novelty: str | None
     recorders: Sequence[str | Recorder]
     callbacks: Sequence[Callback]
@@ -133,7 +135,8 @@ def run_plan(
         goals=_goals(module, strategy, plan),
         title=f"{kind}: {name}",
         subject={"module": kind, "strategy": name, "seed": strategy.seed},
-        machine={"engine": plan.engine, "workers": plan.workers},
+        machine={"engine": plan.engine, "workers": plan.workers}
+        | ({} if plan.device is None else {"device": plan.device}),
         info=columns(plan.novelty),
     )
     try:
@@ -163,7 +166,7 @@ def run_plan(
             )
             summary = session.run(loop)
     finally:
-        setup.layout.writer(module)(np.asarray(strategy.center.detach().numpy()))
+        setup.layout.writer(module)(strategy.center.detach())
     return _result(module, loop, objective, summary, folder, history)
 
 
@@ -205,7 +208,7 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
     if facts.best_return is None and BEST in content.tensors:
         raise Damaged("its best parameters gave nothing")
     if BEST in content.tensors:
-        check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.numpy())}, "its state")
+        check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.cpu().numpy())}, "its state")
     if plan.novelty is not None:
         Novelty(parse(plan.novelty)).load(content.tensors)
     return checkpoint if facts.target == plan.target else checkpoint.reopened()
@@ -233,7 +236,9 @@ def _result(
         module=module,
         eval_return_mean=math.nan if evaluated is None else evaluated,
         # A strategy of the user's may go on and move it.
-        center=loop.center if loop.strategy.remake else np.asarray(loop.strategy.center.detach().numpy()),
+        center=loop.center
+        if loop.strategy.remake
+        else np.asarray(loop.strategy.center.detach().cpu().numpy()),
         best=best,
         best_return=best_return,
         history=History(history.rows),

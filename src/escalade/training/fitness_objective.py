@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessJob
 from escalade.perturbation import Population
+from escalade.perturbation.device import device_of
 from escalade.perturbation.low_rank import member_pieces
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.rollout.behaviour import check_sizes
@@ -134,7 +137,8 @@ class FitnessObjective:
         if self._worth(evaluated) > self._worth(member):
             self._best, self._best_return = _center(strategy), float(evaluated or 0.0)
             return
-        parameters = member_pieces(strategy.sample(), self._best_member(outcome))
+        pieces = member_pieces(strategy.sample(), self._best_member(outcome))
+        parameters = (torch.as_tensor(piece).cpu().numpy() for piece in pieces)
         self._best, self._best_return = (
             filed(parameters, strategy.dimension, np.float32),
             float(member or 0.0),
@@ -210,7 +214,11 @@ class FitnessObjective:
         self, strategy: Strategy, population: Population | None, with_center: bool
     ) -> tuple[Array, Behaviours | None]:
         """Fitness of the members, then of the centre where it is asked for, and their behaviours, if any."""
-        center = shared_copy(strategy.center.detach().numpy()) if with_center else None
+        center: Any = None
+        if with_center and device_of(strategy.perturbation) is not None:
+            center = strategy.center.detach().clone()
+        elif with_center:
+            center = shared_copy(strategy.center.detach().numpy())
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
         with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
             results = self._engine.run(job, job.items).in_order()
@@ -261,5 +269,5 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
 
 def _center(strategy: Strategy) -> Vector:
     """A copy of the centre; a large one is in a file."""
-    center = strategy.center.detach().numpy()
+    center = strategy.center.detach().cpu().numpy()
     return filed([center], len(center), center.dtype)

@@ -314,7 +314,7 @@ class Loop:
     @property
     def center(self) -> NDArray[np.float32]:
         """The unperturbed parameters, shape (dimension,)."""
-        return np.asarray(self.strategy.center.detach().numpy().copy())
+        return np.asarray(self.strategy.center.detach().cpu().numpy().copy())
 
     def state(self) -> tuple[Tensors, State]:
         """Everything that :meth:`load_state` needs to go on bit for bit."""

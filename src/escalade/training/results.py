@@ -33,7 +33,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "target_return": loop.limits.target_return,
         "solved": done.solved,
         "stop_reason": reason,
-        "params_sha256": params_sha256(loop.strategy.center.detach().numpy(), loop.objective.learnt()),
+        "params_sha256": params_sha256(loop.strategy.center.detach().cpu().numpy(), loop.objective.learnt()),
         **where,
         "versions": versions(),
     }

@@ -1,0 +1,201 @@
+"""Noise that is made on a device of torch from counters: each number is a hash of its address.
+
+Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3": a generator without a state can be run
+anywhere, in any order. Members and sums are made where the module is, and only addresses are sent there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import DTypeLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation.address import Stream, hash64
+from escalade.perturbation.low_rank import AT_ONCE, LowRank, LowRankDraws, Part
+from escalade.perturbation.population import GaussianPopulation
+from escalade.perturbation.source import NoiseSource, Weights
+
+_GOLDEN, _MIX_1, _MIX_2 = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15
+"""Those of :func:`~escalade.perturbation.address.hash64` as signed numbers: torch multiplies no others of 64
+bits, and the lowest 64 bits of a product are the same."""
+_BLOCKS = {"cpu": 2**15}  # pairs of numbers made at once: what a cache holds,
+_BLOCK = 2**22  # or where there are many threads, enough for all of them
+
+
+@dataclass(frozen=True)
+class DeviceNoise(LowRank):
+    """A source of noise whose numbers are made on ``noise.device``; with rank 0 all noise is full."""
+
+    noise: Counters
+
+    def __post_init__(self) -> None:
+        """Any rank will do."""
+
+    @property
+    def device(self) -> torch.device:
+        """Of the noise, and of the centre it is added to."""
+        return self.noise.device
+
+    def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
+        """A float32 tensor on the device, of any content."""
+        return torch.empty(shape, device=self.device)
+
+    def _draws(self, drawn: Any) -> DeviceDraws:
+        return DeviceDraws(self, drawn)
+
+
+def device_of(source: NoiseSource | None) -> torch.device | None:
+    """The device that noise is made on; None of noise in arrays."""
+    return source.device if isinstance(source, DeviceNoise) else None
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A source of standard normal float32 numbers on ``device``, each a function of its address alone."""
+
+    device: torch.device
+
+    def draw(self, seed: int, generation: int, count: int, dimension: int) -> Any:
+        """The ``count`` perturbations of a generation, :class:`CounterDraws`."""
+        keys = hash64(seed, int(Stream.NOISE), generation, np.arange(count))
+        return CounterDraws(self.device, keys.view(np.int64), dimension)
+
+
+@dataclass(frozen=True)
+class CounterDraws:
+    """The numbers of a generation's perturbations."""
+
+    device: torch.device
+    keys: NDArray[np.int64]
+    """A hash of seed, generation and perturbation each, shape (count,)."""
+    length: int
+
+    def write(self, number: int, out: Tensor) -> None:
+        """Write the numbers of a perturbation into ``out``, shape (length,), on the device.
+
+        Number k and number k + pairs are cosine and sine of Box and Muller (1958), whose two uniform numbers
+        are the halves of the hash of k.
+        """
+        pairs, block = (self.length + 1) // 2, _BLOCKS.get(self.device.type, _BLOCK)
+        for low in range(0, pairs, block):
+            high = min(low + block, pairs)
+            bits = hashed(int(self.keys[number]), torch.arange(low, high, device=self.device))
+            # One more, so that the logarithm never sees zero.
+            first = _low_bits(bits >> 32, 32).add_(1).to(torch.float32).mul_(2.0**-32)
+            radius = first.log_().mul_(-2.0).sqrt_()
+            angle = _low_bits(bits, 32).to(torch.float32).mul_(2.0 * math.pi * 2.0**-32)
+            torch.mul(radius, angle.cos(), out=out[low:high])
+            sines = out[pairs + low : pairs + high]  # one fewer at the end of an odd length
+            torch.mul(radius[: len(sines)], angle.sin_()[: len(sines)], out=sines)
+
+
+def hashed(state: int, places: Tensor) -> Tensor:
+    """The last step of :func:`~escalade.perturbation.address.hash64`, written to int64 ``places``."""
+    bits = places.bitwise_xor_(state).add_(_GOLDEN)
+    bits = bits.bitwise_xor_(_low_bits(bits >> 30, 34)).mul_(_MIX_1)
+    bits = bits.bitwise_xor_(_low_bits(bits >> 27, 37)).mul_(_MIX_2)
+    return bits.bitwise_xor_(_low_bits(bits >> 31, 33))
+
+
+def _low_bits(numbers: Tensor, count: int) -> Tensor:
+    """``numbers`` with all bits zero but the lowest: torch shifts copies of the sign in from above."""
+    return numbers & ((1 << count) - 1)
+
+
+@dataclass(frozen=True)
+class DeviceDraws(LowRankDraws):
+    """The perturbations of one generation, whose arrays are tensors of the device."""
+
+    source: DeviceNoise
+    drawn: Any
+
+    def numbers(self, number: int) -> Any:
+        out = self.source.room(self.source.length)
+        self.drawn.write(number, out)
+        return out
+
+    def write(self, number: int, scale: Any, out: Any) -> None:
+        if self.source.rank:
+            super().write(number, scale, out)
+        else:  # no memory but that of the member
+            self.drawn.write(number, out)
+            out *= scale
+
+    def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Any:
+        """``sum_k weights[k] * noise_k``, float32: one product a matrix for as many as are made at once."""
+        values, source = np.asarray(weights, np.float32), self.source
+        total, used = torch.zeros(source.dimension, device=source.device), np.flatnonzero(values)
+        rows = max(1, max(AT_ONCE, source.dimension // 8) // source.length)
+        room = source.room(min(rows, len(used)), source.length)
+        for low in range(0, len(used), rows):
+            some = used[low : low + rows]
+            numbers = room[: len(some)]
+            for row, number in zip(numbers, some, strict=True):
+                self.drawn.write(number, row)
+            for part in source.parts:
+                _add(part, values[some], numbers, total[part.stretch])
+        return total
+
+    def weighted_pieces(self, weights: Weights, dtype: DTypeLike = np.float32) -> Iterator[tuple[slice, Any]]:
+        """:meth:`weighted_sum` as one piece: full noise would have to be made again for each of several."""
+        yield slice(None), self.weighted_sum(weights)
+
+
+def _add(part: Part, weights: NDArray[np.float32], numbers: Any, total: Tensor) -> None:
+    """Add the weighted sum of a part's noise to ``total``, shape (size,)."""
+    if not part.rank:
+        for weight, row in zip(weights.tolist(), part.numbers(numbers), strict=True):
+            total.add_(row, alpha=weight)
+        return
+    factors: tuple[Any, Any] = part.factors(numbers)
+    a, b = factors
+    scaled = a * torch.from_numpy(weights / math.sqrt(part.rank)).to(total.device)[:, None, None]
+    total.view(part.shape).addmm_(scaled.flatten(0, 1).T, b.flatten(0, 1))
+
+
+@dataclass(frozen=True)
+class DevicePopulation(GaussianPopulation):
+    """Members whose centre and noise are tensors of a device, float32."""
+
+    center: Any
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return np.dtype(np.float32)
+
+    def write(self, member: int, out: Any) -> None:
+        """Write a member into ``out``, shape (dimension,): a tensor of the device, or an array."""
+        number, sign = self.perturbation(member)
+        made: Any = out if isinstance(out, Tensor) else torch.empty_like(self.center)
+        self.draws.write(number, sign * self.scale, made)
+        made += self.center
+        if made is not out:
+            torch.from_numpy(out).copy_(made)
+
+
+def as_device(device: Any) -> torch.device:
+    """The device of torch that ``device`` names.
+
+    Raises:
+        InputError: there is none, or it holds no numbers.
+    """
+    try:
+        found = torch.zeros(1, device=device)
+        found.item()
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError) as problem:
+        said = str(problem).partition("\n")[0]
+        raise InputError(f"device {str(device)!r} cannot be used here: {said}") from None
+    return found.device
+
+
+def describe_device(device: torch.device) -> str:
+    """A device in words, with the name of a GPU where torch knows it."""
+    named = device.type == "cuda"
+    return f"{device} ({torch.cuda.get_device_name(device)})" if named else str(device)

@@ -1,0 +1,209 @@
+"""Noise made on a device: its bits, its statistics, its sums, and that nothing leaves the device."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from escalade.errors import InputError
+from escalade.perturbation import device as device_module
+from escalade.perturbation import hash64, write_all
+from escalade.perturbation.device import Counters, DeviceNoise, DevicePopulation, as_device, hashed
+from escalade.strategies import ARS, OpenAIES
+
+CPU = torch.device("cpu")
+SHAPES = ((20, 30), (30,), (8, 4, 3, 3), (1, 50), (5, 2), (), (0, 4), (12, 12), (3,))
+SIZE = 20 * 30 + 30 + 8 * 36 + 50 + 10 + 1 + 0 + 144 + 3
+COUNT = 9
+
+
+def source(rank, device=CPU, shapes=SHAPES):
+    return DeviceNoise(Counters(device), rank, shapes)
+
+
+def numbers(length, *, seed=7, generation=3, count=2, number=0):
+    out = torch.full((length,), math.nan)
+    Counters(CPU).draw(seed, generation, count, length).write(number, out)
+    return out
+
+
+def written(draws):
+    noise = torch.full((COUNT, SIZE), math.nan)
+    for number, row in enumerate(noise):
+        draws.write(number, 1.0, row)
+    return noise
+
+
+# Bits
+
+
+def test_the_hash_is_that_of_addresses():
+    places = torch.cat([torch.arange(2000), torch.randint(0, 2**40, (2000,))])
+    for state in (0, 1, -1, 2**63 - 1, -(2**63), int(hash64(1, 2, 3).view(np.int64))):
+        # The last word of a hash: what came before it is the state.
+        expected = hash64(places.numpy().view(np.uint64) ^ np.uint64(state % 2**64))
+        assert np.array_equal(hashed(state, places.clone()).numpy().view(np.uint64), expected)
+    keys = Counters(CPU).draw(5, 6, 4, 10).keys
+    whole = hash64(5, 1, 6, 2, np.arange(50))
+    assert np.array_equal(hashed(int(keys[2]), torch.arange(50)).numpy().view(np.uint64), whole)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 1000, 1001])
+def test_numbers_are_those_of_box_and_muller_whatever_is_made_at_once(length, monkeypatch):
+    bits = hash64(7, 1, 3, 0, np.arange((length + 1) // 2))
+    first = ((bits >> np.uint64(32)).astype(float) + 1) / 2**32
+    second = (bits & np.uint64(2**32 - 1)).astype(float) / 2**32
+    radius = np.sqrt(-2 * np.log(first))
+    expected = np.concatenate([radius * np.cos(2 * np.pi * second), radius * np.sin(2 * np.pi * second)])
+    made = numbers(length)
+    np.testing.assert_allclose(made, expected[:length], atol=2e-6)
+    monkeypatch.setitem(device_module._BLOCKS, "cpu", 37)
+    assert torch.equal(numbers(length), made)
+
+
+def test_a_perturbation_depends_on_its_address_alone():
+    made = numbers(1000)
+    assert torch.equal(numbers(1000, count=50), made)
+    for other in ({"seed": 8}, {"generation": 4}, {"number": 1}):
+        assert (numbers(1000, **other) != made).float().mean() > 0.99
+
+
+def test_numbers_are_finite_at_the_ends_of_the_range(monkeypatch):
+    ends = torch.tensor([0, -1, 2**32 - 1, -(2**32), 2**63 - 1, -(2**63)])
+    monkeypatch.setattr(device_module, "hashed", lambda state, places: ends.clone())
+    made = numbers(12)
+    assert float(made.abs().max()) < 6.7  # and no NaN
+
+
+# Statistics
+
+
+def distance(values):
+    """The statistic of Kolmogorov and Smirnov against the normal distribution, times the root of n."""
+    ordered = torch.special.ndtr(values.double().sort().values)
+    steps = torch.arange(len(values) + 1) / len(values)
+    return float(torch.maximum(ordered - steps[:-1], steps[1:] - ordered).max()) * math.sqrt(len(values))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**62])
+def test_numbers_are_standard_normal(seed):
+    values = numbers(2**20 + 1, seed=seed).double()
+    n = len(values)
+    moments = [float((values**power).mean()) for power in (1, 2, 3, 4)]
+    spread = [math.sqrt(each / n) for each in (1, 2, 15, 96)]
+    for found, expected, deviation in zip(moments, (0, 1, 0, 3), spread, strict=True):
+        assert abs(found - expected) < 4 * deviation
+    assert distance(values) < 1.63  # which 1 in 100 exceeds
+    assert distance(values[: n // 2]) < 1.63  # the cosines
+    assert distance(values[n // 2 + 1 :]) < 1.63  # the sines
+    beyond = int((values.abs() > 4).sum())
+    assert abs(beyond - 6.334e-5 * n) < 4 * math.sqrt(6.334e-5 * n)
+
+
+def correlation(one, other):
+    return abs(float((one * other).mean())) * math.sqrt(len(one))
+
+
+def test_numbers_that_stand_close_do_not_go_together():
+    n = 2**18
+    values, pairs = numbers(n, number=0), n // 2
+    others = [numbers(n, number=1), numbers(n, generation=4), numbers(n, seed=8)]
+    shifted = [(values[lag:], values[: n - lag]) for lag in (1, 2, 3, 64, 2**15, pairs)]
+    for one, other in [*shifted, *((values, each) for each in others)]:
+        assert correlation(one, other) < 4
+        squares = (one**2 - 1) / math.sqrt(2), (other**2 - 1) / math.sqrt(2)
+        assert correlation(*squares) < 4
+
+
+def test_a_place_is_standard_normal_over_many_members():
+    draws = Counters(CPU).draw(1, 2, 4000, 40)
+    values = torch.empty(4000, 40)
+    for number, row in enumerate(values):
+        draws.write(number, row)
+    together = torch.corrcoef(values.T) - torch.eye(40)
+    assert float(together.abs().max()) < 4.5 / math.sqrt(4000)
+    assert all(distance(column) < 1.95 for column in values.T)  # which 1 in 1000 exceeds
+
+
+# Members and sums
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_matrices_have_the_rank(rank):
+    noise = written(source(rank).draw(7, 3, COUNT, SIZE))
+    assert bool(noise.isfinite().all())
+    assert abs(float(noise.var()) - 1) < 0.2
+    for row in noise:
+        found = int(torch.linalg.matrix_rank(row[:600].view(20, 30), rtol=1e-4))
+        assert found == (rank or 20)
+        assert int(torch.linalg.matrix_rank(row[630:918].view(8, 36), rtol=1e-4)) == (rank or 8)
+
+
+@pytest.mark.parametrize("at_once", [2**18, 4000, 1])
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_sums_are_those_of_the_written_noise(rank, at_once, monkeypatch):
+    monkeypatch.setattr(device_module, "AT_ONCE", at_once)
+    draws = source(rank).draw(7, 3, COUNT, SIZE)
+    weights = np.random.default_rng(0).normal(size=COUNT)
+    weights[4] = 0.0
+    total = draws.weighted_sum(weights)
+    expected = torch.from_numpy(weights) @ written(draws).double()
+    torch.testing.assert_close(total.double(), expected, atol=1e-5, rtol=1e-5)
+    assert torch.equal(draws.weighted_sum(weights), total)
+    assert float(draws.weighted_sum(np.zeros(COUNT)).abs().max()) == 0.0
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_members_are_the_centre_and_mirrored_noise(rank):
+    made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1))
+    population = DevicePopulation(center, 0.1, made, 7, 2, 6)
+    rows = torch.empty(6, SIZE)
+    write_all(population, None, rows)
+    noise = torch.empty(SIZE)
+    made.draw(7, 2, 3, SIZE).write(1, 0.1, noise)
+    assert torch.equal(rows[2], noise + center)
+    assert torch.equal(rows[3], center - noise)
+    assert np.array_equal(write_all(population), rows.numpy())
+
+
+# Devices
+
+
+class Seen(TorchDispatchMode):
+    """Notes the tensors that calls of torch give on the CPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.on_cpu = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for part in tree_leaves(made):
+            if isinstance(part, torch.Tensor) and part.device.type == "cpu":
+                self.on_cpu.append((str(func), part.numel()))
+        return made
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("kind", [OpenAIES, ARS])
+def test_on_another_device_nothing_of_the_size_of_a_member_is_on_the_cpu(kind, rank):
+    place = torch.device("meta")  # every call of torch works there, and no tensor comes back from it
+    strategy = kind(torch.zeros(SIZE), COUNT - 1, perturbation=source(rank, place))
+    with Seen() as seen:
+        population = strategy.sample()
+        rows = torch.empty(COUNT - 1, SIZE, device=place)
+        write_all(population, None, rows)
+        strategy.update(np.arange(COUNT - 1.0))
+    memory = strategy.optimizer.memory.values() if kind is OpenAIES else ()
+    assert {part.device for part in (strategy.center, population.center, *memory)} == {place}
+    assert all(size <= COUNT for _, size in seen.on_cpu), seen.on_cpu
+
+
+@pytest.mark.parametrize("name", ["meta", "gpu", "cuda:99", "", 3.5, "cpu:x"])
+def test_what_is_no_device_is_refused_in_one_line(name):
+    with pytest.raises(InputError, match=r"^device '.*' cannot be used here: .+") as problem:
+        as_device(name)
+    assert "\n" not in str(problem.value)
