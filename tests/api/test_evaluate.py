@@ -75,8 +75,12 @@ def test_a_file_without_its_run(run, tmp_path, capsys):
     assert facts["return_mean"] == found.mean
     assert cli.main(arguments) == 0
     assert "environment: carried.safetensors keeps none" in capsys.readouterr().out
-    assert cli.main(["eval", str(file), "--checkpoint", "best"]) == 2
-    assert "--checkpoint best: a policy's file has none" in capsys.readouterr().err
+    for name in ("eval", "render"):
+        assert cli.main([name, str(file), "--checkpoint", "best"]) == 2
+        assert "--checkpoint best: a policy's file has none" in capsys.readouterr().err
+    assert cli.main(["render", str(file), "--max-steps", "3"]) == 0
+    assert "carried.mp4: carried.safetensors policy, 3 steps" in capsys.readouterr().out
+    assert (tmp_path / "carried.mp4").stat().st_size > 1000
 
 
 def test_a_file_of_a_module_of_ones_own(tmp_path):

@@ -97,10 +97,7 @@ def evaluate(
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
     other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
-    if os.path.isfile(run):
-        saved = SavedPolicy.of_file(Path(run), network, other)
-    else:
-        saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
+    saved = _saved(run, checkpoint, network, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
     changes |= {"reward_info": None, "on_error": "stop"}  # which only training reads
     config = saved.config.here().replace(**changes)
@@ -148,7 +145,8 @@ def render(
     """Film an episode of a run's policy, or show it; its return and length.
 
     Args:
-        run: the run's folder, or what :func:`escalade.train` returned.
+        run: the run's folder, what :func:`escalade.train` returned, or a policy's file, which is played
+            without wrappers, limits and arguments of the environment.
         output: the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
         live: show the episode in a window instead; see :func:`escalade.media.window.show_episode`.
         checkpoint: ``latest``, ``best`` or a generation.
@@ -162,10 +160,22 @@ def render(
     """
     if live == (output is not None):
         raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
-    saved = SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
+    saved = _saved(run, checkpoint, network)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = saved.policy(environment, network)
     policy.reset(seed)
     if output is None:
         return show_episode(environment, policy, seed=seed, max_steps=max_steps)
     return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
+
+
+def _saved(
+    run: str | PathLike[str],
+    checkpoint: str | int,
+    network: nn.Module | None,
+    env_kwargs: dict[str, Any] | None = None,
+) -> SavedPolicy:
+    """The policy of a run's checkpoint, or of a file."""
+    if os.path.isfile(run):
+        return SavedPolicy.of_file(Path(run), network, env_kwargs)
+    return SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)

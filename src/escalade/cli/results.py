@@ -54,8 +54,9 @@ def add_render(commands: Any) -> None:
         _render,
         examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run")
-    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", "video.mp4 or video-CHECKPOINT.mp4 in RUN")
+    parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
+    place = "video.mp4 or video-CHECKPOINT.mp4 in RUN; of a file FILE.mp4"
+    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", place)
     parser.add_argument(
         "--live", action="store_true", help="show the episode in a window instead (default: film it)"
     )
@@ -120,11 +121,14 @@ def policy_called(checkpoint: str) -> str:
 
 
 def _render(parsed: argparse.Namespace) -> int:
-    folder, given = RunFolder.open(parsed.run), options_typed(parsed)
-    checkpoint = parsed.checkpoint or LATEST
-    output = None if parsed.live else folder.named_after(checkpoint, "video.mp4", "video-best.mp4")
-    if parsed.output:
-        output = Path(parsed.output)
+    given = options_typed(parsed)
+    if os.path.isfile(parsed.run):
+        _, checkpoint = _policy_typed(parsed)
+        place = Path(parsed.run).with_suffix(".mp4")
+    else:
+        checkpoint = parsed.checkpoint or LATEST
+        place = RunFolder.open(parsed.run).named_after(checkpoint, "video.mp4", "video-best.mp4")
+    output = Path(parsed.output) if parsed.output else None if parsed.live else place
     most = whole("max_steps", parsed.max_steps, None)
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render

@@ -1,0 +1,250 @@
+"""Quality diversity by pyribs: our workers play what its schedulers ask for, our strategies are its emitters.
+
+Archives, schedulers and other emitters are those of ribs: Tjanaka et al. 2023, "pyribs: A Bare-Bones Python
+Library for Quality Diversity Optimization", arXiv 2303.00191.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import nn
+
+from escalade.api.named import named
+from escalade.api.warm import warm_up_for
+from escalade.config.conversion import from_values
+from escalade.config.options import OPTIONS, Config
+from escalade.errors import EnvironmentFailure, InputError
+from escalade.perturbation import DensePopulation, Stream, seeds
+from escalade.policies.layout import copy_module
+from escalade.policies.policy import Policy
+from escalade.rollout.episodes import EpisodeJob, Episodes
+from escalade.rollout.infos import check_known
+from escalade.strategies import Strategy
+from escalade.support.exact import one_thread
+from escalade.support.installing import check_installed
+from escalade.training.parts import Parts, make_parts
+from escalade.training.score import make_score
+from escalade.training.strategy import StrategyFactory, build_strategy
+
+check_installed("escalade.qd", "qd", "ribs")
+
+from ribs.archives import ArchiveBase  # noqa: E402 - after the line that says how to install it
+from ribs.emitters import EmitterBase  # noqa: E402
+from ribs.emitters.rankers import RankerBase, TwoStageImprovementRanker  # noqa: E402
+
+if TYPE_CHECKING:
+    from escalade.config.keywords import TrainOptions
+
+_GROUPS = ("environment", "frames", "reward of training", "policy")
+_FURTHER = (
+    *("behaviour", "episodes_per_member", "episode_seeds"),
+    *("workers", "engine", "address", "worker_resources", "step_timeout"),
+)
+_OTHERS_BUSINESS = ("start_from", "cutoff", "normalize_observations")  # which a run learns or moves
+_TAKEN = {
+    name
+    for name, option in OPTIONS.items()
+    if (option.metadata["group"] in _GROUPS or name in _FURTHER) and name not in _OTHERS_BUSINESS
+}
+
+
+def evaluator(
+    env: str | Callable[..., Any],
+    *,
+    network: nn.Module | None = None,
+    **options: Unpack[TrainOptions],
+) -> Evaluator:
+    """Start workers that play policies of an environment: what evaluates the solutions of a scheduler.
+
+    Args:
+        env: as :func:`escalade.train` takes it.
+        network: a module of yours, as there.
+        **options: of the environment, the policy and the workers, as there; ``behaviour`` must be given.
+            Observations are not normalised, as what was learnt of them would change what older policies do.
+
+    Raises:
+        InputError: an option is wrong, or has no meaning here.
+
+    Example:
+        >>> from ribs.archives import GridArchive
+        >>> from ribs.emitters import GaussianEmitter
+        >>> from ribs.schedulers import Scheduler
+        >>> with evaluator("CartPole-v1", behaviour="observation:0,2", workers=0) as evaluate:
+        ...     size = len(evaluate.start)
+        ...     archive = GridArchive(solution_dim=size, dims=(8, 8), ranges=((-3, 3), (-0.3, 0.3)))
+        ...     emitter = GaussianEmitter(archive, sigma=0.5, x0=evaluate.start, batch_size=8, seed=1)
+        ...     scheduler = Scheduler(archive, [emitter])
+        ...     scheduler.tell(*evaluate(scheduler.ask()))
+        >>> len(archive) > 1
+        True
+    """
+    for name in options:
+        if name in OPTIONS and name not in _TAKEN:
+            raise InputError(f"`{name}` has no meaning here: leave it out")
+    if options.get("behaviour") is None:
+        raise InputError("`behaviour` is missing: give info:KEY, observation:NUMBER, ram or a function")
+    values = from_values(named({"env": env} | options)) | {"normalize_observations": False}
+    config = Config(**values)
+    warm_up_for(config, network)
+    with one_thread():
+        return Evaluator(config, make_parts(config, network))
+
+
+class Evaluator:
+    """Plays policies, and says how well and how they did; a context manager that ends its workers.
+
+    Each call plays ``episodes_per_member`` episodes of every policy; fitness is their mean return, a
+    behaviour the mean of theirs. Episodes begin with seeds of the run's seed, the number of the call and the
+    policy's place: the same calls give the same numbers with any number of workers.
+
+    Args:
+        config: what is played.
+        parts: what that needs, but the workers.
+
+    Attributes:
+        start: parameters of the policy as it begins, shape (dimension,), float32.
+        calls: how often it was called.
+    """
+
+    def __init__(self, config: Config, parts: Parts) -> None:
+        self._config, self._parts, self._score = config, parts, make_score(config)
+        self.start = parts.start.copy()
+        self.calls = 0
+        self._engine = parts.start_engine(config)
+
+    def __call__(self, solutions: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Fitness of policies, shape (n,), and their behaviours, shape (n, size).
+
+        Args:
+            solutions: parameters, shape (n, dimension); they are cast to float32.
+
+        Raises:
+            InputError: they have another shape, or are no numbers.
+            EnvironmentFailure: the environment raised, or gave a fitness or behaviour that is no number.
+        """
+        vectors = np.array(solutions, np.float32)
+        if vectors.ndim != 2 or vectors.shape[1] != len(self.start) or not len(vectors):
+            raise InputError(f"solutions must be of shape (n, {len(self.start)}), and not {vectors.shape}")
+        if not np.isfinite(vectors).all():
+            raise InputError("solutions hold a NaN, an infinity, or what float32 cannot hold")
+        config, population = self._config, DensePopulation(vectors)
+        job = EpisodeJob(
+            seed=config.seed,
+            generation=self.calls,
+            population=population,
+            episodes=config.episodes_per_member,
+            seed_sharing=config.episode_seeds,
+        )
+        with one_thread():  # as in training, where there are no workers
+            episodes = Episodes.of(self._engine.run(job, job.items))
+        if self.calls == 0:
+            check_known(self._parts.environment, episodes.infos)
+        self.calls += 1
+        fitness = self._score.fitness(population, episodes)
+        behaviours = episodes.mean_behaviours(len(vectors))
+        for what, found in (("a return", fitness), ("a behaviour", behaviours)):
+            bad = np.flatnonzero(~np.isfinite(found.reshape(len(vectors), -1)).all(axis=1))
+            if len(bad):
+                raise EnvironmentFailure(f"{config.env} gave {what} that is no number to solution {bad[0]}")
+        return fitness, behaviours
+
+    def policy(self, solution: ArrayLike) -> Policy:
+        """A policy with these parameters, shape (dimension,): to call, or to save for ``escalade render``."""
+        policy = copy_module(self._parts.policy).eval()
+        policy.set(np.array(solution, np.float32), None)
+        return policy
+
+    def close(self) -> None:
+        """End the workers."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class StrategyEmitter(EmitterBase):
+    """A strategy of :mod:`escalade.strategies` as an emitter of ribs.
+
+    It is told ranks: as CMA-ME's improvement emitter has them (Fontaine et al. 2020, arXiv 1912.02400,
+    algorithm 3), solutions that fill a new cell before those that improve one, and these before all others.
+    When none of its solutions comes into the archive, it begins anew from one that is there.
+
+    Args:
+        archive: of ribs; the scheduler's.
+        x0: the first centre, shape (dimension,).
+        strategy: a name of the registry, a class, or what is called like one.
+        population: solutions a batch.
+        sigma: standard deviation of the first noise; the strategy's own when None.
+        ranker: a class of :mod:`ribs.emitters.rankers`, which orders the solutions.
+        seed: the same seed gives the same solutions.
+        options: further options of the strategy.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    def __init__(
+        self,
+        archive: ArchiveBase,
+        x0: ArrayLike,
+        strategy: str | StrategyFactory = "cma-es",
+        *,
+        population: int = 36,
+        sigma: float | None = None,
+        ranker: Callable[[int], RankerBase] = TwoStageImprovementRanker,
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._strategy = strategy
+        self._options = {"population": population, "sigma": sigma, "seed": seed, **(options or {})}
+        self._seed = seed
+        self.restarts = 0
+        """Times that it began anew."""
+        self._running = self._begin(x0)
+        self.batch_size = population
+        size = self._running.dimension
+        super().__init__(archive, solution_dim=size, bounds=None, lower_bounds=None, upper_bounds=None)
+        self._ranker = ranker(seed)
+        self._ranker.reset(self, archive)
+
+    def ask(self) -> NDArray[Any]:
+        """Members of a generation, shape (population, dimension)."""
+        return self._running.ask().numpy()
+
+    def tell(
+        self,
+        solution: ArrayLike,
+        objective: ArrayLike,
+        measures: ArrayLike,
+        add_info: Mapping[str, Any],
+        **fields: ArrayLike,
+    ) -> None:
+        """Tell the strategy how its members rank by what the archive says of them."""
+        data = {"solution": solution, "objective": objective, "measures": measures, **fields}
+        arrays = {name: np.asarray(values) for name, values in data.items()}
+        info = {name: np.asarray(values) for name, values in add_info.items()}
+        best_first, _ = self._ranker.rank(self, self.archive, arrays, info)
+        ranks = np.empty(len(best_first))
+        ranks[best_first] = np.arange(len(best_first), 0, -1)
+        self._running.tell(ranks)
+        if not info["status"].any():
+            self.restarts += 1
+            self._running = self._begin(self.archive.sample_elites(1)["solution"][0])
+            self._ranker.reset(self, self.archive)
+
+    def _begin(self, x0: ArrayLike) -> Strategy:
+        seed = int(seeds(self._seed, Stream.RESTART, self.restarts, 0)) if self.restarts else self._seed
+        return build_strategy(self._strategy, np.array(x0), self._options | {"seed": seed})

@@ -1,0 +1,207 @@
+"""escalade.qd: pyribs asks, our workers play, and the archive is the one that a plain loop fills."""
+
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from ribs.archives import GridArchive
+from ribs.emitters import GaussianEmitter
+from ribs.emitters.rankers import ObjectiveRanker
+from ribs.schedulers import Scheduler
+
+import escalade
+from escalade import EnvironmentFailure, InputError
+from escalade.perturbation import Stream, seeds
+from escalade.qd import StrategyEmitter, evaluator
+from escalade.strategies import OpenAIES
+
+OPTIONS = {"behaviour": "observation:0,2", "workers": 0, "max_episode_steps": 60, "backend": "gymnasium"}
+BOX = {"dims": (10, 10), "ranges": ((-1.0, 1.0), (-0.3, 0.3))}
+
+
+def map_elites(start, evaluate, batches=6):
+    """The archive of a search by random changes of elites."""
+    archive = GridArchive(solution_dim=len(start), seed=1, **BOX)
+    emitter = GaussianEmitter(archive, sigma=0.5, x0=start, batch_size=12, seed=2)
+    scheduler = Scheduler(archive, [emitter])
+    for _ in range(batches):
+        scheduler.tell(*evaluate(scheduler.ask()))
+    return archive
+
+
+def contents(archive):
+    data = archive.data(return_type="dict")
+    order = np.argsort(data["index"])
+    return {name: np.asarray(values)[order] for name, values in data.items()}
+
+
+def assert_same(one, other):
+    one, other = contents(one), contents(other)
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+class PlainLoop:
+    """CartPole, one episode after the other, without Escalade's rollouts and workers."""
+
+    def __init__(self, policy_of):
+        self.policy_of, self.calls = policy_of, 0
+        self.env = gymnasium.make("CartPole-v1", max_episode_steps=60)
+
+    def __call__(self, solutions):
+        fitness, behaviours = zip(*(self.play(*each) for each in enumerate(solutions)), strict=True)
+        self.calls += 1
+        return np.array(fitness), np.array(behaviours, np.float32)
+
+    def play(self, place, solution):
+        network = self.policy_of(solution).network
+        seed = int(seeds(0, Stream.EPISODE, self.calls, place, 0))
+        observation, _ = self.env.reset(seed=seed)
+        total, ended = 0.0, False
+        while not ended:
+            with torch.no_grad():
+                action = int(network(torch.from_numpy(observation)[None]).argmax())
+            observation, reward, terminated, truncated, _ = self.env.step(action)
+            total, ended = total + reward, terminated or truncated
+        return total, observation[[0, 2]]
+
+
+def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
+    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+        ours = map_elites(evaluate.start, evaluate)
+        plain = map_elites(evaluate.start, PlainLoop(evaluate.policy))
+    assert len(ours) > 8
+    assert_same(ours, plain)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_change_nothing(workers):
+    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+        alone = map_elites(evaluate.start, evaluate, 3)
+    with evaluator("CartPole-v1", **OPTIONS | {"workers": workers}) as evaluate:
+        assert_same(map_elites(evaluate.start, evaluate, 3), alone)
+
+
+def test_several_episodes_are_averaged():
+    with evaluator("CartPole-v1", **OPTIONS, episodes_per_member=2) as evaluate:
+        solutions = np.stack([evaluate.start, evaluate.start + 0.5])
+        fitness, behaviours = evaluate(solutions)
+        again, _ = evaluate(solutions)
+    assert (fitness.shape, behaviours.shape) == ((2,), (2, 2))
+    assert (fitness.dtype, behaviours.dtype) == (np.float64, np.float32)
+    assert bool((fitness * 2 % 1 == 0).all())
+    assert not np.array_equal(fitness, again)  # the second call has episodes of its own
+
+
+def test_a_cell_is_a_policy_that_is_saved_and_evaluated(tmp_path):
+    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+        archive = map_elites(evaluate.start, evaluate, 2)
+        evaluate.policy(archive.best_elite["solution"]).save(tmp_path / "best.safetensors")
+    found = escalade.evaluate(tmp_path / "best.safetensors", episodes=3, workers=0)
+    assert found.returns.shape == (3,)
+
+
+# Our strategies as emitters
+
+
+def sphere(solutions):
+    """Fitness is highest at 1; the behaviour is the first two numbers."""
+    return -((solutions - 1.0) ** 2).sum(axis=1), solutions[:, :2]
+
+
+def improve(emitter_of, batches=60):
+    archive = GridArchive(solution_dim=5, dims=(10, 10), ranges=((-2, 2), (-2, 2)), seed=3)
+    emitter = emitter_of(archive)
+    scheduler = Scheduler(archive, [emitter])
+    for _ in range(batches):
+        scheduler.tell(*sphere(scheduler.ask()))
+    return archive, emitter
+
+
+@pytest.mark.parametrize(
+    "strategy", ["cma-es", "sep-cma-es", "openai-es", "snes", partial(OpenAIES, lr=0.1), "cem"]
+)
+def test_a_strategy_fills_an_archive(strategy):
+    make = partial(StrategyEmitter, x0=np.zeros(5), strategy=strategy, population=12, sigma=0.3, seed=1)
+    archive, emitter = improve(make)
+    assert archive.stats.coverage > 0.15
+    again, _ = improve(make)
+    assert_same(archive, again)
+    other, _ = improve(partial(make, seed=2))
+    assert contents(other)["solution"].shape != contents(archive)["solution"].shape or not np.array_equal(
+        contents(other)["solution"], contents(archive)["solution"]
+    )
+    assert emitter.restarts < 60
+
+
+def test_an_emitter_begins_anew_from_an_elite_when_nothing_comes_in():
+    archive = GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
+    emitter = StrategyEmitter(archive, np.zeros(2), population=4, sigma=0.1, seed=1)
+    solutions = emitter.ask()
+    fitness, behaviours = sphere(solutions)
+    info = archive.add(solutions, fitness, behaviours)
+    emitter.tell(solutions, fitness, behaviours, info)
+    assert emitter.restarts == 0
+    solutions = emitter.ask()
+    fitness = np.full(4, -100.0)
+    emitter.tell(
+        solutions, fitness, solutions, archive.add(solutions, fitness, np.sign(solutions) / 4 - 0.001)
+    )
+    elites = contents(archive)["solution"]
+    filled = emitter.restarts
+    rejected = {"status": np.zeros(4), "value": np.zeros(4)}
+    emitter.tell(emitter.ask(), fitness, solutions, rejected)
+    assert emitter.restarts == filled + 1
+    mean = emitter.ask().mean(axis=0)
+    assert np.abs(elites - mean).max(axis=1).min() < 0.2
+
+
+def test_another_ranker_asks_for_the_objective_alone():
+    make = partial(StrategyEmitter, x0=np.zeros(5), population=12, sigma=0.3, seed=1, ranker=ObjectiveRanker)
+    archive, _ = improve(make, 30)
+    assert archive.stats.obj_max > -0.05
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"behaviour": None}, "`behaviour` is missing"),
+        ({"strategy": "ars"}, "`strategy` has no meaning here: leave it out"),
+        ({"normalize_observations": True}, "`normalize_observations` has no meaning here"),
+        ({"cutoff": "100"}, "`cutoff` has no meaning here"),
+        ({"run_dir": "x"}, "`run_dir` has no meaning here"),
+        ({"novelty": "ns"}, "`novelty` has no meaning here"),
+        ({"behaviour": "info:nowhere"}, "nowhere"),
+        ({"hiden": (3,)}, "hiden"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_in_one_line(options, said):
+    with pytest.raises(InputError) as problem, evaluator("CartPole-v1", **OPTIONS | options) as evaluate:
+        evaluate(evaluate.start[None])
+    assert said in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_solutions_of_another_shape_are_refused():
+    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+        for wrong in (evaluate.start, evaluate.start[None, 1:], np.zeros((0, len(evaluate.start)))):
+            with pytest.raises(InputError, match=r"solutions must be of shape \(n, \d+\), and not"):
+                evaluate(wrong)
+        with pytest.raises(InputError, match="hold a NaN"):
+            evaluate(np.full((1, len(evaluate.start)), np.nan))
+
+
+def not_a_number(trajectory):
+    return (float("nan"),)
+
+
+def test_a_behaviour_that_is_no_number_is_an_error_of_one_line():
+    evaluate = evaluator("CartPole-v1", **OPTIONS | {"behaviour": not_a_number})
+    with evaluate, pytest.raises(EnvironmentFailure, match="CartPole-v1 gave a behaviour that is no number"):
+        evaluate(evaluate.start[None])
