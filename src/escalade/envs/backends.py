@@ -8,8 +8,9 @@ environment that it may run.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from escalade.errors import InputError
 from escalade.support.registry import Entry
@@ -53,7 +54,8 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
 }
 """In the order in which ``auto`` tries them. The last one runs everything."""
 
-CHOICES: Final = ("auto", *BACKENDS)
+CHOICES: Final = ChainMap[str, Any](BACKENDS, {"auto": None})
+"""Names that the option takes: ``auto``, and every backend there is, those of a user's module too."""
 
 
 def settle_backend(environment: Environment) -> Environment:

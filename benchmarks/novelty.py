@@ -1,0 +1,144 @@
+"""Novelty search beside evolution strategies: where returns are a trap, where they say nothing, elsewhere.
+
+    python benchmarks/novelty.py run maze [--methods none ns ...] [--seeds 1 2 ...] [--seconds 300]
+    python benchmarks/novelty.py table
+    python benchmarks/novelty.py picture
+
+A run ends when an evaluation of the centre, confirmed by 100 episodes, reaches the target, or after the
+seconds. Rows go to results/novelty.jsonl; `picture` draws where the centres of the maze's runs ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import escalade
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import read
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+import maze
+
+HERE = Path(__file__).parent
+RESULTS, PICTURE = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images" / "maze.png"
+
+METHODS = ["none", "ns", "nsr", "nsra:patience=10"]
+
+
+class AtTheGoal(gymnasium.RewardWrapper[Any, Any]):
+    """MountainCarContinuous whose reward is 100 at the goal, and 0 before; no cost of actions."""
+
+    def reward(self, reward: Any) -> float:
+        return 100.0 if float(reward) > 50 else 0.0
+
+
+CAR = {"env": "MountainCarContinuous-v0", "preset": None, "strategy": "openai-es", "hidden": (16,)}
+CAR |= {"init": "xavier", "population": 32, "sigma": 0.1, "lr": 0.05, "eval_every": 2, "target_return": 90.0}
+CAR |= {"behaviour": "observation:0:every=50", "normalize_observations": True, "max_episode_steps": 999}
+TASKS: dict[str, dict[str, Any]] = {
+    "maze": {"env": "maze:Maze-v0", **maze.SETTINGS},
+    "car": CAR,
+    "sparse car": CAR | {"wrappers": ["novelty:AtTheGoal"]},
+    "CartPole-v1": {"env": "CartPole-v1", "behaviour": "observation:0,2"},
+    "Swimmer-v5": {"env": "Swimmer-v5", "behaviour": "observation:0,1"},
+    "HalfCheetah-v5": {"env": "HalfCheetah-v5", "behaviour": "observation:0,1"},
+}
+
+
+def run(task: str, method: str, seed: int, seconds: float, workers: int) -> dict[str, Any]:
+    """One run; what is kept of it."""
+    options = dict(TASKS[task])
+    with tempfile.TemporaryDirectory() as folder:
+        options |= {"novelty": None if method == "none" else method, "seed": seed, "seconds": seconds}
+        options |= {"workers": workers, "run_dir": f"{folder}/run", "verbose": False}
+        env = options.pop("env")
+        done = escalade.train(env, **options)
+        summary, kept = done.summary, {}
+        if task == "maze":
+            (end,) = escalade.evaluate(done, episodes=1, workers=0).behaviours.tolist()
+            kept = {"end": end, "archive": archive(done.folder) if seed == 1 else []}
+    keys = ("stop_reason", "solved", "generations", "env_steps", "seconds", "eval_return_mean", "best_return")
+    return {"task": task, "method": method, "seed": seed} | {key: summary[key] for key in keys} | kept
+
+
+def archive(folder: RunFolder) -> list[list[int]]:
+    """Behaviours of the centres of a run, every n-th, at most 400; none where nothing was searched for."""
+    tensors, _ = read(max(folder.path.glob("checkpoints/*.safetensors")))
+    found = tensors.get("novelty.archive", np.zeros((0, 2)))
+    return found[:: max(1, len(found) // 400)].round().astype(int).tolist()
+
+
+def table() -> str:
+    """For each task and method: runs that solved it, and medians of theirs."""
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    rows = [["task", "search", "solved", "median seconds", "median env steps", "best return of the others"]]
+    rows.append(["---"] * len(rows[0]))
+    for task, method in dict.fromkeys((line["task"], line["method"]) for line in lines):
+        found = [line for line in lines if (line["task"], line["method"]) == (task, method)]
+        solved = [line for line in found if line["solved"]]
+        medians = [
+            f"{np.median([line[key] for line in solved]):,.0f}" for key in ("seconds", "env_steps") if solved
+        ]
+        others = [line["best_return"] for line in found if not line["solved"]]
+        told = f"{min(others):.1f} to {max(others):.1f}" if others else ""
+        name = "evolution strategy" if method == "none" else method
+        rows.append([task, name, f"{len(solved)} of {len(found)}", *(medians or ["", ""]), told])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def picture() -> None:
+    """Draw the maze for each method: where seed 1's centres ended, and the last centre of every seed."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    lines = [line for line in lines if line["task"] == "maze"]
+    figure, panels = plt.subplots(1, len(METHODS), figsize=(3 * len(METHODS), 3.3), layout="constrained")
+    for axes, method in zip(panels, METHODS, strict=True):
+        found = [line for line in lines if line["method"] == method]
+        for x, y, to_x, to_y in maze.WALLS:
+            axes.plot([x, to_x], [y, to_y], color="0.25")
+        centres = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
+        axes.scatter(*centres.T, s=4, c=np.arange(len(centres)), cmap="viridis")
+        axes.scatter(*np.array([line["end"] for line in found]).T, marker="x", color="tab:red", zorder=3)
+        axes.scatter(*maze.GOAL, marker="*", s=120, color="tab:green")
+        axes.set(title="evolution strategy" if method == "none" else method.partition(":")[0].upper() + "-ES")
+        axes.set(xticks=[], yticks=[], aspect="equal")
+    figure.savefig(PICTURE, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("run", "table", "picture"))
+    parser.add_argument("task", nargs="?", choices=TASKS)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--workers", type=int, default=1)
+    chosen = parser.parse_args()
+    if chosen.what == "table":
+        print(table())
+        return
+    if chosen.what == "picture":
+        picture()
+        return
+    for seed in chosen.seeds:
+        for method in chosen.methods:
+            line = json.dumps(run(chosen.task, method, seed, chosen.seconds, chosen.workers))
+            print(line, flush=True)
+            with RESULTS.open("a") as file:
+                file.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
