@@ -182,10 +182,11 @@ def make_vector(environment: Environment, slots: int) -> Mazes:
     return Mazes(slots)
 
 
-gymnasium.register("Maze-v0", entry_point=Maze, max_episode_steps=STEPS)
-others = dict(BACKENDS)
-BACKENDS.clear()  # so that it stands before Gymnasium's, which runs everything
-BACKENDS.update({"maze": BackendEntry("Mazes in numpy", "maze", most_rows=256)} | others)
+if "Maze-v0" not in gymnasium.registry:  # the script itself, which workers import as a module
+    gymnasium.register("Maze-v0", entry_point="maze:Maze", max_episode_steps=STEPS)
+    others = dict(BACKENDS)
+    BACKENDS.clear()  # so that it stands before Gymnasium's, which runs everything
+    BACKENDS.update({"maze": BackendEntry("Mazes in numpy", "maze", most_rows=256)} | others)
 
 
 SETTINGS: dict[str, Any] = {

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "digits": ["2.0"],
     "recurrent": ["3"],
     "t_maze": ["2"],
+    "maze": ["--novelty", "ns", "--seconds", "3", "--workers", "0"],
     "quality_diversity": ["--batches", "3", "--workers", "0"],
     "language_model": ["--updates", "3", "--generations", "2", "--population", "4", "--prompts", "4"],
 }
@@ -30,6 +31,7 @@ SAYS = {
     "digits": "evolution",
     "custom_environment": "mean return",
     "recurrent": "right on new episodes, after 3 generations",
+    "maze": "to the goal after",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
     "language_model": "after 2 generations more",

@@ -199,12 +199,13 @@ def test_a_run_folder_of_its_own_is_made_when_none_is_named(tmp_path, monkeypatc
 def test_a_million_parameters_take_no_dense_population():
     import tracemalloc
 
-    from escalade.perturbation import GaussianPopulation, NoiseTable, weighted_noise_sum
+    from escalade.perturbation import GaussianPopulation, NoiseTable
 
     dimension, size = 500_000, 400
     table = NoiseTable(0, 2 * dimension)
     center, out = np.zeros(dimension, np.float32), np.empty(dimension, np.float32)
-    weighted_noise_sum(table.values, np.zeros(1, np.int64), [1.0], 10)  # imports torch
+    population = GaussianPopulation(center[:10].copy(), 0.1, table, 0, 0, 2)
+    population.weighted_sum(np.ones(population.distinct))  # imports torch
     tracemalloc.start()
     population = GaussianPopulation(center, 0.1, table, 0, 0, size)
     for member in range(0, size, 7):

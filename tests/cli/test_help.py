@@ -89,7 +89,7 @@ def test_what_help_prints_holds_all_of_it(command, capsys, monkeypatch):
 
 def test_options_stand_in_groups():
     titles = [group.title for group in parsers()["train"]._action_groups]
-    others = ["policy", "evaluation and limits", "run"]
+    others = ["policy", "novelty", "evaluation and limits", "run"]
     assert titles[2:] == ["environment", "reward of training", "frames", "strategy", *others]
     assert {option.metadata["group"] for option in OPTIONS.values()} == set(titles[2:])
 

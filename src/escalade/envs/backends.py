@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from escalade.errors import InputError
+from escalade.support.imports import import_named
 from escalade.support.registry import Entry
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def settle_backend(environment: Environment) -> Environment:
         InputError: the backend was asked for by name and has no such environment.
     """
     if environment.backend != "auto":
+        if environment.backend not in BACKENDS:  # of the environment's module, which a worker imports now
+            import_named(environment.module, f"environment {environment.id}")
         entry = BACKENDS[environment.backend]
         if not entry.python and (option := _needs_python(environment)):
             raise InputError(f"`{option}` cannot work on {entry.title}: use `backend=gymnasium`")

@@ -77,6 +77,11 @@ class Environment:
         return self.spec.id
 
     @property
+    def module(self) -> str:
+        """The module that holds the environment's class, or its function."""
+        return _module_of(self.spec)
+
+    @property
     def plain(self) -> bool:
         """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.early_end is None
@@ -257,9 +262,12 @@ def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
 
 def needs_fresh(spec: EnvSpec) -> bool:
     """Tell whether objects of this environment are known to carry something over between episodes."""
+    return _module_of(spec) in _NEED_FRESH
+
+
+def _module_of(spec: EnvSpec) -> str:
     entry = spec.entry_point
-    module = entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", "")
-    return module in _NEED_FRESH
+    return entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", "")
 
 
 def headless() -> None:
