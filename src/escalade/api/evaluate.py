@@ -62,6 +62,7 @@ def evaluate(
     episodes: int = 100,
     seed: int | None = None,
     checkpoint: str | int = "latest",
+    centre: int | None = None,
     backend: str | None = None,
     workers: int | None = None,
     network: nn.Module | None = None,
@@ -77,6 +78,7 @@ def evaluate(
         episodes: how many.
         seed: chooses the episodes; the run's own seed by default, in a stream that training never uses.
         checkpoint: ``latest``, ``best`` or a generation.
+        centre: number of a centre, of several, 0 for the first; the best one when None.
         backend: may differ from training's.
         workers: worker processes of this machine; the run's own number when None, or one a core where those
             were a cluster's.
@@ -97,7 +99,7 @@ def evaluate(
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
     other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
-    saved = _saved(run, checkpoint, network, other)
+    saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
     changes |= {"reward_info": None, "on_error": "stop"}  # which only training reads
     config = saved.config.here().replace(**changes)
@@ -138,6 +140,7 @@ def render(
     *,
     live: bool = False,
     checkpoint: str | int = "latest",
+    centre: int | None = None,
     seed: int = 0,
     max_steps: int | None = None,
     network: nn.Module | None = None,
@@ -150,6 +153,7 @@ def render(
         output: the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
         live: show the episode in a window instead; see :func:`escalade.media.window.show_episode`.
         checkpoint: ``latest``, ``best`` or a generation.
+        centre: number of a centre, of several, 0 for the first; the best one when None.
         seed: of the episode.
         max_steps: steps after which it is left; None: at its end.
         network: a module like the one that was trained, where that was the user's own.
@@ -160,7 +164,7 @@ def render(
     """
     if live == (output is not None):
         raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
-    saved = _saved(run, checkpoint, network)
+    saved = _saved(run, checkpoint, network, centre)
     environment = find_environment(saved.config.replace(backend="gymnasium"))
     policy = saved.policy(environment, network)
     policy.reset(seed)
@@ -173,9 +177,12 @@ def _saved(
     run: str | PathLike[str],
     checkpoint: str | int,
     network: nn.Module | None,
+    center: int | None,
     env_kwargs: dict[str, Any] | None = None,
 ) -> SavedPolicy:
     """The policy of a run's checkpoint, or of a file."""
     if os.path.isfile(run):
+        if center is not None:
+            raise InputError(f"`centre` {center}: a policy's file holds one, so leave it out")
         return SavedPolicy.of_file(Path(run), network, env_kwargs)
-    return SavedPolicy.find(RunFolder.open(run), str(checkpoint), network)
+    return SavedPolicy.find(RunFolder.open(run), str(checkpoint), network, center)

@@ -18,9 +18,12 @@ from escalade.errors import InputError
 from escalade.media.curves import X_AXES, Curves, read_curves, read_numbers
 from escalade.media.figure import Array
 from escalade.media.panels import Workers
+from escalade.media.plane import Archived
 from escalade.media.report import FILMS, Reported, write_report
 from escalade.recorders import read_notes, read_table
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Stored
+from escalade.strategies.novelty import read_archive
 from escalade.support.installing import check_installed
 from escalade.support.numbers import number
 
@@ -104,6 +107,7 @@ def _reported(facts: RunFacts, name: str) -> Reported:
         workers,
         _film(folder),
         _notes(facts, curves, workers),
+        _archived(folder) if facts.options.get("novelty") is not None else None,
     )
 
 
@@ -158,6 +162,16 @@ def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:
             at, rate, idle = (column[who == name] for column in numbers.values())
             found[f"{kind} {name}"] = at, rate, idle
     return found
+
+
+def _archived(folder: RunFolder) -> Archived | None:
+    """The archive in the latest checkpoint; None where nothing is in it yet."""
+
+    def check(content: Stored) -> Archived | None:
+        behaviours, origins = read_archive(content.tensors)
+        return Archived(behaviours, *origins.T) if len(behaviours) else None
+
+    return folder.checkpoints.load_latest(check).checkpoint
 
 
 def _film(folder: RunFolder) -> Path | None:

@@ -37,7 +37,7 @@ from escalade.support.numbers import counted
 from escalade.support.output import say
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
-from escalade.training.parts import Parts, make_parts, make_strategy
+from escalade.training.parts import Parts, make_parts, make_search
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
@@ -150,7 +150,7 @@ def train_config(
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
-        make_strategy(config, parts.start, parts.perturbation)  # refused before there is a folder
+        make_search(config, parts)  # refused before there is a folder
         config = _warm_started(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked(), folder.kept_if_trained():
@@ -279,7 +279,7 @@ def _loop(config: Config, parts: Parts, session: Session, listeners: _Listeners)
     folder = session.facts.folder
     return Loop(
         PolicyObjective(config, parts, session.engine, session.interrupts, folder),
-        make_strategy(config, parts.start, parts.perturbation),
+        make_search(config, parts),
         Limits(config.generations, config.env_steps, config.seconds, config.target_return),
         eval_every=config.eval_every,
         interrupts=session.interrupts,
@@ -322,7 +322,7 @@ def _facts(
         title=config.env,
         subject=_subject(config),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
-        info=(*info_columns(config.info_keys), *novelty.columns(config.novelty)),
+        info=(*info_columns(config.info_keys), *novelty.columns(config.novelty, config.centres)),
         trackers=config.recorder,
         options={name: value for name, value in asdict(config).items() if value is not None},
     )

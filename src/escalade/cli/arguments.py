@@ -136,16 +136,16 @@ def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values
     )
 
 
-def whole(name: str, text: str | None, default: int | None) -> int | None:
-    """The whole number above 0 that was typed for ``name``.
+def whole(name: str, text: str | None, default: int | None, least: int = 1) -> int | None:
+    """The whole number of at least ``least`` that was typed for ``name``.
 
     Raises:
         InputError: it is none.
     """
     if text is None:
         return default
-    if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) > 0):
-        raise InputError(f"`{name}` {text!r} must be a whole number of at least 1")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least):
+        raise InputError(f"`{name}` {text!r} must be a whole number of at least {least}")
     return int(text)
 
 

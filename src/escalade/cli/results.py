@@ -39,6 +39,7 @@ def add_eval(commands: Any) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
     add_argument(parser, "--episodes", "N", "how many", "100")
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
+    add_argument(parser, "--centre", "N", "which of several", "the best")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_argument(parser, "--seed", "N", _SEED, "the run's")
     add_options(parser, ["env_kwargs", "backend", "workers", "info_keys"], default="the run's")
@@ -61,6 +62,7 @@ def add_render(commands: Any) -> None:
         "--live", action="store_true", help="show the episode in a window instead (default: film it)"
     )
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
+    add_argument(parser, "--centre", "N", "which of several", "the best")
     add_argument(parser, "--max-steps", "N", "stop after this many steps", "the episode's end")
     add_argument(parser, "--seed", "N", _SEED, "0")
 
@@ -73,10 +75,12 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     from escalade.api.evaluate import evaluate
     from escalade.rollout.infos import mean_known
 
-    result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, **given)
+    center = whole("centre", parsed.centre, None, 0)
+    result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, centre=center, **given)
     facts = {
         "env": env,
         "checkpoint": checkpoint,
+        **({} if center is None else {"centre": center}),
         "generation": result.generation,
         "params_sha256": result.params_sha256,
         "env_kwargs": given.get("env_kwargs", {}),
@@ -95,7 +99,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         infos = "".join(f", {key} {number(mean)}" for key, mean in means.items())
         others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
         found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
-        say(f"{env}{others}, {policy_called(checkpoint)}: return {found}{infos}")
+        say(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
         if os.path.isfile(parsed.run):
             say(f"played without wrappers, limits and arguments of the environment: {checkpoint} keeps none")
     return 0
@@ -115,9 +119,10 @@ def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
     return PolicyFile.read(file).env, file.name
 
 
-def policy_called(checkpoint: str) -> str:
+def policy_called(checkpoint: str, center: int | None = None) -> str:
     """The policy of a checkpoint, or of a file, in words."""
-    return f"policy of generation {checkpoint}" if checkpoint.isdecimal() else f"{checkpoint} policy"
+    of = "" if center is None else f" of centre {center}"
+    return f"policy of generation {checkpoint}{of}" if checkpoint.isdecimal() else f"{checkpoint} policy{of}"
 
 
 def _render(parsed: argparse.Namespace) -> int:
@@ -128,12 +133,15 @@ def _render(parsed: argparse.Namespace) -> int:
     else:
         checkpoint = parsed.checkpoint or LATEST
         place = RunFolder.open(parsed.run).named_after(checkpoint, "video.mp4", "video-best.mp4")
+    center = whole("centre", parsed.centre, None, 0)
+    if center is not None:
+        place = place.with_stem(f"{place.stem}-centre-{center}")
     output = Path(parsed.output) if parsed.output else None if parsed.live else place
     most = whole("max_steps", parsed.max_steps, None)
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 
-    given |= {"checkpoint": checkpoint, "max_steps": most, "live": parsed.live}
+    given |= {"checkpoint": checkpoint, "centre": center, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
-    say(f"{output or 'shown'}: {policy_called(checkpoint)}, {steps} steps, return {number(total)}")
+    say(f"{output or 'shown'}: {policy_called(checkpoint, center)}, {steps} steps, return {number(total)}")
     return 0

@@ -73,7 +73,7 @@ def _check_info_keys(config: Config) -> None:
         return
     from escalade.recorders import COLUMNS, info_columns
 
-    taken = [*COLUMNS, *novelty.columns(config.novelty)]
+    taken = [*COLUMNS, *novelty.columns(config.novelty, config.centres)]
     for key in config.info_keys:
         if not key or not key.isprintable() or any(letter in key for letter in '",'):
             raise InputError(f"`info_keys` {key!r} cannot be a column: leave it out")

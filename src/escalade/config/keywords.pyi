@@ -70,6 +70,7 @@ class TrainOptions(ResumeOptions, total=False):
     observation_clip: float | Literal["none"]
     behaviour: str | Callable[[Any], Any] | None
     novelty: str | None
+    centres: int
     start_from: str | os.PathLike[str] | None
     episodes_per_member: int
     episode_seeds: Literal["pair", "generation", "member"]

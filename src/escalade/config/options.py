@@ -188,6 +188,13 @@ class Config:
         unset="no search for novelty",
         needs="behaviour",
     )
+    centres: int = _novelty(
+        1,
+        "policies, each with its strategy and normaliser; one moves in a generation, drawn by novelty",
+        needs="novelty",
+        min=1,
+        max=1000,
+    )
 
     start_from: str | os.PathLike[str] | None = _policy(
         None,

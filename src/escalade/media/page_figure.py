@@ -9,13 +9,18 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from escalade.media.charts import BEYOND, Area, Chart, Line, draw, drawable
 from escalade.media.figure import COLOURS, GREY, reproducible, style
+from escalade.media.plane import MOST_PATHS, Archived, draw_plane
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH, _HEIGHT = 420, 250  # in the units of the style sheet's letters
 _STRETCHES = 250
@@ -46,13 +51,32 @@ def _rounded(attribute: str) -> str:
 def figure_html(chart: Chart, place: int) -> str:
     """The chart as an HTML figure; ``place`` must differ from that of others of the page."""
     name = f"chart{place}"
-    marks, target = _marks(chart, name)
+    marks, target = _marks(lambda axes: draw(axes, _thinned(chart)), name)
     words = "; ".join([line.in_words() for line in chart.lines] + [area.label for area in chart.areas])
+    return _figure(chart.title, f"Over {chart.unit}. {words}.", marks, _caption(chart, target), name)
+
+
+def plane_html(archived: Archived, place: int) -> str:
+    """An archive as an HTML figure; ``place`` as in :func:`figure_html`."""
+
+    def paint(axes: Axes) -> str:
+        draw_plane(axes, archived)
+        return ""
+
+    name, across = f"chart{place}", archived.places()[1]
+    marks, _ = _marks(paint, name)
+    numbers = [str(number) for number in sorted(set(archived.centers.tolist()))]
+    paths = [(swatch(int(number)), f"path of centre {number}") for number in numbers[: MOST_PATHS + 1]]
+    upwards = [("", f"upwards: {across[1]}"), ("", "blue: early generations, orange: late ones")]
+    caption = _spans([*(paths if len(paths) <= MOST_PATHS else []), *upwards])
+    return _figure("Behaviours in the archive", f"{archived.in_words()}.", marks, caption, name)
+
+
+def _figure(title: str, words: str, marks: str, caption: str, name: str) -> str:
     return (
-        f'<figure><h3 id="{name}t">{html.escape(chart.title)}</h3>'
+        f'<figure><h3 id="{name}t">{html.escape(title)}</h3>'
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{name}t {name}d">'
-        f'<desc id="{name}d">{html.escape(f"Over {chart.unit}. {words}.")}</desc>{marks}</svg>'
-        f"{_caption(chart, target)}</figure>"
+        f'<desc id="{name}d">{html.escape(words)}</desc>{marks}</svg>{caption}</figure>'
     )
 
 
@@ -78,8 +102,8 @@ def _thinned(chart: Chart) -> Chart:
     return replace(chart, lines=[line(of) for of in chart.lines], areas=[area(of) for of in chart.areas])
 
 
-def _marks(chart: Chart, name: str) -> tuple[str, str]:
-    """The drawing, whose ids hold a hash of ``name``; and its words for the target."""
+def _marks(paint: Callable[[Axes], str], name: str) -> tuple[str, str]:
+    """The drawing, whose ids hold a hash of ``name``; and what ``paint`` returns: words for the target."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -89,7 +113,7 @@ def _marks(chart: Chart, name: str) -> tuple[str, str]:
         figure = Figure(figsize=(_WIDTH / 72, _HEIGHT / 72), layout="constrained")
         axes = figure.subplots()
         axes.margins(x=0.02)
-        target = draw(axes, _thinned(chart))
+        target = paint(axes)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.tick_params(length=0, pad=5)
@@ -130,7 +154,10 @@ def _caption(chart: Chart, target: str) -> str:
     if target:
         line = _swatch('d="M1 4H29" style="stroke: var(--soft); stroke-dasharray: 4 2"')
         shown.append(("" if target.endswith(BEYOND) else line, target))
-    spans = [
-        f"<span>{mark}{html.escape(label)}</span>" for mark, label in [*shown, ("", chart.note)] if label
-    ]
+    return _spans([*shown, ("", chart.note)])
+
+
+def _spans(shown: Sequence[tuple[str, str]]) -> str:
+    """A caption of marks and labels; none where no label is."""
+    spans = [f"<span>{mark}{html.escape(label)}</span>" for mark, label in shown if label]
     return f"<figcaption>{''.join(spans)}</figcaption>" if spans else ""

@@ -12,8 +12,9 @@ from typing import Any
 
 from escalade.media.charts import Chart
 from escalade.media.curves import Curves
-from escalade.media.page_figure import figure_html, swatch
+from escalade.media.page_figure import figure_html, plane_html, swatch
 from escalade.media.panels import Workers, own_charts, shared_charts
+from escalade.media.plane import Archived, coverage
 from escalade.media.report_style import STYLE
 from escalade.storage.files import write_bytes
 from escalade.support.mappings import differing
@@ -44,6 +45,8 @@ class Reported:
     workers: Workers
     film: Path | None = None
     notes: Sequence[str] = field(default=())
+    archived: Archived | None = None
+    """What a search for novelty found."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,12 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
     parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
     for run in runs:
         own = own_charts(run.curves, run.workers, over)
+        name = f": {run.curves.name}" if len(runs) > 1 else ""
+        if run.archived is not None:
+            covered = figure_html(coverage(run.archived, run.curves, over), next(numbers))
+            shown = plane_html(run.archived, next(numbers)) + covered
+            parts.append(_section(f"Novelty{name}", f'<div class="charts">{shown}</div>'))
         if own:
-            name = f": {run.curves.name}" if len(runs) > 1 else ""
             parts.append(_section(f"Population and workers{name}", _charts(own, numbers)))
     return "".join(parts)
 

@@ -29,6 +29,7 @@ class Stream(IntEnum):
     RESTART = 8
     STATE = 9
     REFERENCE = 10
+    CENTER = 11
     STRATEGY = 16
 
 

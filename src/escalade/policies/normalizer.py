@@ -99,12 +99,12 @@ class Normalizer:
         grown.squares = np.concatenate([self.squares * share, np.full(more, known)])
         return grown
 
-    def tensors(self) -> dict[str, NDArray[Any]]:
+    def tensors(self, prefix: str = "normalizer.") -> dict[str, NDArray[Any]]:
         """Return the arrays that a checkpoint keeps."""
         return {
-            "normalizer.count": np.array([self.count]),
-            "normalizer.mean": self.mean,
-            "normalizer.squares": self.squares,
+            f"{prefix}count": np.array([self.count]),
+            f"{prefix}mean": self.mean,
+            f"{prefix}squares": self.squares,
         }
 
     def snapshot_if(self, enabled: bool | None, clip: float = CLIP) -> Normalization | None:

@@ -11,6 +11,7 @@ from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.live import LiveConsole
 from escalade.recorders.row import Recorder, Row
 from escalade.recorders.run_info import RunInfo
+from escalade.strategies.novelty import CENTER
 from escalade.support.numbers import number
 from escalade.support.output import printing, visible, wording
 
@@ -82,7 +83,9 @@ class PlainConsole:
             f"return {number(row.return_mean)} ± {number(row.return_std)} ({self._goals.best_of(row)})",
         ]
         if row.eval_return_mean is not None:
-            parts.append(f"evaluation {number(row.eval_return_mean)}")
+            center = dict(row.info).get(CENTER)
+            of = "" if center is None else f" of centre {center}"
+            parts.append(f"evaluation {number(row.eval_return_mean)}{of}")
         if row.steps_per_second is not None:
             parts.append(f"{row.steps_per_second:,.0f} steps/s")
         left = self._outlook.seconds_left()

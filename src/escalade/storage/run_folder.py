@@ -32,6 +32,7 @@ class RunFolder:
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"
         self.best = self.path / "best.safetensors"
+        self.centers = self.path / "centres"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
         self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import EnvironmentFailure, InputError
+from escalade.perturbation import Stream, hash64
 from escalade.storage.records import Numbers, check_arrays
 from escalade.storage.tensors import Damaged, Tensors
 from escalade.strategies.ranking import Array
@@ -21,7 +22,9 @@ from escalade.support.installing import check_installed
 Behaviours = NDArray[np.float32]
 
 FORMS = "ns, nsr or nsra, with options as in nsr:k=10 or nsra:k=10,weight=1,step=0.05,patience=50"
-_ARCHIVE, _COURSE = "novelty.archive", "novelty.course"
+CENTER = "center"
+"""The column of progress.csv with the number of the centre that moved, of several."""
+_ARCHIVE, _ORIGINS, _COURSE = "novelty.archive", "novelty.origins", "novelty.course"
 _LEAF = 1024  # behaviours by which a tree grows; those behind it are compared one by one
 _TREE_DIMENSIONS = 16  # beyond which a tree looks at nearly all it holds
 _PAIRS = 2**22  # distances in memory at once
@@ -69,12 +72,12 @@ def parse(text: str) -> NoveltyOptions:
     return NoveltyOptions(method, **options)
 
 
-def columns(text: str | None) -> tuple[str, ...]:
+def columns(text: str | None, centers: int = 1) -> tuple[str, ...]:
     """The columns that progress.csv has of the search that ``text`` asks for; none where that is None."""
     if text is None:
         return ()
     weight = ("fitness_weight",) if parse(text).method == "nsra" else ()
-    return ("novelty_mean", "center_novelty", *weight)
+    return ("novelty_mean", "center_novelty", *weight, *((CENTER,) if centers > 1 else ()))
 
 
 class Archive:
@@ -150,6 +153,9 @@ class Center:
     """Larger is better."""
     behaviour: Behaviours
     """Shape (size,)."""
+    generation: int = 0
+    """1 for the first; and the number of the centre, 0 for the first."""
+    number: int = 0
 
 
 class Novelty:
@@ -164,6 +170,7 @@ class Novelty:
     def __init__(self, options: NoveltyOptions) -> None:
         self.options = options
         self.archive = Archive(np.zeros((0, 0), np.float32))
+        self.origins = np.zeros((0, 2), np.int64)  # generation and number of the centre that each is of
         self._course = (options.weight, -math.inf, 0.0)  # weight, best fitness so far, generations since
 
     def told(
@@ -193,7 +200,27 @@ class Novelty:
 
     def learn(self, center: Center) -> None:
         """Take in the centre of a generation whose members were told of."""
-        self.archive, self._course = self.archive.with_one(center.behaviour), self._after(center)
+        before, self._course = len(self.archive), self._after(center)
+        self.archive = self.archive.with_one(center.behaviour)
+        if len(self.archive) > before:
+            self.origins = np.concatenate([self.origins, [[center.generation, center.number]]])
+
+    def draw(self, centers: int, generation: int, seed: int) -> int:
+        """Return the number of the centre that moves next, after ``generation`` generations.
+
+        Each in turn at first. Then one by a chance in proportion to the novelty of what it showed when it
+        was drawn last; all have the same where none has any.
+        """
+        if generation < centers:
+            return generation
+        novelty = np.zeros(centers)
+        for number in range(centers):
+            last = np.flatnonzero(self.origins[:, 1] == number)[-1:]
+            if len(last):
+                novelty[number] = self.archive.novelty(self.archive.behaviours[last], self.options.k)[0]
+        reached = np.cumsum(novelty if novelty.any() else np.ones(centers))
+        chance = int(hash64(seed, int(Stream.CENTER), generation) >> np.uint64(11)) * 2.0**-53
+        return min(int(np.searchsorted(reached, chance * reached[-1], side="right")), centers - 1)
 
     def _after(self, center: Center) -> tuple[float, float, float]:
         """The course of the weight with this generation's centre in it."""
@@ -207,17 +234,32 @@ class Novelty:
 
     def tensors(self) -> Tensors:
         """State to save."""
-        return {_ARCHIVE: self.archive.behaviours, _COURSE: np.array(self._course)}
+        course = np.array(self._course)
+        return {_ARCHIVE: self.archive.behaviours, _ORIGINS: self.origins, _COURSE: course}
 
-    def load(self, tensors: Tensors) -> None:
-        """Take over what :meth:`tensors` gave.
+    def load(self, tensors: Tensors, centers: int = 1) -> None:
+        """Take over what :meth:`tensors` gave, of a search with as many centres.
 
         Raises:
             Damaged: it is not there, or cannot be.
         """
-        schema = {_ARCHIVE: Numbers("float32", ("archived", "size"))}
-        check_arrays(tensors, schema | {_COURSE: Numbers("float64", (3,), finite=False)}, "its state")
+        archive, origins = read_archive(tensors)
+        check_arrays(tensors, {_COURSE: Numbers("float64", (3,), finite=False)}, "its state")
         weight, best, waited = map(float, tensors[_COURSE])
         if not (0 <= weight <= 1 and waited >= 0 and best < math.inf):
             raise Damaged(f"its state: {_COURSE} is not one")
-        self.archive, self._course = Archive(tensors[_ARCHIVE]), (weight, best, waited)
+        if (origins[:, 1] >= centers).any():
+            raise Damaged(f"its state: {_ORIGINS} names a centre that there is not")
+        self.archive, self.origins, self._course = Archive(archive), origins, (weight, best, waited)
+
+
+def read_archive(tensors: Tensors) -> tuple[Behaviours, NDArray[np.int64]]:
+    """Return a saved archive: behaviours, shape (n, size), and the generation and centre of each, (n, 2).
+
+    Raises:
+        Damaged: it is not there, or cannot be.
+    """
+    schema = {_ARCHIVE: Numbers("float32", ("archived", "size"))}
+    schema[_ORIGINS] = Numbers("int64", ("archived", 2), least=0)
+    check_arrays(tensors, schema, "its state")
+    return tensors[_ARCHIVE], tensors[_ORIGINS]

@@ -16,6 +16,7 @@ _MARK = "<!-- Written by Escalade when a run ends. A README.md that begins other
 _FILES = {
     "policy.safetensors": "the policy as the run left it",
     "best.safetensors": "that of the best evaluation",
+    "centres": "the policy of each centre as the run left it, of which policy.safetensors is the best",
     "progress.csv": "one row a generation",
     "notes.csv": "what the run said",
     "summary.json": "how it ended",

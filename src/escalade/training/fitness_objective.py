@@ -90,7 +90,7 @@ class FitnessObjective:
         if self._novelty is not None:
             if behaviours is None:
                 raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
-            seen = Center(self.direction * float(center[0]), behaviours[-1])
+            seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)
             ranked, columns = self._novelty.told(self.direction * fitness, behaviours[:-1], seen)
             told = self.direction * ranked
         return Outcome(
@@ -112,6 +112,9 @@ class FitnessObjective:
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Call fitness for the centre."""
         return self._evaluation(self._run(strategy, None, True)[0])
+
+    def settle(self, strategy: Strategy) -> None:
+        """Nothing: there is one centre."""
 
     def learn(self, outcome: Outcome) -> None:
         """Take the centre's behaviour into the archive, where novelty is searched for."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escalade.perturbation import Population
 from escalade.strategies import Strategy
+from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
 
 _GENERATIONS = 2  # what only the update uses, such as a momentum, shows in the members after it
@@ -22,6 +23,8 @@ def forgotten(strategy: Strategy) -> str | None:
     A new strategy is given the saved state. It must propose the same members as a copy of ``strategy``, now
     and after both were told the same fitness. ``strategy`` itself is not touched.
     """
+    if isinstance(strategy, Centers):
+        strategy = strategy.current
     if strategy.remake is None:
         return None
     name = type(strategy).__name__

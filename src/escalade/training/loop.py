@@ -101,7 +101,9 @@ class Loop:
         self._save(force=True)
         reason = self._generations()
         self._save(force=True)  # a whole generation's state: what was in flight runs again on resume
-        if reason not in ("solved", "interrupted"):
+        if reason == "interrupted":
+            self.objective.settle(self.strategy)
+        elif reason != "solved":
             self._evaluate_finally()
         return reason
 

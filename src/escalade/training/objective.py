@@ -25,6 +25,8 @@ class Evaluation:
     env_steps: int = 0
     member_fitness: float | None = None
     """The unperturbed policy's fitness, were it a member; None where that is the mean return."""
+    further: Counts = Counts()
+    """The cost of other centres' episodes."""
 
     @property
     def mean(self) -> float:
@@ -45,7 +47,7 @@ class Evaluation:
     @property
     def counts(self) -> Counts:
         """The cost of the evaluation."""
-        return Counts(eval_episodes=len(self.returns), eval_steps=self.env_steps)
+        return Counts(eval_episodes=len(self.returns), eval_steps=self.env_steps) + self.further
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,11 @@ class Objective(Protocol):
         ...
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
-        """Evaluate the centre as the run leaves it."""
+        """Evaluate the centre as the run leaves it; of several, each, and leave the best one drawn."""
+        ...
+
+    def settle(self, strategy: Strategy) -> None:
+        """Leave the best known centre drawn, of several."""
         ...
 
     def learn(self, outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from escalade.envs import ActionMap, Environment, resolve
 from escalade.envs.frames import FRAMES, Frames
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
+from escalade.perturbation import NoiseSource, Stream, seeds
 from escalade.perturbation.registry import make_source
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
@@ -28,6 +29,7 @@ from escalade.rollout.reference import reference_batch
 from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
+from escalade.strategies.centers import Centers
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.registry import find
 from escalade.training.strategy import build_strategy, kept_ranks, keywords_of
@@ -41,6 +43,8 @@ class Parts:
     policy: Policy
     start: NDArray[np.float32]
     perturbation: NoiseSource
+    further_starts: Sequence[NDArray[np.float32]] = ()
+    """Of the centres after the first."""
     reward: RewardTransform | None = None
     """The transform that fitness takes of a reward; None where that is the reward itself."""
     normalizer: Normalizer | None = None
@@ -150,7 +154,36 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     start = to_vector(policy.network)
     noise = make_source(config.perturbation, config.seed, layout_of(policy.network).held_shapes)
     behaviour = None if config.behaviour is None else parse(config.behaviour).found(environment)
-    return Parts(environment, policy, start, noise, reward_transform(config), behaviour=behaviour)
+    further = [start if network else _start(config, policy, seed) for seed in _seeds(config)[1:]]
+    reward = reward_transform(config)
+    return Parts(environment, policy, start, noise, further, reward, behaviour=behaviour)
+
+
+def _seeds(config: Config) -> list[int]:
+    """A seed for each centre: for the first that of the run."""
+    further = seeds(config.seed, Stream.CENTER, np.arange(1, config.centres))
+    return [config.seed, *further.tolist()]
+
+
+def _start(config: Config, policy: Policy, seed: int) -> NDArray[np.float32]:
+    """A first centre like that of ``policy``, of another seed."""
+    inputs, outputs = observation_shape(policy.observation_space), policy.actions.outputs
+    options = architecture_of(asdict(config))
+    return to_vector(build(inputs=inputs, outputs=outputs, init=config.init, seed=seed, **options))
+
+
+def make_search(config: Config, parts: Parts) -> Strategy:
+    """The config's strategy; for several centres one of each, with a seed and a first centre of its own.
+
+    Raises:
+        InputError: as :func:`make_strategy` does.
+    """
+    starts = [parts.start, *parts.further_starts]
+    each = [
+        make_strategy(config if number == 0 else config.replace(seed=seed), start, parts.perturbation)
+        for number, (seed, start) in enumerate(zip(_seeds(config), starts, strict=True))
+    ]
+    return Centers.of(each) if len(each) > 1 else each[0]
 
 
 def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:

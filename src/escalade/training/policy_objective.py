@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -21,10 +22,12 @@ from escalade.recorders import info_columns
 from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known, mean_known
+from escalade.storage.files import storage
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
-from escalade.strategies.novelty import Center, Novelty, parse
+from escalade.strategies.centers import Centers, best_known, of_center
+from escalade.strategies.novelty import CENTER, Center, Novelty, parse
 from escalade.support.interrupts import Interrupts
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.hints import SurvivalHint
@@ -38,6 +41,8 @@ TRIAL_EPISODES = 20
 """Of the confirmation: how many are looked at first."""
 FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
+WORTH = "centers.worth"
+"""Each centre's mean return when it was known last, shape (centers,), among a checkpoint's tensors."""
 
 
 class PolicyObjective:
@@ -64,7 +69,10 @@ class PolicyObjective:
         self.engine = engine
         self.interrupts = interrupts
         self.folder = folder
-        self.normalizer = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
+        first = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
+        self.normalizers = [first, *(copy.deepcopy(first) for _ in parts.further_starts)]  # of each centre
+        self.normalizer = first
+        self._worth = np.full(len(self.normalizers), np.nan)
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.score = make_score(config)
         self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
@@ -80,6 +88,9 @@ class PolicyObjective:
 
         For novelty, the centre plays as many as a member, in each generation: the first of an evaluation's.
         """
+        if isinstance(strategy, Centers) and self.novelty is not None:
+            drawn = self.novelty.draw(len(strategy.each), strategy.generation, self.config.seed)
+            self._draw(strategy, drawn)
         asked = self.config.eval_episodes if evaluate else 0
         job = self._job(
             strategy,
@@ -103,9 +114,10 @@ class PolicyObjective:
         told, seen = None, None
         columns: dict[str, float | None] = {}
         if self.novelty is not None and behaviours is not None:
-            first = center[: self._archived]
-            seen = Center(self._fitness_of_center(strategy, first), first.mean_behaviours(1)[0])
+            seen = self._seen(strategy, center[: self._archived])
             told, columns = self.novelty.told(fitness, behaviours, seen)
+            if isinstance(strategy, Centers):
+                columns[CENTER] = strategy.drawn
         return Outcome(
             fitness=fitness,
             told=told,
@@ -139,8 +151,24 @@ class PolicyObjective:
         return self._evaluation(strategy, played)
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
-        """Evaluate the centre, in episodes that no generation has seen."""
-        return self._evaluation(strategy, self._play(strategy, self.config.eval_episodes))
+        """Evaluate the centre, in episodes that no generation has seen; of several, each in the same ones."""
+        if not isinstance(strategy, Centers):
+            return self._evaluation(strategy, self._play(strategy, self.config.eval_episodes))
+        found: list[Evaluation] = []
+        try:
+            for number in range(len(strategy.each)):
+                self._draw(strategy, number)
+                found.append(self._evaluation(strategy, self._play(strategy, self.config.eval_episodes)))
+            self._worth = np.array([evaluation.mean for evaluation in found])
+        finally:
+            self.settle(strategy)
+        costs = (other.counts for other in found if other is not found[strategy.drawn])
+        return replace(found[strategy.drawn], further=sum(costs, start=Counts()))
+
+    def settle(self, strategy: Strategy) -> None:
+        """Leave the best known centre drawn, of several."""
+        if isinstance(strategy, Centers):
+            self._draw(strategy, best_known(self._worth))
 
     def learn(self, outcome: Outcome) -> None:
         """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
@@ -155,6 +183,7 @@ class PolicyObjective:
             self.score.learn(evaluated)
         if self.novelty is not None:
             self.novelty.learn(center)
+            self._worth[center.number] = outcome.evaluation.mean if outcome.evaluation else center.fitness
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -205,9 +234,19 @@ class PolicyObjective:
         return so_far
 
     def save_module(self, strategy: Strategy) -> None:
-        """Write policy.safetensors."""
-        if self.folder is not None:
-            self._policy(strategy, self.parts.policy).save(self.folder.policy)
+        """Write policy.safetensors, and centres/ where there are several."""
+        if self.folder is None:
+            return
+        self._policy(strategy, self.parts.policy).save(self.folder.policy)
+        if isinstance(strategy, Centers):
+            best = strategy.drawn
+            with storage(self.folder.centers):
+                self.folder.centers.mkdir(exist_ok=True)
+            for number in range(len(strategy.each)):
+                self._draw(strategy, number)
+                self._policy(strategy, self.parts.policy).save(self.folder.centers / f"{number}.safetensors")
+            self._draw(strategy, best)
+            self._policy(strategy, self.parts.policy)
 
     def state(self) -> tuple[Tensors, State]:
         """The normaliser, the cap, the best, what does not evolve, and the config."""
@@ -215,6 +254,10 @@ class PolicyObjective:
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
         learnt = self.normalizer.tensors() | self.score.tensors()
+        if len(self.normalizers) > 1:
+            learnt = self.score.tensors() | {WORTH: self._worth}
+            for number, normalizer in enumerate(self.normalizers):
+                learnt |= normalizer.tensors(f"normalizer.{number}.")
         if self.novelty is not None:
             learnt |= self.novelty.tensors()
         return learnt | frozen | best_tensors(self._best), {
@@ -229,12 +272,16 @@ class PolicyObjective:
         Raises:
             InputError: the checkpoint's observations are of another size.
         """
-        if tensors["normalizer.mean"].shape != self.normalizer.mean.shape:
+        count = len(self.normalizers)
+        found = [of_center(tensors, number) for number in range(count)] if count > 1 else [tensors]
+        if found[0]["normalizer.mean"].shape != self.normalizer.mean.shape:
             raise InputError("the checkpoint's observations have another size than the environment's")
-        self.normalizer = Normalizer.restored(tensors)
+        self.normalizers = [Normalizer.restored(of) for of in found]
+        self.normalizer = self.normalizers[state["strategy"].get("drawn", 0)]
+        self._worth = tensors[WORTH].copy() if count > 1 else self._worth
         self.score.load(tensors)
         if self.novelty is not None:
-            self.novelty.load(tensors)
+            self.novelty.load(tensors, count)
         self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
@@ -244,6 +291,16 @@ class PolicyObjective:
         """The normalisation of this generation's observations."""
         config = self.config
         return self.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
+
+    def _draw(self, centers: Centers, number: int) -> None:
+        """Have this centre be the one that is measured and learns."""
+        centers.drawn, self.normalizer = number, self.normalizers[number]
+
+    def _seen(self, strategy: Strategy, episodes: Episodes) -> Center:
+        """The centre as its episodes show it."""
+        number = strategy.drawn if isinstance(strategy, Centers) else 0
+        fitness, behaviour = self._fitness_of_center(strategy, episodes), episodes.mean_behaviours(1)[0]
+        return Center(fitness, behaviour, strategy.generation + 1, number)
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.strategies.centers import Centers
 from escalade.support.versions import versions
 from escalade.training.loop import Loop
 
@@ -32,6 +33,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "best_generation": done.best_generation,
         "target_return": loop.limits.target_return,
         "solved": done.solved,
+        **({"center": loop.strategy.drawn} if isinstance(loop.strategy, Centers) else {}),
         "stop_reason": reason,
         "params_sha256": params_sha256(loop.strategy.center.detach().cpu().numpy(), loop.objective.learnt()),
         **where,

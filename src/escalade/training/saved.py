@@ -20,10 +20,11 @@ from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
 from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged, Stored, Tensors, with_prefix
+from escalade.storage.tensors import Damaged, State, Stored, Tensors, with_prefix
+from escalade.strategies.centers import best_known, of_center
 from escalade.strategies.novelty import Novelty, parse
-from escalade.training.parts import Parts, find_environment, make_policy, make_strategy
-from escalade.training.policy_objective import FROZEN
+from escalade.training.parts import Parts, find_environment, make_policy, make_search
+from escalade.training.policy_objective import FROZEN, WORTH
 from escalade.training.results import params_sha256
 from escalade.training.session import Checkpoint, Shared
 from escalade.training.sources import of_file
@@ -74,8 +75,13 @@ class SavedPolicy:
         return params_sha256(self.center, self.normalizer.tensors().values())
 
     @classmethod
-    def of(cls, content: Stored, network: nn.Module | None) -> SavedPolicy:
+    def of(
+        cls, content: Stored, network: nn.Module | None, center: int | None = None, ended: State | None = None
+    ) -> SavedPolicy:
         """Check a checkpoint's content; ``network`` is the user's own, where the run trained one.
+
+        Of a run with several centres, it is that of ``center``. None: the one that the summary of the run
+        names, ``ended``, where that is of this generation; else the one whose last known return is best.
 
         Raises:
             Damaged: it is no checkpoint of a trained policy, or one of another version.
@@ -91,19 +97,25 @@ class SavedPolicy:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
-        sizes = check_arrays(content.tensors, _TENSORS, "its state")
-        normalizer = Normalizer.restored(content.tensors)
+        number = _center(content.tensors, config, facts.progress.rows, center, ended or {})
+        tensors = of_center(content.tensors, number)
+        sizes = check_arrays(tensors, _TENSORS, "its state")
+        for other in range(config.centres if config.centres > 1 else 0):
+            check_arrays(of_center(content.tensors, other), _TENSORS, "its state", **sizes)
+        normalizer = Normalizer.restored(tensors)
         normalization = normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
         if any(name.startswith("best.") for name in content.tensors):
             best = _BEST if normalization is None else _BEST_NORMALIZED
             check_arrays(content.tensors, best, "its state", **sizes)
-        center, frozen = content.tensors["strategy.center"], with_prefix(FROZEN, content.tensors)
+        frozen = with_prefix(FROZEN, content.tensors)
         about = (facts.own_network, facts.progress.generation)
-        return cls(config, center, normalization, frozen, normalizer, *about)
+        return cls(config, tensors["strategy.center"], normalization, frozen, normalizer, *about)
 
     @classmethod
-    def find(cls, folder: RunFolder, checkpoint: str, network: nn.Module | None) -> SavedPolicy:
-        """That of a checkpoint: ``latest``, ``best`` or a generation.
+    def find(
+        cls, folder: RunFolder, checkpoint: str, network: nn.Module | None, center: int | None = None
+    ) -> SavedPolicy:
+        """That of a checkpoint: ``latest``, ``best`` or a generation; ``center`` as in :meth:`of`.
 
         ``latest`` is the centre that the run goes on from, and once it has ended that of policy.safetensors.
         ``best`` is that of best.safetensors: of the best evaluation on the way.
@@ -117,8 +129,11 @@ class SavedPolicy:
                 f"{folder.path} has no best.safetensors: leave `checkpoint` out to take the latest policy"
             )
 
+        if checkpoint == "best" and center is not None:
+            raise InputError(f"`centre` {center} does nothing with `checkpoint` best, which is of one centre")
+
         def check(content: Stored) -> SavedPolicy:
-            return cls.of(content, network)
+            return cls.of(content, network, center, folder.read_summary())
 
         if checkpoint == "latest":
             return checkpoints.load_latest(check).checkpoint
@@ -215,11 +230,23 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     """
     checkpoint = Checkpoint.of(content)
     saved.fit(parts)
-    strategy = make_strategy(saved.config, parts.start, parts.perturbation)
-    checkpoint.check_strategy(strategy)
+    checkpoint.check_strategy(make_search(saved.config, parts))
     if saved.config.novelty is not None:
-        Novelty(parse(saved.config.novelty)).load(content.tensors)
+        Novelty(parse(saved.config.novelty)).load(content.tensors, saved.config.centres)
     return checkpoint
+
+
+def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:
+    """The number of the centre that is meant; see :meth:`SavedPolicy.of`."""
+    if asked is not None and not 0 <= asked < config.centres:
+        raise InputError(f"`centre` {asked}: the run has {config.centres}, and the first is 0")
+    if asked is not None or config.centres == 1:
+        return asked or 0
+    check_arrays(tensors, {WORTH: Numbers("float64", (config.centres,), finite=False)}, "its state")
+    named = ended.get("center")
+    if ended.get("generations") == rows and isinstance(named, int) and 0 <= named < config.centres:
+        return named
+    return best_known(tensors[WORTH])
 
 
 def _config(values: dict[str, Any]) -> Config:

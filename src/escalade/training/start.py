@@ -70,6 +70,7 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     if now >= before:  # else images that are not normalised any more
         parts.normalizer = source.normalizer.grown(now)
     parts.start = to_vector(parts.policy.network)
+    parts.further_starts = [parts.start for _ in parts.further_starts]
     return config.replace(start_from=f"{absolute(text)}@{digest}")
 
 

@@ -1,0 +1,96 @@
+"""The archive of a search for novelty: its behaviours in the plane, and how much of that they cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.media.charts import Chart, Line
+from escalade.media.curves import X_AXES, Curves, axis_of
+from escalade.media.figure import Array, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CELLS = 20
+"""Along each side of the plane, whose cells coverage counts."""
+
+MOST_PATHS = 8
+"""Centres, beyond which paths would hide the places and are not drawn."""
+
+_EARLY_TO_LATE = ("#4477dd", "#cc66aa", "#e69f00")
+_MOST_PLACES = 600  # that are drawn; of more, every n-th
+
+
+@dataclass(frozen=True)
+class Archived:
+    """The behaviours in an archive, the oldest first."""
+
+    behaviours: NDArray[np.float32]
+    """Shape (n, size)."""
+    generations: NDArray[np.int64]
+    """That each is of, 1 for the first; shape (n,)."""
+    centers: NDArray[np.int64]
+    """Number of the centre that each is of; shape (n,)."""
+
+    def places(self) -> tuple[Array, tuple[str, str]]:
+        """Places in the plane, shape (n, 2), and what its axes count.
+
+        A single number stands over generations. Of more than two, these are the first two principal
+        components.
+        """
+        behaviours = self.behaviours.astype(np.float64)
+        size = behaviours.shape[1]
+        if size == 1:
+            return np.column_stack([self.generations, behaviours[:, 0]]), ("generations", "behaviour")
+        if size == 2:
+            return behaviours, ("first number of the behaviour", "second number")
+        apart = behaviours - behaviours.mean(axis=0)
+        _, _, components = np.linalg.svd(apart, full_matrices=False)
+        return apart @ components[:2].T, ("first principal component", "second")
+
+    def in_words(self) -> str:
+        """What the picture shows, for those who do not see it."""
+        count = len(set(self.centers.tolist()))
+        of = "a centre" if count == 1 else f"{count} centres"
+        return f"{len(self.behaviours)} behaviours of {of}, of generations 1 to {self.generations.max()}"
+
+
+def draw_plane(axes: Axes, archived: Archived) -> None:
+    """Draw each behaviour in the colour of its generation, and the path of each centre."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    places, (across, _) = archived.places()
+    kept = _thinned(np.arange(len(places)))
+    numbers = np.unique(archived.centers).tolist()
+    for number in numbers if len(numbers) <= MOST_PATHS else []:
+        path = places[_thinned(np.flatnonzero(archived.centers == number))]
+        looks = style(number) | {"linewidth": 0.8, "alpha": 0.7}
+        axes.plot(*path.T, label=f"path of centre {number}", **looks)
+    colours = LinearSegmentedColormap.from_list("early to late", _EARLY_TO_LATE)
+    label = archived.in_words()
+    axes.scatter(*places[kept].T, s=9, c=archived.generations[kept], cmap=colours, label=label, zorder=3)
+    axes.set_xlabel(across)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+
+
+def coverage(archived: Archived, run: Curves, over: str) -> Chart:
+    """Chart how many cells of the plane held a behaviour; they divide what was reached by the end."""
+    over = axis_of([run.progress], over)
+    places, _ = archived.places()
+    low, high = places.min(axis=0), places.max(axis=0)
+    cells = np.minimum((places - low) / np.where(high > low, high - low, 1.0) * CELLS, CELLS - 1).astype(int)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    count = np.cumsum(np.isin(np.arange(len(cells)), first)).astype(np.float64)
+    line = Line("cells", run.at(over, archived.generations), count, steps=True)
+    note = f"the plane above in {CELLS} by {CELLS} cells"
+    return Chart("Cells of the plane with a behaviour", X_AXES[over][1], [line], note=note)
+
+
+def _thinned(at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """At most so many of them, evenly, with the first and the last."""
+    return at[np.unique(np.linspace(0, len(at) - 1, min(len(at), _MOST_PLACES)).astype(int))]
