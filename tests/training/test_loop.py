@@ -115,10 +115,10 @@ def test_schedules_move_with_the_generations(make):
 def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
     trainer, told = make(generations=3)
     trainer()
-    assert trainer.objective.normalizer.count == told.rows[-1].env_steps
+    assert trainer.objective.centers.normalizer.count == told.rows[-1].env_steps
     plain, _ = make(generations=3, normalize_observations=False)
     plain()
-    assert plain.objective.normalizer.count == 0
+    assert plain.objective.centers.normalizer.count == 0
     assert plain.objective.normalization is None
 
 
@@ -199,7 +199,7 @@ def test_nonfinite_returns_are_reported_with_member_and_seed(make):
     assert "member" in note
     assert int(note.split("episode seed ")[1].split(")")[0]) % 5 == 0
     assert np.isfinite(trainer.loop.center).all()
-    assert np.isfinite(trainer.objective.normalizer.squares).all()
+    assert np.isfinite(trainer.objective.centers.normalizer.squares).all()
     assert all(math.isfinite(row.return_mean) for row in told.rows)
 
 

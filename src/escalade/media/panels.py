@@ -11,10 +11,16 @@ from escalade.media.charts import Area, Chart, Line
 from escalade.media.curves import QUANTILES, X_AXES, Curves, axis_of, learning_curve
 from escalade.media.figure import Array
 from escalade.recorders import COLUMNS
+from escalade.strategies.novelty import CENTER
 
 _NOTES = {
     "unperturbed_rank": "1: it beats every member",
     "update_ratio": "length of the update over that of the centre",
+}
+_NOVELTY = {
+    "novelty_mean": "Novelty of the members, mean",
+    "center_novelty": "Novelty of the centre",
+    "fitness_weight": "Weight of fitness beside novelty",
 }
 _CUT = "episodes of members are cut short, those of evaluations are whole"
 _MOST_LINES = 8  # of workers in one chart; of more, their spread is drawn
@@ -37,7 +43,8 @@ def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
         "update_ratio": "Update ratio",
         "steps_per_second": "Training steps per second",
         "nonfinite": "Episodes whose return was no usable number",
-        **{name: _info_title(name) for name in info},
+        **_NOVELTY,
+        **{name: _info_title(name) for name in info if name not in (*_NOVELTY, CENTER)},
     }
     charts = [replace(learning_curve(runs[0], over), note=_cut(runs))] if len(runs) == 1 else []
     targets = {run.target for run in runs}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class Archived:
         return apart @ components[:2].T, ("first principal component", "second")
 
     def in_words(self) -> str:
-        """What the picture shows, for those who do not see it."""
+        """Say it for those who do not see the picture."""
         count = len(set(self.centers.tolist()))
         of = "a centre" if count == 1 else f"{count} centres"
         return f"{len(self.behaviours)} behaviours of {of}, of generations 1 to {self.generations.max()}"
@@ -68,11 +68,12 @@ def draw_plane(axes: Axes, archived: Archived) -> None:
     numbers = np.unique(archived.centers).tolist()
     for number in numbers if len(numbers) <= MOST_PATHS else []:
         path = places[_thinned(np.flatnonzero(archived.centers == number))]
-        looks = style(number) | {"linewidth": 0.8, "alpha": 0.7}
-        axes.plot(*path.T, label=f"path of centre {number}", **looks)
+        thin = style(number) | {"linewidth": 0.8, "alpha": 0.7}
+        axes.plot(*path.T, label=f"path of centre {number}", **thin)
     colours = LinearSegmentedColormap.from_list("early to late", _EARLY_TO_LATE)
-    label = archived.in_words()
-    axes.scatter(*places[kept].T, s=9, c=archived.generations[kept], cmap=colours, label=label, zorder=3)
+    x, y = places[kept].T
+    looks: dict[str, Any] = {"label": archived.in_words(), "zorder": 3}
+    axes.scatter(x, y, s=9, c=archived.generations[kept], cmap=colours, **looks)
     axes.set_xlabel(across)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
@@ -86,11 +87,12 @@ def coverage(archived: Archived, run: Curves, over: str) -> Chart:
     cells = np.minimum((places - low) / np.where(high > low, high - low, 1.0) * CELLS, CELLS - 1).astype(int)
     _, first = np.unique(cells, axis=0, return_index=True)
     count = np.cumsum(np.isin(np.arange(len(cells)), first)).astype(np.float64)
-    line = Line("cells", run.at(over, archived.generations), count, steps=True)
+    line = Line("cells", run.at(over, archived.generations.astype(np.float64)), count, steps=True)
     note = f"the plane above in {CELLS} by {CELLS} cells"
     return Chart("Cells of the plane with a behaviour", X_AXES[over][1], [line], note=note)
 
 
-def _thinned(at: NDArray[np.int64]) -> NDArray[np.int64]:
+def _thinned(at: NDArray[Any]) -> NDArray[Any]:
     """At most so many of them, evenly, with the first and the last."""
-    return at[np.unique(np.linspace(0, len(at) - 1, min(len(at), _MOST_PLACES)).astype(int))]
+    kept = np.unique(np.linspace(0, len(at) - 1, min(len(at), _MOST_PLACES)).astype(int))
+    return np.asarray(at[kept])

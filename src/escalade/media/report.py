@@ -46,7 +46,7 @@ class Reported:
     film: Path | None = None
     notes: Sequence[str] = field(default=())
     archived: Archived | None = None
-    """What a search for novelty found."""
+    """The archive of a search for novelty; None where the run was none, or nothing is in it."""
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,16 @@ class RunFolder:
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"
         self.best = self.path / "best.safetensors"
-        self.centers = self.path / "centres"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
         self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there
+
+    def center(self, number: int) -> Path:
+        """Where the policy of a centre is, of several; its folder is made where there is none."""
+        folder = self.path / "centres"
+        with storage(folder):
+            folder.mkdir(exist_ok=True)
+        return folder / f"{number}.safetensors"
 
     def __fspath__(self) -> str:
         """Its path, so that the folder can be given wherever a path can."""

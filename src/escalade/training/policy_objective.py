@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,14 +21,13 @@ from escalade.recorders import info_columns
 from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known, mean_known
-from escalade.storage.files import storage
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
-from escalade.strategies.centers import Centers, best_known, of_center
 from escalade.strategies.novelty import CENTER, Center, Novelty, parse
 from escalade.support.interrupts import Interrupts
 from escalade.training.best import Best, best_of, best_tensors
+from escalade.training.center_states import CenterStates
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
@@ -41,8 +39,6 @@ TRIAL_EPISODES = 20
 """Of the confirmation: how many are looked at first."""
 FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
-WORTH = "centers.worth"
-"""Each centre's mean return when it was known last, shape (centers,), among a checkpoint's tensors."""
 
 
 class PolicyObjective:
@@ -70,9 +66,7 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         first = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
-        self.normalizers = [first, *(copy.deepcopy(first) for _ in parts.further_starts)]  # of each centre
-        self.normalizer = first
-        self._worth = np.full(len(self.normalizers), np.nan)
+        self.centers = CenterStates(first, 1 + len(parts.further_starts))
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.score = make_score(config)
         self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
@@ -88,9 +82,9 @@ class PolicyObjective:
 
         For novelty, the centre plays as many as a member, in each generation: the first of an evaluation's.
         """
-        if isinstance(strategy, Centers) and self.novelty is not None:
-            drawn = self.novelty.draw(len(strategy.each), strategy.generation, self.config.seed)
-            self._draw(strategy, drawn)
+        if self.centers.count > 1 and self.novelty is not None:
+            drawn = self.novelty.draw(self.centers.count, strategy.generation, self.config.seed)
+            self.centers.draw(strategy, drawn)
         asked = self.config.eval_episodes if evaluate else 0
         job = self._job(
             strategy,
@@ -111,13 +105,12 @@ class PolicyObjective:
         fitness, behaviours = self.score.fitness(strategy.sample(), trained), None
         if self.parts.behaviour is not None:
             behaviours = trained.mean_behaviours(strategy.population_size)
-        told, seen = None, None
-        columns: dict[str, float | None] = {}
+        told, seen, columns = None, None, dict[str, float | None]()
         if self.novelty is not None and behaviours is not None:
             seen = self._seen(strategy, center[: self._archived])
             told, columns = self.novelty.told(fitness, behaviours, seen)
-            if isinstance(strategy, Centers):
-                columns[CENTER] = strategy.drawn
+            if self.centers.count > 1:
+                columns[CENTER] = seen.number
         return Outcome(
             fitness=fitness,
             told=told,
@@ -152,23 +145,20 @@ class PolicyObjective:
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Evaluate the centre, in episodes that no generation has seen; of several, each in the same ones."""
-        if not isinstance(strategy, Centers):
-            return self._evaluation(strategy, self._play(strategy, self.config.eval_episodes))
         found: list[Evaluation] = []
         try:
-            for number in range(len(strategy.each)):
-                self._draw(strategy, number)
+            for number in range(self.centers.count):
+                self.centers.draw(strategy, number)
                 found.append(self._evaluation(strategy, self._play(strategy, self.config.eval_episodes)))
-            self._worth = np.array([evaluation.mean for evaluation in found])
+            self.centers.worth = np.array([evaluation.mean for evaluation in found])
         finally:
             self.settle(strategy)
-        costs = (other.counts for other in found if other is not found[strategy.drawn])
-        return replace(found[strategy.drawn], further=sum(costs, start=Counts()))
+        best = found.pop(self.centers.drawn)
+        return replace(best, further=sum((other.counts for other in found), start=Counts()))
 
     def settle(self, strategy: Strategy) -> None:
         """Leave the best known centre drawn, of several."""
-        if isinstance(strategy, Centers):
-            self._draw(strategy, best_known(self._worth))
+        self.centers.draw_best(strategy)
 
     def learn(self, outcome: Outcome) -> None:
         """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
@@ -177,13 +167,15 @@ class PolicyObjective:
             seen = trained.seen
             if self.forgives:  # an episode that failed may have ended with an observation that is none
                 seen = np.where(np.isfinite(trained.returns), seen, 0)
-            self.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
+            self.centers.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
         if outcome.evaluation is not None:
             self.score.learn(evaluated)
         if self.novelty is not None:
             self.novelty.learn(center)
-            self._worth[center.number] = outcome.evaluation.mean if outcome.evaluation else center.fitness
+            self.centers.worth[center.number] = (
+                outcome.evaluation.mean if outcome.evaluation else center.fitness
+            )
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""
@@ -192,7 +184,7 @@ class PolicyObjective:
 
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares, and what the score has learnt."""
-        return [*self.normalizer.tensors().values(), *self.score.tensors().values()]
+        return [*self.centers.normalizer.tensors().values(), *self.score.tensors().values()]
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The evaluation's mean: a member's return is one episode, and partly luck."""
@@ -237,27 +229,19 @@ class PolicyObjective:
         """Write policy.safetensors, and centres/ where there are several."""
         if self.folder is None:
             return
+        drawn = self.centers.drawn
+        for number in range(self.centers.count if self.centers.count > 1 else 0):
+            self.centers.draw(strategy, number)
+            self._policy(strategy, self.parts.policy).save(self.folder.center(number))
+        self.centers.draw(strategy, drawn)
         self._policy(strategy, self.parts.policy).save(self.folder.policy)
-        if isinstance(strategy, Centers):
-            best = strategy.drawn
-            with storage(self.folder.centers):
-                self.folder.centers.mkdir(exist_ok=True)
-            for number in range(len(strategy.each)):
-                self._draw(strategy, number)
-                self._policy(strategy, self.parts.policy).save(self.folder.centers / f"{number}.safetensors")
-            self._draw(strategy, best)
-            self._policy(strategy, self.parts.policy)
 
     def state(self) -> tuple[Tensors, State]:
         """The normaliser, the cap, the best, what does not evolve, and the config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
-        learnt = self.normalizer.tensors() | self.score.tensors()
-        if len(self.normalizers) > 1:
-            learnt = self.score.tensors() | {WORTH: self._worth}
-            for number, normalizer in enumerate(self.normalizers):
-                learnt |= normalizer.tensors(f"normalizer.{number}.")
+        learnt = self.centers.tensors() | self.score.tensors()
         if self.novelty is not None:
             learnt |= self.novelty.tensors()
         return learnt | frozen | best_tensors(self._best), {
@@ -272,16 +256,11 @@ class PolicyObjective:
         Raises:
             InputError: the checkpoint's observations are of another size.
         """
-        count = len(self.normalizers)
-        found = [of_center(tensors, number) for number in range(count)] if count > 1 else [tensors]
-        if found[0]["normalizer.mean"].shape != self.normalizer.mean.shape:
+        if not self.centers.load(tensors, state["strategy"].get("drawn", 0)):
             raise InputError("the checkpoint's observations have another size than the environment's")
-        self.normalizers = [Normalizer.restored(of) for of in found]
-        self.normalizer = self.normalizers[state["strategy"].get("drawn", 0)]
-        self._worth = tensors[WORTH].copy() if count > 1 else self._worth
         self.score.load(tensors)
         if self.novelty is not None:
-            self.novelty.load(tensors, count)
+            self.novelty.load(tensors, self.centers.count)
         self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
@@ -290,17 +269,12 @@ class PolicyObjective:
     def normalization(self) -> Normalization | None:
         """The normalisation of this generation's observations."""
         config = self.config
-        return self.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
-
-    def _draw(self, centers: Centers, number: int) -> None:
-        """Have this centre be the one that is measured and learns."""
-        centers.drawn, self.normalizer = number, self.normalizers[number]
+        return self.centers.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
 
     def _seen(self, strategy: Strategy, episodes: Episodes) -> Center:
         """The centre as its episodes show it."""
-        number = strategy.drawn if isinstance(strategy, Centers) else 0
         fitness, behaviour = self._fitness_of_center(strategy, episodes), episodes.mean_behaviours(1)[0]
-        return Center(fitness, behaviour, strategy.generation + 1, number)
+        return Center(fitness, behaviour, strategy.generation + 1, self.centers.drawn)
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""

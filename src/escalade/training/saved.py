@@ -23,8 +23,9 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored, Tensors, with_prefix
 from escalade.strategies.centers import best_known, of_center
 from escalade.strategies.novelty import Novelty, parse
+from escalade.training.center_states import WORTH
 from escalade.training.parts import Parts, find_environment, make_policy, make_search
-from escalade.training.policy_objective import FROZEN, WORTH
+from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256
 from escalade.training.session import Checkpoint, Shared
 from escalade.training.sources import of_file

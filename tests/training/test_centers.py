@@ -1,0 +1,171 @@
+"""Several centres: which one moves, what each has for itself, the same bits anywhere, and their policies."""
+
+import shutil
+
+import numpy as np
+import pytest
+from tests.commands import bits
+
+import escalade
+from escalade import InputError
+from escalade.cli.main import main
+from escalade.recorders import read_progress
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Damaged, read
+from escalade.strategies.novelty import Center, Novelty, parse
+from escalade.training.center_states import CenterStates
+
+ENV = "tests.environments:Succeeds-v0"
+OPTIONS = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
+OPTIONS |= {"behaviour": "info:where,is_success", "novelty": "nsra:k=3", "centres": 3, "generations": 7}
+
+NETWORK = [f"network.{layer}.{part}" for layer in (0, 2) for part in ("weight", "bias")]
+
+
+def trained(folder, **options):
+    chosen = OPTIONS | {"workers": 0, "strategy": "openai-es", "verbose": False} | options
+    return escalade.train(ENV, run_dir=folder, **chosen)
+
+
+def saved(folder):
+    path = max(RunFolder.open(folder).checkpoints.folder.glob("*.safetensors"))
+    return read(path).tensors
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("centres") / "whole")
+
+
+def searched(places, numbers):
+    search = Novelty(parse("ns:k=2"))
+    for generation, (place, number) in enumerate(zip(places, numbers, strict=True)):
+        search.learn(Center(0.0, np.array(place, np.float32), generation + 1, number))
+    return search
+
+
+def test_centres_are_drawn_in_turn_and_then_by_their_novelty():
+    # Behaviours of 0, 1 and 2 at their last: mean distances to the two nearest, their own among them.
+    search = searched([(9, 9), (0, 0), (1, 0), (5, 0)], [0, 0, 1, 2])
+    assert [search.draw(3, generation, 7) for generation in range(3)] == [0, 1, 2]
+    novelty = np.array([0.5, 0.5, 2.0])
+    drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
+    assert drawn != [search.draw(3, generation, 8) for generation in range(3, 3003)]
+    np.testing.assert_allclose(np.bincount(drawn) / 3000, novelty / novelty.sum(), atol=0.03)
+
+
+def test_all_centres_have_the_same_chance_where_none_is_novel():
+    for search in (searched([(1, 1)] * 3, [0, 1, 2]), Novelty(parse("ns"))):
+        drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
+        np.testing.assert_allclose(np.bincount(drawn) / 3000, 1 / 3, atol=0.03)
+
+
+def test_only_the_centre_that_is_drawn_changes(tmp_path):
+    before = trained(tmp_path / "run", generations=6)
+    earlier = saved(tmp_path / "run")
+    escalade.resume(before.folder, generations=7, verbose=False)
+    later = saved(tmp_path / "run")
+    moved = int(read_progress(before.folder.progress)["center"][-1])
+    own = [f"{room}.{number}." for room in ("strategy", "normalizer") for number in range(3)]
+    for prefix in own:
+        parts = [name for name in later if name.startswith(prefix)]
+        assert parts
+        changed = {name for name in parts if not np.array_equal(earlier[name], later[name])}
+        assert bool(changed) == (prefix.split(".")[1] == str(moved)), prefix
+    assert len(later["novelty.archive"]) == len(earlier["novelty.archive"]) + 1
+    assert later["novelty.origins"][-1].tolist() == [7, moved]
+
+
+def test_centres_begin_with_weights_of_their_own(whole):
+    first = read(whole.folder.checkpoints.path(0)).tensors
+    starts = [first[f"strategy.{number}.center"] for number in range(3)]
+    assert not np.array_equal(starts[0], starts[1])
+    assert not np.array_equal(starts[1], starts[2])
+    alone = escalade.train(ENV, **{**OPTIONS, "centres": 1, "generations": 1, "workers": 0, "verbose": False})
+    np.testing.assert_array_equal(
+        starts[0], read(alone.folder.checkpoints.path(0)).tensors["strategy.center"]
+    )
+
+
+@pytest.mark.parametrize("strategy", ["openai-es", "ars", "pgpe", "cma-es", "snes"])
+def test_any_strategy_has_the_same_bits_in_workers_and_after_a_resume(strategy, tmp_path):
+    one = trained(tmp_path / "one", strategy=strategy)
+    trained(tmp_path / "two", strategy=strategy, workers=2, generations=4)
+    escalade.resume(tmp_path / "two", generations=7, workers=1, verbose=False)
+    assert bits(tmp_path / "two") == bits(one.folder.path)
+    for name, part in saved(tmp_path / "one").items():
+        np.testing.assert_array_equal(part, saved(tmp_path / "two")[name], err_msg=name)
+    columns = [read_progress(RunFolder.open(tmp_path / run).progress)["center"] for run in ("one", "two")]
+    assert columns[0] == columns[1]
+    assert columns[0][:3] == [0, 1, 2]
+
+
+def test_the_best_centre_is_the_runs_and_each_has_a_file(whole):
+    each = [escalade.evaluate(whole, episodes=20, centre=number) for number in range(3)]
+    best, ends = whole.summary["center"], saved(whole.folder.path)
+    assert len({found.params_sha256 for found in each}) == 3
+    assert escalade.evaluate(whole, episodes=20).params_sha256 == each[best].params_sha256
+    assert whole.summary["params_sha256"] == each[best].params_sha256
+    files = [whole.folder.center(number).read_bytes() for number in range(3)]
+    assert files[best] == whole.folder.policy.read_bytes()
+    for number in range(3):
+        parts, center = read(whole.folder.center(number)).tensors, ends[f"strategy.{number}.center"]
+        weights = np.concatenate([parts[name].ravel() for name in NETWORK])
+        np.testing.assert_array_equal(np.sort(weights), np.sort(center))  # a file has them transposed
+    # One in a generation; in four of seven, two more; of each centre three at the end.
+    assert whole.summary["eval_episodes_total"] == 7 + 4 * 2 + 3 * 3
+
+
+def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = "--preset none --population 4 --hidden 4 --generations 3 --workers 0 --run-dir run --eval-every 1"
+    search = "--behaviour info:where --novelty ns --centres 2"
+    assert main(["train", ENV, *flags.split(), *search.split()]) == 0
+    said = capsys.readouterr().out
+    assert " of centre 1 " in said
+    assert "episodes of centre " in said
+    assert main(["eval", "run", "--centre", "1", "--episodes", "2"]) == 0
+    assert "latest policy of centre 1: return" in capsys.readouterr().out
+    assert main(["report", "run", "--output", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "Behaviours in the archive" in page
+    assert "3 behaviours of 2 centres, of generations 1 to 3" in page
+    assert "Cells of the plane with a behaviour" in page
+    capsys.readouterr()
+    for typed, message in (
+        ("eval run --centre 2", "--centre 2: the run has 2, and the first is 0"),
+        ("eval run --centre x", "--centre 'x' must be a whole number of at least 0"),
+        ("eval run --centre 0 --checkpoint best", "--centre 0 does nothing with --checkpoint best"),
+        ("eval run/policy.safetensors --centre 0", "--centre 0: a policy's file holds one"),
+        (f"train {ENV} --centres 2", "--centres does nothing without --novelty"),
+        (f"train {ENV} {search} --centres 0", "--centres 0 must be at least 1"),
+    ):
+        assert main(typed.split()) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert len(said.strip().splitlines()) == 1
+
+
+def test_damaged_archives_are_refused(whole, tmp_path):
+    tensors = dict(saved(whole.folder.path))
+    search = Novelty(parse("nsra:k=3"))
+    search.load(tensors, 3)
+    for origins, message in (
+        (tensors["novelty.origins"] + 1, "names a centre that there is not"),
+        (tensors["novelty.origins"][1:], "novelty.origins"),
+        (tensors["novelty.origins"] - 1, "novelty.origins"),
+    ):
+        with pytest.raises(Damaged, match=message):
+            Novelty(parse("nsra:k=3")).load(tensors | {"novelty.origins": origins}, 3)
+    shutil.copytree(whole.folder.path, tmp_path / "copy")
+    with pytest.raises(InputError, match="the run has 3"):
+        escalade.evaluate(tmp_path / "copy", centre=-1)
+
+
+def test_states_of_one_centre_have_the_names_of_a_normaliser():
+    from escalade.policies.normalizer import Normalizer
+
+    states = CenterStates(Normalizer(2), 1)
+    assert set(states.tensors()) == {"normalizer.count", "normalizer.mean", "normalizer.squares"}
+    assert states.load(states.tensors(), 0)
+    assert not CenterStates(Normalizer(3), 1).load(states.tensors(), 0)
