@@ -3,9 +3,11 @@
     python benchmarks/novelty.py run maze [--methods none ns ...] [--seeds 1 2 ...] [--seconds 300]
     python benchmarks/novelty.py table
     python benchmarks/novelty.py picture
+    python benchmarks/novelty.py cost
 
 A run ends when an evaluation of the centre, confirmed by 100 episodes, reaches the target, or after the
 seconds. Rows go to results/novelty.jsonl; `picture` draws where the centres of the maze's runs ended.
+`cost` prints what an archive of 100,000 behaviours adds to a generation of CartPole with 128 members.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,10 @@ import gymnasium
 import numpy as np
 
 import escalade
+from escalade.recorders import read_progress
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
+from escalade.strategies.novelty import Archive, Center, Novelty, parse
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import maze
@@ -30,7 +35,7 @@ import maze
 HERE = Path(__file__).parent
 RESULTS, PICTURE = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images" / "maze.png"
 
-METHODS = ["none", "ns", "nsr", "nsra:patience=10"]
+METHODS = ["none", "ns", "nsr", "nsra:patience=5,step=0.1"]
 
 
 class AtTheGoal(gymnasium.RewardWrapper[Any, Any]):
@@ -57,6 +62,7 @@ def run(task: str, method: str, seed: int, seconds: float, workers: int) -> dict
     """One run; what is kept of it."""
     options = dict(TASKS[task])
     with tempfile.TemporaryDirectory() as folder:
+        options |= maze.SEARCH if task == "maze" and method != "none" else {}
         options |= {"novelty": None if method == "none" else method, "seed": seed, "seconds": seconds}
         options |= {"workers": workers, "run_dir": f"{folder}/run", "verbose": False}
         env = options.pop("env")
@@ -117,17 +123,39 @@ def picture() -> None:
     figure.savefig(PICTURE, dpi=110)
 
 
+def cost() -> str:
+    """Time of the archive in a generation, trees that are made anew included, and of the generation."""
+    drawn = np.random.default_rng(1)
+    search = Novelty(parse("nsr:k=10"))
+    known = drawn.normal(size=(100_000, 2)).astype(np.float32)
+    search.archive, search.origins = Archive(known), np.zeros((len(known), 2), np.int64)
+    generations, began = 2048, time.perf_counter()
+    for generation in range(generations):
+        behaviours = drawn.normal(size=(129, 2)).astype(np.float32)
+        center = Center(0.0, behaviours[-1], generation + 1, 0)
+        search.told(drawn.normal(size=128), behaviours[:-1], center)
+        search.learn(center)
+    archive = (time.perf_counter() - began) / generations
+    with tempfile.TemporaryDirectory() as folder:
+        options: dict[str, Any] = {"population": 128, "generations": 40, "target_return": None, "workers": 2}
+        options |= {"run_dir": f"{folder}/run", "verbose": False}
+        run = escalade.train("CartPole-v1", **options)
+        seconds = np.diff(read_progress(run.folder.progress)["seconds"])
+    whole = float(np.median(seconds))
+    return f"{1000 * archive:.2f} ms of {1000 * whole:.1f} ms: {100 * archive / whole:.1f} %"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("run", "table", "picture"))
+    parser.add_argument("what", choices=("run", "table", "picture", "cost"))
     parser.add_argument("task", nargs="?", choices=TASKS)
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args()
-    if chosen.what == "table":
-        print(table())
+    if chosen.what in ("table", "cost"):
+        print(table() if chosen.what == "table" else cost())
         return
     if chosen.what == "picture":
         picture()

@@ -22,6 +22,7 @@ ARGUMENTS = {
     "recurrent": ["3"],
     "t_maze": ["2"],
     "maze": ["--novelty", "ns", "--seconds", "3", "--workers", "0"],
+    "trap": ["--novelty", "ns", "--seconds", "1", "--workers", "0"],
     "quality_diversity": ["--batches", "3", "--workers", "0"],
     "language_model": ["--updates", "3", "--generations", "2", "--population", "4", "--prompts", "4"],
 }
@@ -32,6 +33,7 @@ SAYS = {
     "custom_environment": "mean return",
     "recurrent": "right on new episodes, after 3 generations",
     "maze": "to the goal after",
+    "trap": "the back of the trap is at 4.0",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
     "language_model": "after 2 generations more",

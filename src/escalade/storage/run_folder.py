@@ -37,7 +37,7 @@ class RunFolder:
         self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there
 
     def center(self, number: int) -> Path:
-        """Where the policy of a centre is, of several; its folder is made where there is none."""
+        """Return the path of a centre's policy, of several; its folder is made where there is none."""
         folder = self.path / "centres"
         with storage(folder):
             folder.mkdir(exist_ok=True)

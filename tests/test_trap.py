@@ -1,0 +1,53 @@
+"""The walls of examples/trap.py hold an ant, which is Gymnasium's own elsewhere."""
+
+import importlib.util
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+
+
+@pytest.fixture(scope="module")
+def trap():
+    spec = importlib.util.spec_from_file_location(
+        "trap", Path(__file__).parent.parent / "examples" / "trap.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def thrown(env, place, velocity):
+    """Where an ant comes to lie that is thrown from a place, both in metres, along x and y."""
+    env.reset(seed=1)
+    ant = env.unwrapped
+    qpos, qvel = ant.data.qpos.copy(), ant.data.qvel.copy()
+    qpos[:2], qvel[:2] = place, velocity
+    ant.set_state(qpos, qvel)
+    for _ in range(60):
+        ant.step(np.zeros(8))
+    return ant.data.qpos[:2].copy()
+
+
+@pytest.mark.parametrize("velocity", [(8.0, 0.0), (0.0, 8.0), (0.0, -8.0)])
+def test_no_ant_leaves_through_a_wall(trap, velocity):
+    plain = gymnasium.make("Ant-v5", terminate_when_unhealthy=False)
+    free, held = (thrown(env, (2.5, 0.0), velocity) for env in (plain, trap.make()))
+    assert max(abs(free - (2.5, 0.0))) > 3
+    assert trap.OPENING < held[0] < trap.BACK
+    assert abs(held[1]) < trap.HALF_WIDTH
+
+
+def test_the_return_is_the_way_ahead_in_metres(trap):
+    env = trap.make()
+    env.reset(seed=3)
+    began = float(env.unwrapped.data.body("torso").xpos[0])
+    total, ended = 0.0, False
+    while not ended:
+        _, reward, terminated, truncated, info = env.step(np.full(8, 0.1, np.float32))
+        total, ended = total + reward, terminated or truncated
+    assert total == pytest.approx(info["x_position"] - began, abs=1e-3)
+    assert env.spec.max_episode_steps == trap.STEPS
