@@ -3,7 +3,7 @@
     python examples/trap.py [--novelty nsra] [--seconds 600]
 
 The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and stays
-there at about 3.5; a search for novelty finds the way around. The task is that of Conti et al. 2018
+there at about 2.3; a search for novelty finds the way around. The task is that of Conti et al. 2018
 (arXiv 1712.06560), with Gymnasium's Ant in place of a humanoid.
 """
 
@@ -21,16 +21,21 @@ from gymnasium.envs import mujoco
 
 import escalade
 
-BACK, OPENING, HALF_WIDTH = 4.0, 1.0, 2.5
+BACK, OPENING, HALF_WIDTH = 3.0, 0.75, 2.0
 """The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
-STEPS = 400
+STEPS = 300
 
 
 def model() -> str:
-    """Gymnasium's model of the ant with three walls in it."""
+    """Gymnasium's model of the ant with three walls in it, and with Euler's method in place of RK4.
+
+    That is above twice as fast, and the ant walks as it did.
+    """
     tree = ElementTree.parse(Path(mujoco.__file__).parent / "assets" / "ant.xml")
-    world = tree.find("worldbody")
+    world, option = tree.find("worldbody"), tree.find("option")
     assert world is not None
+    assert option is not None
+    option.set("integrator", "Euler")
     middle, half = (BACK + OPENING) / 2, (BACK - OPENING) / 2
     for name, place, size in (
         ("back", (BACK, 0.0), (0.1, HALF_WIDTH)),
@@ -64,11 +69,13 @@ def make(**options: Any) -> gymnasium.Env[Any, Any]:
 
 
 SETTINGS: dict[str, Any] = {
-    "strategy": "openai-es",
+    "strategy": "ars:top_directions=15",
     "hidden": (),
-    "population": 64,
-    "sigma": 0.1,
-    "lr": 0.03,
+    "init": "zeros",
+    "bias": False,
+    "population": 60,
+    "sigma": 0.03,
+    "lr": 0.02,
     "behaviour": "info:x_position,y_position",
     "eval_every": 5,
     "eval_episodes": 8,

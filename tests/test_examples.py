@@ -33,7 +33,7 @@ SAYS = {
     "custom_environment": "mean return",
     "recurrent": "right on new episodes, after 3 generations",
     "maze": "to the goal after",
-    "trap": "the back of the trap is at 4.0",
+    "trap": "the back of the trap is at 3.0",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
     "language_model": "after 2 generations more",
