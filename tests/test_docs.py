@@ -28,7 +28,7 @@ _spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(tables)
 
-LONG = ["environment.md", "networks.md", "library.md", "migration.md"]
+LONG = ["environment.md", "export.md", "networks.md", "novelty.md", "library.md", "migration.md"]
 SHORT = sorted(
     page.name for page in DOCS.glob("*.md") if page.name not in LONG and BLOCK.search(page.read_text())
 )

@@ -40,12 +40,19 @@ SAYS = {
     "minimal_es": "found [0.5, 0.1, -0.3]",
 }
 
+SLOW = ("functions", "digits", "recurrent", "t_maze", "trap")
+
 
 def test_every_example_is_tested():
     assert {file.stem for file in FOLDER.glob("*.py")} == set(SAYS)
 
 
-@pytest.mark.parametrize("name", SAYS)
+def slowly(name):
+    """What takes long, and shows what another example shows as well, runs where examples are touched."""
+    return pytest.param(name, marks=pytest.mark.slow("examples")) if name in SLOW else name
+
+
+@pytest.mark.parametrize("name", map(slowly, SAYS))
 def test_example_runs(name, tmp_path):
     if name == "digits":
         pytest.importorskip("sklearn")

@@ -64,6 +64,7 @@ FULL = {
     "weight_penalty": 0.01,
     "behaviour": "info:x_position,y position:every=5",
     "novelty": "nsra:k=5,patience=20",
+    "centres": 3,
     "observation_clip": "none",
     "start_from": "runs/first:best",
     "episode_seeds": "generation",

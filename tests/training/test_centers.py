@@ -87,7 +87,11 @@ def test_centres_begin_with_weights_of_their_own(whole):
     )
 
 
-@pytest.mark.parametrize("strategy", ["openai-es", "ars", "pgpe", "cma-es", "snes"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["openai-es", "cma-es"]
+    + [pytest.param(name, marks=pytest.mark.slow("src/escalade/strategies")) for name in ("ars", "pgpe")],
+)
 def test_any_strategy_has_the_same_bits_in_workers_and_after_a_resume(strategy, tmp_path):
     one = trained(tmp_path / "one", strategy=strategy)
     trained(tmp_path / "two", strategy=strategy, workers=2, generations=4)

@@ -1,4 +1,4 @@
-"""What each centre of a run has for itself, beside its strategy."""
+"""The normaliser and the last known return of each centre of a run."""
 
 from __future__ import annotations
 
