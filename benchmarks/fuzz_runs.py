@@ -67,7 +67,7 @@ def draw(seed: int, index: int) -> Config:
         "fresh_environments": chance.random() < 0.1,
         "cutoff": chance.choice((None, None, 20, "mean:1.5", "adaptive:10,0.5,1.5")),
     }
-    values |= _policy(chance, env) | _search(chance, values) | _rewards(chance)
+    values |= _policy(chance, env) | _search(chance, values) | _rewards(chance) | _novelty(chance)
     needs_python = values["fresh_environments"] or "early_end" in values
     if needs_python or not BACKENDS[values["backend"]].installed:
         values["backend"] = "gymnasium"
@@ -119,6 +119,16 @@ def _search(chance: random.Random, drawn: Values) -> Values:
     if drawn["env"] == "CartPole-v1":
         values["target_return"] = chance.choice((None, 50.0))
     return values
+
+
+def _novelty(chance: random.Random) -> Values:
+    if chance.random() < 0.5:
+        return {}
+    return {
+        "behaviour": chance.choice(("observation:0", "observation:1,0:every=7")),
+        "novelty": chance.choice(("ns:k=3", "nsr", "nsra:weight=0.5,patience=1")),
+        "centres": chance.choice((1, 3)),
+    }
 
 
 def _rewards(chance: random.Random) -> Values:

@@ -1,9 +1,11 @@
 """The same digest with the engine local and with the engine ray on 1, 2 and 3 nodes, on both backends.
 
-    python benchmarks/ray_bits.py [low-rank:1]
+    python benchmarks/ray_bits.py [perturbation=low-rank:1]
+    python benchmarks/ray_bits.py behaviour=observation:0,1 novelty=nsra:k=3,patience=1 centres=3
 
-The nodes are Ray's own multi-node test cluster, on this machine; its head has no room for workers. Prints
-a Markdown table and exits with 1 where a digest differs.
+Options of the runs are given as a config file has them. The nodes are Ray's own multi-node test cluster, on
+this machine; its head has no room for workers. Prints a Markdown table and exits with 1 where a digest
+differs.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from settings import option
 
 ENVIRONMENTS = ["CartPole-v1", "HalfCheetah-v5"]
 BACKENDS = ["gymnasium", "envpool"]
@@ -38,7 +42,7 @@ def digest(folder: Path, **options: Any) -> str:
 
 def main() -> None:
     os.environ |= VARIABLES
-    OPTIONS["perturbation"] = (sys.argv[1:] or ["full"])[0]
+    OPTIONS.update(map(option, sys.argv[1:]))
     import ray
     from ray.cluster_utils import Cluster
 
