@@ -31,6 +31,7 @@ from escalade.strategies.novelty import Archive, Center, Novelty, parse
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import maze
+import trap
 
 HERE = Path(__file__).parent
 RESULTS, PICTURE = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images" / "maze.png"
@@ -51,6 +52,7 @@ CAR |= {"behaviour": "observation:0:every=50", "normalize_observations": True, "
 TASKS: dict[str, dict[str, Any]] = {
     "maze": {"env": "maze:Maze-v0", **maze.SETTINGS},
     "car": CAR,
+    "trap": {"env": "trap:make", **trap.SETTINGS},
     "sparse car": CAR | {"wrappers": ["novelty:AtTheGoal"]},
     "CartPole-v1": {"env": "CartPole-v1", "behaviour": "observation:0,2"},
     "Swimmer-v5": {"env": "Swimmer-v5", "behaviour": "observation:0,1"},
@@ -68,18 +70,22 @@ def run(task: str, method: str, seed: int, seconds: float, workers: int) -> dict
         env = options.pop("env")
         done = escalade.train(env, **options)
         summary, kept = done.summary, {}
-        if task == "maze":
-            (end,) = escalade.evaluate(done, episodes=1, workers=0).behaviours.tolist()
-            kept = {"end": end, "archive": archive(done.folder) if seed == 1 else []}
+        if task in ("maze", "trap"):
+            ends = escalade.evaluate(done, episodes=1 if task == "maze" else 20, workers=0).behaviours
+            kept = {"end": ends.mean(axis=0).tolist(), "archive": archive(done.folder)}
+        if task == "trap":
+            columns = read_progress(done.folder.progress)
+            rows = zip(columns["env_steps"], columns["eval_return_mean"], strict=True)
+            kept["curve"] = [[steps, round(mean, 3)] for steps, mean in rows if np.isfinite(mean)]
     keys = ("stop_reason", "solved", "generations", "env_steps", "seconds", "eval_return_mean", "best_return")
     return {"task": task, "method": method, "seed": seed} | {key: summary[key] for key in keys} | kept
 
 
 def archive(folder: RunFolder) -> list[list[int]]:
-    """Behaviours of the centres of a run, every n-th, at most 400; none where nothing was searched for."""
+    """Behaviours of the centres of a run, every n-th, at most 100; none where nothing was searched for."""
     tensors, _ = read(max(folder.path.glob("checkpoints/*.safetensors")))
     found = tensors.get("novelty.archive", np.zeros((0, 2)))
-    return found[:: max(1, len(found) // 400)].round().astype(int).tolist()
+    return found[:: max(1, len(found) // 100)].round(1).tolist()
 
 
 def table() -> str:
@@ -101,7 +107,7 @@ def table() -> str:
 
 
 def picture() -> None:
-    """Draw the maze for each method: where seed 1's centres ended, and the last centre of every seed."""
+    """Draw the maze for each method: where centres were on the way, and each run's last one."""
     import matplotlib as mpl
 
     mpl.use("Agg")

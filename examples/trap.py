@@ -26,10 +26,10 @@ BACK, OPENING, HALF_WIDTH = 3.0, 0.75, 2.0
 STEPS = 300
 
 
-def model() -> str:
-    """Gymnasium's model of the ant with three walls in it, and with Euler's method in place of RK4.
+def model(walls: bool) -> str:
+    """Gymnasium's model of the ant with the three walls in it, and with Euler's method in place of RK4.
 
-    That is above twice as fast, and the ant walks as it did.
+    That is nearly three times as fast.
     """
     tree = ElementTree.parse(Path(mujoco.__file__).parent / "assets" / "ant.xml")
     world, option = tree.find("worldbody"), tree.find("option")
@@ -41,18 +41,18 @@ def model() -> str:
         ("back", (BACK, 0.0), (0.1, HALF_WIDTH)),
         ("left", (middle, HALF_WIDTH), (half, 0.1)),
         ("right", (middle, -HALF_WIDTH), (half, 0.1)),
-    ):
+    )[: 3 if walls else 0]:
         box = {"type": "box", "pos": f"{place[0]} {place[1]} 0.5", "size": f"{size[0]} {size[1]} 0.5"}
         ElementTree.SubElement(world, "geom", box, name=name, conaffinity="1", rgba="0.8 0.3 0.2 1")
     return ElementTree.tostring(tree.getroot(), encoding="unicode")
 
 
-def make(**options: Any) -> gymnasium.Env[Any, Any]:
-    """The ant in front of the trap; rewards are metres ahead."""
+def make(walls: bool = True, **options: Any) -> gymnasium.Env[Any, Any]:
+    """The ant in front of the trap, or on open ground; rewards are metres ahead."""
     file, path = tempfile.mkstemp(suffix=".xml")
     try:
         with os.fdopen(file, "w") as text:
-            text.write(model())
+            text.write(model(walls))
         return gymnasium.make(
             "Ant-v5",
             xml_file=path,
