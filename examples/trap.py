@@ -23,7 +23,7 @@ import escalade
 
 BACK, OPENING, HALF_WIDTH = 3.0, 0.75, 2.0
 """The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
-STEPS = 300
+STEPS = 200
 
 
 def model(walls: bool) -> str:
@@ -73,8 +73,8 @@ SETTINGS: dict[str, Any] = {
     "hidden": (),
     "init": "zeros",
     "bias": False,
-    "population": 60,
-    "sigma": 0.03,
+    "population": 80,
+    "sigma": 0.025,
     "lr": 0.02,
     "behaviour": "info:x_position,y_position",
     "eval_every": 5,
