@@ -121,7 +121,8 @@ def picture() -> None:
         for x, y, to_x, to_y in maze.WALLS:
             axes.plot([x, to_x], [y, to_y], color="0.25")
         centres = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
-        axes.scatter(*centres.T, s=4, c=np.arange(len(centres)), cmap="viridis")
+        order = np.concatenate([np.linspace(0, 1, len(line["archive"])) for line in found])
+        axes.scatter(*centres.T, s=4, c=order, cmap="viridis")
         axes.scatter(*np.array([line["end"] for line in found]).T, marker="x", color="tab:red", zorder=3)
         axes.scatter(*maze.GOAL, marker="*", s=120, color="tab:green")
         axes.set(title="evolution strategy" if method == "none" else method.partition(":")[0].upper() + "-ES")
