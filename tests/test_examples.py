@@ -52,7 +52,7 @@ def slowly(name):
     return pytest.param(name, marks=pytest.mark.slow("examples")) if name in SLOW else name
 
 
-@pytest.mark.parametrize("name", map(slowly, SAYS))
+@pytest.mark.parametrize("name", list(map(slowly, SAYS)))
 def test_example_runs(name, tmp_path):
     if name == "digits":
         pytest.importorskip("sklearn")
