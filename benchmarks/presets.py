@@ -35,20 +35,20 @@ SECONDS = {
     "Ant-v5": 2400.0,
     "Humanoid-v5": 7200.0,
 }
-"""Of training, after which a run is given up; elsewhere 120, or 300 where another target is asked for."""
+"""Of training, after which a run is given up; elsewhere 120."""
 Line = dict[str, Any]
 Key = tuple[str, float, str]
 """Preset, target and backend: what a row of the table is about."""
 
 
-def seeds_of(env: str, target: float) -> tuple[int, ...]:
+def seeds_of(env: str) -> tuple[int, ...]:
     """The seeds that a preset is measured with: three where a run takes minutes."""
-    return (1, 2, 3) if env in LONG or target != target_of(env) else tuple(range(10))
+    return (1, 2, 3) if env in LONG else tuple(range(10))
 
 
-def limit_of(env: str, target: float) -> float:
+def limit_of(env: str) -> float:
     """Seconds of training after which a run is given up."""
-    return SECONDS.get(env, 120.0 if target == target_of(env) else 300.0)
+    return SECONDS.get(env, 120.0)
 
 
 def target_of(env: str) -> float:
@@ -219,8 +219,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for env in arguments.environments:
         target = target_of(env) if arguments.target is None else arguments.target
-        seeds = arguments.seeds or seeds_of(env, target)
-        seconds = arguments.seconds or limit_of(env, target)
+        seeds = arguments.seeds or seeds_of(env)
+        seconds = arguments.seconds or limit_of(env)
         for backend in arguments.backends:
             measure((env, target, backend), seeds, seconds, arguments.busy)
 
