@@ -36,6 +36,7 @@ import trap
 HERE = Path(__file__).parent
 RESULTS, PICTURE = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images" / "maze.png"
 
+GROUP = ("task", "method", "centres")
 METHODS = ["none", "ns", "nsr", "nsra:patience=5,step=0.1"]
 
 
@@ -60,11 +61,18 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(task: str, method: str, seed: int, seconds: float, workers: int) -> dict[str, Any]:
+def run(task: str, method: str, seed: int, seconds: float, workers: int, centres: int) -> dict[str, Any]:
     """One run; what is kept of it."""
+    asked = {
+        "task": task,
+        "method": method,
+        "centres": centres if method != "none" else 1,
+        "seed": seed,
+        "workers": workers,
+    }
     options = dict(TASKS[task])
     with tempfile.TemporaryDirectory() as folder:
-        options |= maze.SEARCH if task == "maze" and method != "none" else {}
+        options |= {"centres": centres} if centres > 1 and method != "none" else {}
         options |= {"novelty": None if method == "none" else method, "seed": seed, "seconds": seconds}
         options |= {"workers": workers, "run_dir": f"{folder}/run", "verbose": False}
         env = options.pop("env")
@@ -78,7 +86,7 @@ def run(task: str, method: str, seed: int, seconds: float, workers: int) -> dict
             rows = zip(columns["env_steps"], columns["eval_return_mean"], strict=True)
             kept["curve"] = [[steps, round(mean, 3)] for steps, mean in rows if np.isfinite(mean)]
     keys = ("stop_reason", "solved", "generations", "env_steps", "seconds", "eval_return_mean", "best_return")
-    return {"task": task, "method": method, "seed": seed} | {key: summary[key] for key in keys} | kept
+    return asked | {key: summary[key] for key in keys} | kept
 
 
 def archive(folder: RunFolder) -> list[list[int]]:
@@ -89,12 +97,13 @@ def archive(folder: RunFolder) -> list[list[int]]:
 
 
 def table() -> str:
-    """For each task and method: runs that solved it, and medians of theirs."""
+    """For each task and method: runs that solved it, medians of theirs, and what the others reached."""
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    rows = [["task", "search", "solved", "median seconds", "median env steps", "best return of the others"]]
+    rows = [["task", "search", "centres", "solved", "seconds", "env steps", "best of the others"]]
     rows.append(["---"] * len(rows[0]))
-    for task, method in dict.fromkeys((line["task"], line["method"]) for line in lines):
-        found = [line for line in lines if (line["task"], line["method"]) == (task, method)]
+    for key in dict.fromkeys(tuple(line[part] for part in GROUP) for line in lines):
+        found = [line for line in lines if tuple(line[part] for part in GROUP) == key]
+        task, method, centres = key
         solved = [line for line in found if line["solved"]]
         medians = [
             f"{np.median([line[key] for line in solved]):,.0f}" for key in ("seconds", "env_steps") if solved
@@ -102,7 +111,8 @@ def table() -> str:
         others = [line["best_return"] for line in found if not line["solved"]]
         told = f"{min(others):.1f} to {max(others):.1f}" if others else ""
         name = "evolution strategy" if method == "none" else method
-        rows.append([task, name, f"{len(solved)} of {len(found)}", *(medians or ["", ""]), told])
+        counted = [str(centres), f"{len(solved)} of {len(found)}"]
+        rows.append([task, name, *counted, *(medians or ["", ""]), told])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -114,7 +124,7 @@ def picture() -> None:
     import matplotlib.pyplot as plt
 
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    lines = [line for line in lines if line["task"] == "maze"]
+    lines = [line for line in lines if line["task"] == "maze" and line["seed"] > 20]
     figure, panels = plt.subplots(1, len(METHODS), figsize=(3 * len(METHODS), 3.3), layout="constrained")
     for axes, method in zip(panels, METHODS, strict=True):
         found = [line for line in lines if line["method"] == method]
@@ -160,6 +170,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--centres", type=int, default=1)
     chosen = parser.parse_args()
     if chosen.what in ("table", "cost"):
         print(table() if chosen.what == "table" else cost())
@@ -169,7 +180,8 @@ def main() -> None:
         return
     for seed in chosen.seeds:
         for method in chosen.methods:
-            line = json.dumps(run(chosen.task, method, seed, chosen.seconds, chosen.workers))
+            done = run(chosen.task, method, seed, chosen.seconds, chosen.workers, chosen.centres)
+            line = json.dumps(done)
             print(line, flush=True)
             with RESULTS.open("a") as file:
                 file.write(line + "\n")

@@ -204,7 +204,7 @@ SETTINGS: dict[str, Any] = {
 }
 """A small network; behaviours are the robots' last places."""
 
-SEARCH = {"centres": 5}
+SEARCH = {"centres": 12}
 """Added where novelty is searched for."""
 
 

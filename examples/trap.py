@@ -1,9 +1,9 @@
 """An ant before a trap: walls in the shape of a U, into which every way ahead leads.
 
-    python examples/trap.py [--novelty nsra] [--seconds 600]
+    python examples/trap.py [--novelty nsr] [--seconds 600]
 
 The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and stays
-there at about 2.3; a search for novelty finds the way around. The task is that of Conti et al. 2018
+there at about 1; a search for novelty finds the way around. The task is that of Conti et al. 2018
 (arXiv 1712.06560), with Gymnasium's Ant in place of a humanoid.
 """
 
@@ -21,9 +21,9 @@ from gymnasium.envs import mujoco
 
 import escalade
 
-BACK, OPENING, HALF_WIDTH = 3.0, 0.75, 2.0
+BACK, OPENING, HALF_WIDTH = 1.8, 0.3, 1.4
 """The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
-STEPS = 200
+STEPS = 300
 
 
 def model(walls: bool) -> str:
@@ -84,7 +84,7 @@ SETTINGS: dict[str, Any] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--novelty", default="nsra:patience=5,step=0.1", help="none, ns, nsr or nsra")
+    parser.add_argument("--novelty", default="nsr", help="none, ns, nsr or nsra")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)

@@ -180,7 +180,9 @@ class StrategyEmitter(EmitterBase):
 
     It is told ranks: as CMA-ME's improvement emitter has them (Fontaine et al. 2020, arXiv 1912.02400,
     algorithm 3), solutions that fill a new cell before those that improve one, and these before all others.
-    When none of its solutions comes into the archive, it begins anew from one that is there.
+    When none of its solutions comes into the archive, it begins anew from one that is there, or from ``x0``
+    while there is none. The better half counts, as with ribs' ``selection_rule="mu"``; its other rule, which
+    lets all improvements count, needs a strategy that takes any number of parents.
 
     Args:
         archive: of ribs; the scheduler's.
@@ -213,7 +215,8 @@ class StrategyEmitter(EmitterBase):
         self._seed = seed
         self.restarts = 0
         """Times that it began anew."""
-        self._running = self._begin(x0)
+        self._x0 = np.array(x0)
+        self._running = self._begin(self._x0)
         self.batch_size = population
         size = self._running.dimension
         super().__init__(archive, solution_dim=size, bounds=None, lower_bounds=None, upper_bounds=None)
@@ -242,7 +245,8 @@ class StrategyEmitter(EmitterBase):
         self._running.tell(ranks)
         if not info["status"].any():
             self.restarts += 1
-            self._running = self._begin(self.archive.sample_elites(1)["solution"][0])
+            empty = self.archive.empty
+            self._running = self._begin(self._x0 if empty else self.archive.sample_elites(1)["solution"][0])
             self._ranker.reset(self, self.archive)
 
     def _begin(self, x0: ArrayLike) -> Strategy:

@@ -9,6 +9,7 @@ import torch
 
 import escalade
 from escalade import EnvironmentFailure, InputError
+from escalade.storage.tensors import read
 
 TRAIN = {"preset": None, "population": 40, "hidden": [4], "generations": 3, "eval_episodes": 20, "seed": 2}
 TRAIN |= {"normalize_observations": True, "verbose": False}
@@ -99,3 +100,25 @@ def test_evolve_replaces_a_worker_whose_call_does_not_end():
         evolve(fitness, step_timeout=1.0)
     with pytest.raises(InputError, match="step_timeout -1 must be above 0"):
         evolve(fitness, workers=1, step_timeout=-1)
+
+
+def only_whole(trajectory):
+    assert np.isfinite(trajectory.rewards).all()
+    return trajectory.observations[-1][:2]
+
+
+@pytest.mark.filterwarnings("ignore:Raises.close")
+@pytest.mark.parametrize("behaviour", ["observation:0,1", only_whole])
+def test_an_episode_that_fails_has_no_behaviour(behaviour, tmp_path):
+    seen = []
+
+    def count(state):
+        seen.append((state.row.nonfinite, np.isnan(state.behaviours).all(axis=1).sum()))
+
+    options = {"behaviour": behaviour, "novelty": "nsr", "strategy": "openai-es", "on_error": "worst"}
+    with pytest.warns(RuntimeWarning, match="returned nan"):
+        ran = train(tmp_path / "run", workers=0, callbacks=[count], **options)
+    assert sum(failed for failed, _ in seen) > 0
+    assert all(failed == without for failed, without in seen)
+    tensors = read(max(ran.folder.checkpoints.folder.glob("*.safetensors"))).tensors
+    assert np.isfinite(tensors["novelty.archive"]).all()

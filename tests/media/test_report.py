@@ -309,3 +309,15 @@ def test_of_many_workers_the_spread_is_drawn_and_of_a_cluster_its_nodes(runs, tm
     heading = "generation,node,workers,members_per_second,env_steps_per_second,lost_chunks,repeated_chunks"
     (run / "cluster.csv").write_text(f"{heading},idle_share\n1,10.0.0.7,4,1.0,90.0,0,0,0.5\n")
     assert "node 10.0.0.7: from 50 to 50" in escalade.report(run, tmp_path / "page.html").read_text()
+
+
+def test_a_run_whose_archive_is_lost_is_reported_without_it(tmp_path):
+    search = {"behaviour": "observation:0,1", "novelty": "ns", "strategy": "openai-es"}
+    own = {"run_dir": tmp_path / "run", "verbose": False, "workers": 0, "generations": 2}
+    ran = escalade.train("CartPole-v1", **OPTIONS | search | own)
+    assert "Behaviours in the archive" in escalade.report(ran, tmp_path / "page.html").read_text()
+    for path in ran.folder.checkpoints.folder.glob("*.safetensors"):
+        path.write_bytes(b"x")
+    text = escalade.report(ran, tmp_path / "page.html").read_text()
+    assert "the archive of behaviours is left out: " in text
+    assert "Behaviours in the archive" not in text

@@ -1,5 +1,8 @@
 """Behaviours of episodes: the numbers that were asked for, in any worker and backend, and of no effect."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -42,6 +45,14 @@ def as_long_as_it_is(trajectory):
 
 def text(trajectory):
     return "far"
+
+
+def digits(trajectory):
+    return "1.5"
+
+
+def no_answer(trajectory):
+    return None
 
 
 def nothing(trajectory):
@@ -191,6 +202,8 @@ def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path
         ),
         (f"{HERE}:as_long_as_it_is", "--behaviour: there are behaviours of "),
         (f"{HERE}:text", f"--behaviour {HERE}:text gave 'far': it must give a list of numbers"),
+        (f"{HERE}:digits", f"--behaviour {HERE}:digits gave '1.5': it must give a list of numbers"),
+        (f"{HERE}:no_answer", f"--behaviour {HERE}:no_answer gave None: it must give a list of numbers"),
         (f"{HERE}:missing", f"--behaviour {HERE}:missing: module {HERE} has no missing"),
     ],
 )
@@ -218,3 +231,18 @@ def test_novelty_of_behaviours_that_are_no_numbers_ends_in_one_line(tmp_path):
     options = {"behaviour": nothing, "novelty": "ns", "strategy": "openai-es"}
     with pytest.raises(EnvironmentFailure, match="`behaviour`: that of every member holds a NaN"):
         trained(tmp_path / "run", **options)
+
+
+def test_a_run_is_evaluated_without_the_module_of_its_behaviour(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone.py").write_text("def here(trajectory):\n    return trajectory.rewards[-1:]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    options = {"behaviour": "gone:here", "novelty": "ns", "strategy": "openai-es", "centres": 2}
+    run = trained(tmp_path / "run", **options).folder.path
+    (tmp_path / "gone.py").unlink()
+    monkeypatch.delitem(sys.modules, "gone")
+    importlib.invalidate_caches()
+    with pytest.raises(InputError, match="`behaviour` gone:here"):
+        escalade.evaluate(run, episodes=2, workers=0)
+    assert escalade.evaluate(run, episodes=2, workers=0, behaviour="none").behaviours is None
+    assert main(["eval", str(run), "--episodes", "2", "--workers", "0"]) == 0
+    assert "return" in capsys.readouterr().out

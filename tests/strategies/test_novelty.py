@@ -171,3 +171,28 @@ def test_a_damaged_archive_is_refused(change):
     search.learn(center(1.0, 0.0, 0.0))
     with pytest.raises(Damaged):
         Novelty(search.options).load({} if change is None else search.tensors() | change)
+
+
+def test_an_archive_refuses_behaviours_of_another_size_whatever_they_hold():
+    known = archive([[0.0, 1.0]])
+    for asked in (known.with_one, lambda behaviour: known.novelty(behaviour[None], 3)):
+        with pytest.raises(InputError, match="behaviours of 2 and 3 numbers"):
+            asked(np.full(3, np.nan, np.float32))
+
+
+def test_archives_that_part_at_a_whole_tree_keep_their_own():
+    behaviours = DRAWN.normal(size=(1023, 2)).astype(np.float32)
+    begun, wanted = archive(behaviours), DRAWN.normal(size=(5, 2)).astype(np.float32)
+    for last in DRAWN.normal(size=(3, 2)).astype(np.float32):  # each makes a tree of 1,024
+        by_hand = archive([*behaviours, last]).novelty(wanted, 3)
+        np.testing.assert_array_equal(begun.with_one(last).novelty(wanted, 3), by_hand)
+        near = begun.with_one(last).novelty(last[None], 1)
+        assert near.tolist() == [0.0]
+
+
+def test_a_search_without_scipy_is_refused_before_it_begins_and_read_all_the_same(monkeypatch):
+    monkeypatch.setattr("escalade.support.installing.missing", lambda *packages: [*packages])
+    assert parse("nsr:k=3").k == 3
+    novelty.check_searchable(None)
+    with pytest.raises(InputError, match=r"`novelty` ns needs scipy"):
+        novelty.check_searchable("ns")

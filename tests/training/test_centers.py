@@ -1,6 +1,7 @@
 """Several centres: which one moves, what each has for itself, the same bits anywhere, and their policies."""
 
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
     page = (tmp_path / "page.html").read_text()
     assert "Behaviours in the archive" in page
     assert "3 behaviours of 2 centres, of generations 1 to 3" in page
-    assert "Cells of the plane with a behaviour" in page
+    assert "Cells of the range with a behaviour" in page  # its behaviours have one number
     capsys.readouterr()
     for typed, message in (
         ("eval run --centre 2", "--centre 2: the run has 2, and the first is 0"),
@@ -173,3 +174,37 @@ def test_states_of_one_centre_have_the_names_of_a_normaliser():
     assert set(states.tensors()) == {"normalizer.count", "normalizer.mean", "normalizer.squares"}
     assert states.load(states.tensors(), 0)
     assert not CenterStates(Normalizer(3), 1).load(states.tensors(), 0)
+
+
+def test_one_neighbour_is_another_behaviour_than_its_own_and_who_shows_none_has_the_mean():
+    search = searched([(0, 0), (1, 0), (4, 0)], [0, 1, 2])
+    search.options = parse("ns:k=1")
+    drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
+    np.testing.assert_allclose(np.bincount(drawn) / 3000, np.array([1, 1, 3]) / 5, atol=0.03)
+    drawn = [search.draw(4, generation, 7) for generation in range(4, 3004)]
+    np.testing.assert_allclose(np.bincount(drawn) / 3000, np.array([3, 3, 9, 5]) / 20, atol=0.03)
+
+
+def interrupted(folder, **options):
+    """A run whose user presses Ctrl-C in the fifth generation."""
+
+    def press(state):
+        if state.row.generation == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    return trained(folder, callbacks=[press], **options)
+
+
+def test_the_worth_of_a_centre_is_its_mean_return_whatever_fitness_is_made_of(tmp_path):
+    ran = interrupted(tmp_path / "run", weight_penalty=1e6, eval_every=100)
+    worth = saved(ran.folder.path)["centers.worth"]
+    assert np.abs(worth).max() < 100  # fitness is some 100,000 below the return
+
+
+def test_after_an_interrupt_the_summary_names_whom_it_evaluated(tmp_path):
+    ran = interrupted(tmp_path / "run", eval_every=1)
+    assert ran.summary["stop_reason"] == "interrupted"
+    rows = read_progress(ran.folder.progress)
+    assert ran.summary["eval_center"] == rows["center"][-1]
+    assert ran.summary["eval_return_mean"] == rows["eval_return_mean"][-1]
+    assert ran.summary["center"] == np.nanargmax(saved(ran.folder.path)["centers.worth"])

@@ -170,3 +170,11 @@ def test_a_call_that_fails_has_no_behaviour():
         made, seen = evolved(fitness, catch=True, novelty="nsr", population=60, generations=2)
     assert 0 < np.isnan(np.concatenate(seen)).all(axis=1).sum() < 12
     assert np.isfinite(made.center).all()
+
+
+def test_calls_that_all_fail_are_told_as_what_they_are():
+    def fitness(module, seed):
+        raise ValueError("too far")
+
+    with pytest.raises(escalade.EnvironmentFailure, match="gave no usable number, for every member"):
+        evolved(fitness, catch=True, novelty="nsr", generations=2)

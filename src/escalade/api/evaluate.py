@@ -85,7 +85,7 @@ def evaluate(
         network: a module like the one that was trained, where that was the user's own.
         info_keys: entries of the episodes' last infos to report; the run's own when None.
         behaviour: numbers that say how an episode went, as the option ``behaviour`` has them, or a function;
-            the run's own when None.
+            the run's own when None; ``none`` for none, which needs no module of the run's own one.
         env_kwargs: arguments of the environment, over the run's own.
 
     Raises:
@@ -94,7 +94,7 @@ def evaluate(
     """
     whole_number(episodes, "`episodes`", 1)
     given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
-    chosen = named({**given, "behaviour": behaviour})
+    chosen = named({**given, "behaviour": None if behaviour == "none" else behaviour})
     changes = from_values({name: value for name, value in chosen.items() if value is not None})
     if workers == 0:
         changes["step_timeout"] = None  # which needs workers
@@ -102,6 +102,8 @@ def evaluate(
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
     changes |= {"reward_info": None, "on_error": "stop"}  # which only training reads
+    if behaviour == "none":
+        changes |= {"behaviour": None, "novelty": None, "centres": 1}
     config = saved.config.here().replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)

@@ -28,7 +28,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State
 from escalade.strategies import Strategy
 from escalade.strategies.base import Direction
-from escalade.strategies.novelty import columns
+from escalade.strategies.novelty import check_searchable, columns
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import Schedule
@@ -172,6 +172,7 @@ def evolve(
     }
     asked |= _further(strategy_options or {}, asked)
     columns(novelty)  # refuses what is none
+    check_searchable(novelty)
     if novelty is not None and shaping is None:
         kind = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
         asked |= kept_ranks(kind)

@@ -96,6 +96,7 @@ def _reported(facts: RunFacts, name: str) -> Reported:
     curves = read_curves(folder.path, name, facts.target, cut=facts.options.get("cutoff") is not None)
     workers = _workers(folder)
     options = {key: text_of(value) for key, value in facts.options.items() if key != "run_dir"}
+    archived, lost = _archived(folder) if facts.options.get("novelty") is not None else (None, [])
     return Reported(
         curves,
         facts.task,
@@ -106,8 +107,8 @@ def _reported(facts: RunFacts, name: str) -> Reported:
         [(_EVOLVED, "")] if config is None else _commands(config, facts.summary),
         workers,
         _film(folder),
-        _notes(facts, curves, workers),
-        _archived(folder) if facts.options.get("novelty") is not None else None,
+        [*_notes(facts, curves, workers), *lost],
+        archived,
     )
 
 
@@ -164,14 +165,17 @@ def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:
     return found
 
 
-def _archived(folder: RunFolder) -> Archived | None:
-    """The archive in the latest checkpoint; None where nothing is in it yet."""
+def _archived(folder: RunFolder) -> tuple[Archived | None, list[str]]:
+    """The archive in the latest checkpoint, None where nothing is in it yet; a note where it is lost."""
 
     def check(content: Stored) -> Archived | None:
         behaviours, origins = read_archive(content.tensors)
         return Archived(behaviours, *origins.T) if len(behaviours) else None
 
-    return folder.checkpoints.load_latest(check).checkpoint
+    try:
+        return folder.checkpoints.load_latest(check).checkpoint, []
+    except InputError as problem:
+        return None, [f"the archive of behaviours is left out: {problem}"]
 
 
 def _film(folder: RunFolder) -> Path | None:

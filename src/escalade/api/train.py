@@ -147,6 +147,7 @@ def train_config(
     """Train from a complete config, in a new run folder; see :func:`train`."""
     check_listeners(recorders, callbacks)
     check_recorders(config.recorder, "recorder")
+    novelty.check_searchable(config.novelty)
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
@@ -264,6 +265,7 @@ def _run(
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
     check_recorders(config.recorder, "recorder")
+    novelty.check_searchable(config.novelty)
     if loaded is not None:
         write_config(folder, config)
     facts = _facts(config, parts, folder, listeners, loaded)

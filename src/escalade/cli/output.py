@@ -21,7 +21,7 @@ def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
     mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
     if mean is not None:
         spent = "" if steps is None else f"{steps:,} steps, "
-        of = f" of centre {summary['center']}" if "center" in summary else ""
+        of = f" of centre {summary['eval_center']}" if "eval_center" in summary else ""
         say(
             f"return {number(mean)} ± {number(std)} over {summary['eval_episodes']} episodes{of}, {spent}"
             f"{summary['seconds']:.1f} s"

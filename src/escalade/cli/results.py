@@ -76,7 +76,12 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     from escalade.rollout.infos import mean_known
 
     center = whole("centre", parsed.centre, None, 0)
-    result = evaluate(parsed.run, episodes=episodes, checkpoint=checkpoint, centre=center, **given)
+    own: dict[str, Any] = {
+        "checkpoint": checkpoint,
+        "centre": center,
+        "behaviour": "none",
+    }  # which it would not print
+    result = evaluate(parsed.run, episodes=episodes, **own, **given)
     facts = {
         "env": env,
         "checkpoint": checkpoint,

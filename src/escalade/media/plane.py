@@ -49,7 +49,7 @@ class Archived:
         if size == 2:
             return behaviours, ("first number of the behaviour", "second number")
         apart = behaviours - behaviours.mean(axis=0)
-        _, _, components = np.linalg.svd(apart, full_matrices=False)
+        _, _, components = np.linalg.svd(apart, full_matrices=len(apart) < 2)  # two, of a single one too
         return apart @ components[:2].T, ("first principal component", "second")
 
     def in_words(self) -> str:
@@ -80,16 +80,21 @@ def draw_plane(axes: Axes, archived: Archived) -> None:
 
 
 def coverage(archived: Archived, run: Curves, over: str) -> Chart:
-    """Chart how many cells of the plane held a behaviour; they divide what was reached by the end."""
+    """Chart how many cells held a behaviour; they divide what was reached by the end.
+
+    A behaviour of one number has cells in a line: the generations beside it cover nothing.
+    """
     over = axis_of([run.progress], over)
-    places, _ = archived.places()
+    alone = archived.behaviours.shape[1] == 1
+    places = archived.places()[0][:, int(alone) :]
     low, high = places.min(axis=0), places.max(axis=0)
     cells = np.minimum((places - low) / np.where(high > low, high - low, 1.0) * CELLS, CELLS - 1).astype(int)
     _, first = np.unique(cells, axis=0, return_index=True)
     count = np.cumsum(np.isin(np.arange(len(cells)), first)).astype(np.float64)
     line = Line("cells", run.at(over, archived.generations.astype(np.float64)), count, steps=True)
-    note = f"the plane above in {CELLS} by {CELLS} cells"
-    return Chart("Cells of the plane with a behaviour", X_AXES[over][1], [line], note=note)
+    where = "range" if alone else "plane"
+    note = f"the {where} above in {CELLS if alone else f'{CELLS} by {CELLS}'} cells"
+    return Chart(f"Cells of the {where} with a behaviour", X_AXES[over][1], [line], note=note)
 
 
 def _thinned(at: NDArray[Any]) -> NDArray[Any]:

@@ -180,10 +180,17 @@ class Episodes:
     def of(cls, results: Results) -> Episodes:
         """The records that :class:`Rollouts` handed in, by item."""
         batches = [(np.asarray(items, np.int64), records) for items, records in results.in_batches()]
-        check_sizes({records["behaviour"].shape[1] for _, records in batches})
+        sizes = {records["behaviour"].shape[1] for _, records in batches}
+        if len(sizes) > 1:
+            sizes.discard(0)  # of episodes that failed before a function told its size
+        check_sizes(sizes)
 
         def column(name: str) -> NDArray[Any]:
-            found = np.concatenate([records[name] for _, records in batches])
+            parts = [records[name] for _, records in batches]
+            if name == "behaviour":
+                (size,) = sizes
+                parts = [part if part.shape[1] == size else _no_numbers(len(part), size) for part in parts]
+            found = np.concatenate(parts)
             ordered = np.empty_like(found)
             ordered[np.concatenate([items for items, _ in batches])] = found
             return ordered
@@ -217,6 +224,10 @@ class Episodes:
         before, within = np.count_nonzero(self.seen[:begin]), np.count_nonzero(self.seen[begin:end])
         columns = {column.name: getattr(self, column.name)[begin:end] for column in fields(self)}
         return Episodes(**columns | {"moments": self.moments[before : before + within]})
+
+
+def _no_numbers(count: int, size: int) -> NDArray[np.float32]:
+    return np.full((count, size), np.nan, np.float32)
 
 
 def episode_steps(records: NDArray[Any]) -> int:

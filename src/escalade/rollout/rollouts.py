@@ -236,9 +236,22 @@ class Rollouts:
                 feed.put_many(self._item[rows[part]], found)
 
     def _behaviours(self, rows: NDArray[np.intp]) -> Vector:
-        """Behaviours of ended episodes, shape (n, size); of size 0 where nobody asks for them."""
+        """Behaviours of ended episodes, shape (n, size); of size 0 where nobody asks for them.
+
+        NaN for an episode whose return is no number; none at all while a function has not told its size.
+        """
         if self._traces is None:
             return np.zeros((len(rows), 0), np.float32)
+        whole = np.isfinite(self._return[rows])
+        numbers = self._numbers_of(rows[whole]) if whole.any() else None
+        found = np.full((len(rows), self.record.behaviour), np.nan, np.float32)
+        if numbers is not None:
+            found[whole] = numbers
+        return found
+
+    def _numbers_of(self, rows: NDArray[np.intp]) -> Vector:
+        """Behaviours of ended episodes, shape (n, size)."""
+        assert self._traces is not None
         ended = self._slot[rows], self._length[rows], self._observations[rows]
         try:
             found = self._traces.behaviours(*ended)

@@ -169,8 +169,9 @@ class FunctionTraces:
     def _checked(self, given: Any) -> Behaviours:
         """The function's numbers, shape (size,)."""
         try:
+            found = np.atleast_1d(np.asarray(given))
             with np.errstate(over="ignore"):
-                numbers = np.atleast_1d(np.asarray(given, np.float64)).astype(np.float32)
+                numbers = found.astype(np.float32) if found.dtype.kind in "biuf" else np.zeros(0, np.float32)
         except (TypeError, ValueError, RuntimeError):
             numbers = np.zeros(0, np.float32)
         if numbers.ndim != 1 or not len(numbers):

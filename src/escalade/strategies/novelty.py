@@ -50,7 +50,7 @@ def parse(text: str) -> NoveltyOptions:
     """Read ``ns``, ``nsr:k=10`` or ``nsra:k=10,patience=50``.
 
     Raises:
-        InputError: it is none of these, or scipy is not there.
+        InputError: it is none of these.
     """
     method, _, rest = text.partition(":")
     given = dict(part.partition("=")[::2] for part in rest.split(",")) if rest else {}
@@ -68,8 +68,17 @@ def parse(text: str) -> NoveltyOptions:
         if not least <= options[name] <= most:
             what = "a whole number" if name in ("k", "patience") else "a number"
             raise InputError(f"`novelty` {text}: {name} must be {what} from {least} to {most}")
-    check_installed(f"`novelty` {text}", "novelty", "scipy")
     return NoveltyOptions(method, **options)
+
+
+def check_searchable(text: str | None) -> None:
+    """Refuse to search as ``text`` says, unless that is None, where scipy is not there.
+
+    Raises:
+        InputError: it is not; the message says how to install it.
+    """
+    if text is not None:
+        check_installed(f"`novelty` {text}", "novelty", "scipy")
 
 
 def columns(text: str | None, centers: int = 1) -> tuple[str, ...]:
@@ -89,34 +98,43 @@ class Archive:
 
     def __init__(self, behaviours: Behaviours, trees: dict[int, Any] | None = None) -> None:
         self.behaviours = behaviours
-        self._trees = {} if trees is None else trees  # the latest one, by its size
+        self._trees = {} if trees is None else trees  # of its first behaviours, by their number
 
     def __len__(self) -> int:
         return len(self.behaviours)
 
     def with_one(self, behaviour: Behaviours) -> Archive:
         """The archive with one more, of shape (size,), unless that is no number."""
+        self._check_size(len(behaviour))
         if not np.isfinite(behaviour).all():
             return self
-        if len(self) and len(behaviour) != self.behaviours.shape[1]:
-            sizes = f"{self.behaviours.shape[1]} and {len(behaviour)}"
-            raise InputError(
-                f"`behaviour`: there are behaviours of {sizes} numbers, and all must have as many"
-            )
         before = self.behaviours.reshape(len(self), len(behaviour))  # an empty one has no size yet
-        return Archive(np.concatenate([before, behaviour[None]]), self._trees)
+        # Archives share a tree of what they have in common: no further than to the next one.
+        trees = self._trees if (len(self) + 1) % _LEAF else {}
+        return Archive(np.concatenate([before, behaviour[None]]), trees)
 
     def novelty(self, behaviours: Behaviours, k: int) -> Array:
         """Mean Euclidean distance to the k nearest, or to all where there are fewer, shape (n,).
 
         NaN for behaviours that are no numbers; 0 where the archive is empty.
+
+        Raises:
+            InputError: behaviours are of another size than those in the archive.
         """
+        self._check_size(behaviours.shape[1])
         found = np.full(len(behaviours), np.nan)
         finite = np.isfinite(behaviours).all(axis=1)
         if finite.any():
             distances = self._nearest(behaviours[finite].astype(np.float64), k)
             found[finite] = distances.mean(axis=1) if len(self) else 0.0
         return found
+
+    def _check_size(self, size: int) -> None:
+        if len(self) and size != self.behaviours.shape[1]:
+            raise InputError(
+                f"`behaviour`: there are behaviours of {self.behaviours.shape[1]} and {size} numbers, "
+                "and all must have as many"
+            )
 
     def _nearest(self, wanted: Array, k: int) -> Array:
         """Distances to the k nearest, ascending, shape (n, at most k)."""
@@ -140,7 +158,6 @@ class Archive:
         from scipy.spatial import cKDTree
 
         if size not in self._trees:
-            self._trees.clear()
             self._trees[size] = cKDTree(self.behaviours[:size].astype(np.float64))
         return self._trees[size]
 
@@ -209,15 +226,19 @@ class Novelty:
         """Return the number of the centre that moves next, after ``generation`` generations.
 
         Each in turn at first. Then one by a chance in proportion to the novelty of what it showed when it
-        was drawn last; all have the same where none has any.
+        was drawn last; all have the same where none has any. One that has shown no numbers yet has the mean
+        of the others. What a centre showed is in the archive itself, at a distance of 0: of k neighbours,
+        at least two are therefore looked at.
         """
         if generation < centers:
             return generation
-        novelty = np.zeros(centers)
+        novelty, k = np.full(centers, np.nan), max(self.options.k, 2)
         for number in range(centers):
             last = np.flatnonzero(self.origins[:, 1] == number)[-1:]
             if len(last):
-                novelty[number] = self.archive.novelty(self.archive.behaviours[last], self.options.k)[0]
+                novelty[number] = self.archive.novelty(self.archive.behaviours[last], k)[0]
+        known = np.isfinite(novelty)
+        novelty[~known] = novelty[known].mean() if known.any() else 0.0
         reached = np.cumsum(novelty if novelty.any() else np.ones(centers))
         chance = int(hash64(seed, int(Stream.CENTER), generation) >> np.uint64(11)) * 2.0**-53
         return min(int(np.searchsorted(reached, chance * reached[-1], side="right")), centers - 1)

@@ -43,6 +43,11 @@ class CenterStates:
         """Draw the centre of the largest mean return that is known."""
         self.draw(strategy, best_known(self.worth))
 
+    def showed(self, number: int, mean: float) -> None:
+        """Keep the mean return of a centre's latest episodes, unless one of them had none."""
+        if np.isfinite(mean):
+            self.worth[number] = mean
+
     def tensors(self) -> Tensors:
         """State to save; that of one centre under the names that a normaliser gives."""
         if self.count == 1:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from escalade.engines import Engine
-from escalade.errors import InputError
+from escalade.errors import EnvironmentFailure, InputError
 from escalade.fitness.work import FitnessJob
 from escalade.perturbation import Population
 from escalade.perturbation.device import device_of
@@ -88,6 +88,8 @@ class FitnessObjective:
         told, seen = None, None
         columns: dict[str, float | None] = {}
         if self._novelty is not None:
+            if not usable(found).any():
+                raise EnvironmentFailure("fitness raised, or gave no usable number, for every member")
             if behaviours is None:
                 raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
             seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)

@@ -17,6 +17,7 @@ from escalade.recorders import Recorder, Row, quantiles
 from escalade.storage.records import record
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
+from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
@@ -220,6 +221,8 @@ class Loop:
         self.progress.eval_return_mean = evaluation.mean
         self.progress.eval_return_std = evaluation.std
         self.progress.eval_episodes = len(evaluation.returns)
+        if isinstance(self.strategy, Centers):
+            self.progress.eval_center = self.strategy.drawn
 
     def _count(self, outcome: Outcome, judged: Evaluation | None, solved: bool, began: float) -> None:
         counts = outcome.counts + Counts(seconds=time.monotonic() - began)

@@ -125,7 +125,7 @@ class PolicyObjective:
             further=Counts(
                 eval_episodes=len(center.lengths) - asked, eval_steps=int(center.lengths[asked:].sum())
             ),
-            details=(job, trained, evaluated, seen),
+            details=(job, trained, evaluated if evaluate else self._with_failed_as_worst(center), seen),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
@@ -162,7 +162,7 @@ class PolicyObjective:
 
     def learn(self, outcome: Outcome) -> None:
         """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
-        job, trained, evaluated, center = outcome.details
+        job, trained, shown, center = outcome.details
         if job.normalization is not None:
             seen = trained.seen
             if self.forgives:  # an episode that failed may have ended with an observation that is none
@@ -170,12 +170,10 @@ class PolicyObjective:
             self.centers.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
         if outcome.evaluation is not None:
-            self.score.learn(evaluated)
+            self.score.learn(shown)
         if self.novelty is not None:
             self.novelty.learn(center)
-            self.centers.worth[center.number] = (
-                outcome.evaluation.mean if outcome.evaluation else center.fitness
-            )
+            self.centers.showed(center.number, float(shown.returns.mean()))
 
     def reproducibility_note(self) -> str | None:
         """Replay an episode of the environment; what to say where that breaks reproducibility."""

@@ -44,6 +44,8 @@ class Progress:
     eval_return_std: float | None = None
     eval_episodes: Count = 0
     """Episodes of that last evaluation."""
+    eval_center: Count | None = None
+    """The number of the centre that it was of, where there are several."""
     best_return: float | None = None
     best_generation: Count | None = None
     notes: dict[str, Count] = field(default_factory=dict)

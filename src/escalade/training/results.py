@@ -33,12 +33,19 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "best_generation": done.best_generation,
         "target_return": loop.limits.target_return,
         "solved": done.solved,
-        **({"center": loop.strategy.drawn} if isinstance(loop.strategy, Centers) else {}),
+        **_centers(loop),
         "stop_reason": reason,
         "params_sha256": params_sha256(loop.strategy.center.detach().cpu().numpy(), loop.objective.learnt()),
         **where,
         "versions": versions(),
     }
+
+
+def _centers(loop: Loop) -> dict[str, Any]:
+    """Of several centres, the one that policy.safetensors holds, and the one evaluated last."""
+    if not isinstance(loop.strategy, Centers):
+        return {}
+    return {"center": loop.strategy.drawn, "eval_center": loop.progress.eval_center}
 
 
 def params_sha256(center: NDArray[np.float32], learnt: Iterable[NDArray[np.float64]]) -> str:
