@@ -37,8 +37,10 @@ def test_every_strategy_finds_a_minimum_on_its_bound_and_never_looks_beyond(stra
         "pgpe": partial(STRATEGIES["pgpe"].load(), lr=0.05),
         "cem": partial(STRATEGIES["cem"].load(), elite=0.5, noise="linear:0.1:0:200"),
     }
+    population = 8 if strategy == "lm-ma-es" else 40  # it is for more dimensions than members
     found = escalade.optimize(
-        function, np.zeros(3), made.get(strategy, strategy), bounds=(-3, [4, 4, 4]), sigma=0.2, population=40,
+        function, np.zeros(3), made.get(strategy, strategy), bounds=(-3, [4, 4, 4]), sigma=0.2,
+        population=population,
         budget=12_000, vectorized=True,
     )  # fmt: skip
     points = np.concatenate(seen)
@@ -422,7 +424,7 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"target": math.nan}, "target"),
         ({"tolerance": -1.0}, "tolerance -1.0"),
         ({"restarts": "ipops"}, "did you mean ipop"),
-        ({"restarts": "ipop", "strategy": "snes"}, "cma-es or sep-cma-es"),
+        ({"restarts": "ipop", "strategy": "snes"}, "cma-es or ma-es or sep-cma-es or xnes"),
         ({"seed": 1.7}, "seed 1.7"),
         ({"function": lambda x: x}, "one number a point"),
         ({"function": lambda x: "low"}, "gave 'low': it must give one number a point"),

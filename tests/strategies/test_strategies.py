@@ -16,7 +16,22 @@ from safetensors.torch import load, save
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
-from escalade.strategies import ARS, CEM, CMAES, PGPE, SNES, ClipUp, OpenAIES, SepCMAES, SimpleGaussian
+from escalade.strategies import (
+    ARS,
+    CEM,
+    CMAES,
+    CRFMNES,
+    LMMAES,
+    MAES,
+    PGPE,
+    SNES,
+    XNES,
+    CanonicalES,
+    ClipUp,
+    OpenAIES,
+    SepCMAES,
+    SimpleGaussian,
+)
 from escalade.strategies.schedules import SMALLEST_SIGMA
 
 TABLE = NoiseTable(4, 2**15)
@@ -36,6 +51,11 @@ MAKERS = {
     "PGPE adam": partial(PGPE, optimizer=partial(torch.optim.Adam, lr=0.1), weight_decay=0.01),
     "SepCMAES": SepCMAES,
     "CMAES": CMAES,
+    "XNES": XNES,
+    "MAES": MAES,
+    "LMMAES": LMMAES,
+    "CRFMNES": CRFMNES,
+    "CanonicalES": partial(CanonicalES, parents=4),
 }
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 RANKED = [make for name, make in MAKERS.items() if name != "ARS"]
@@ -204,7 +224,7 @@ def test_asking_twice_changes_nothing(make):
 def test_populations_are_addresses_wherever_the_strategy_can(make):
     strategy = built(make, dimension=1000, population=64)
     population = strategy.sample()
-    if make is CMAES:
+    if make in (CMAES, XNES, MAES, LMMAES, CRFMNES):
         assert isinstance(population, DensePopulation)
     else:
         assert isinstance(population, GaussianPopulation)

@@ -9,23 +9,20 @@ import os
 from functools import cached_property
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.base import Direction, Fitness, State, Strategy
+from escalade.perturbation import NoiseSource
+from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.schedules import parse
 from escalade.strategies.vectors import first_center
-
-Matrix = NDArray[np.float64]
+from escalade.strategies.written import Matrix, WrittenStrategy
 
 _MATRICES = 6  # float64 (d, d) alive at once: C, its eigenvectors, and what eigh and the update need
 
 
-class CMAES(Strategy):
+class CMAES(WrittenStrategy):
     """Adapt the full covariance of the search, with active (negative) weights.
 
     Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``; they have no
@@ -45,7 +42,7 @@ class CMAES(Strategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
-    grows = False  # it weighs as many members as it began with
+    adapted = ("covariance", "path_sigma", "path_c")
 
     def __init__(
         self,
@@ -59,13 +56,11 @@ class CMAES(Strategy):
     ) -> None:
         n = first_center(x0).numel()
         population = default_population(n) if population is None else population
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
-        _refuse_if_too_large(n)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        refuse_if_too_large(n, "full CMA-ES")
         self._set_constants(n, check_population(population))
-        self.step_size = first_step_size(sigma)
         self.covariance: Matrix = np.eye(n)
         self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
-        self.updates = 0
 
     def _set_constants(self, n: int, population: int) -> None:
         mu = population // 2
@@ -108,25 +103,16 @@ class CMAES(Strategy):
         values, vectors = np.linalg.eigh(self.covariance)
         return vectors, np.sqrt(np.maximum(values, 1e-30))
 
-    def _draw(self) -> tuple[Matrix, Matrix]:
-        """The generation's ``z``, of the noise, and ``y = B D z``, shape (population, dimension)."""
-        n, basis, lengths = self.dimension, *self._axes
-        draws = self.perturbation.draw(self.seed, self.generation, self.population_size, n)
-        z = np.empty((self.population_size, n))
-        for number, row in enumerate(z):
-            draws.write(number, 1.0, row)
-        return z, (z * lengths) @ basis.T  # eq. 39
-
-    def members(self) -> DensePopulation:
-        center = self.center.numpy()
-        return DensePopulation((center + self.step_size * self._draw()[1]).astype(center.dtype))
+    def shaped(self, z: Matrix) -> Matrix:
+        basis, lengths = self._axes
+        return np.asarray((z * lengths) @ basis.T)  # eq. 39
 
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
-        basis, (z, y) = self._axes[0], self._draw()
+        basis, (z, y) = self._axes[0], self.draw()
         positive, negative = share_ties(self.positive, fitness), share_ties(self.negative, fitness)
         step = positive @ y  # eq. 41
-        self.center += torch.from_numpy(self.step_size * step).to(self.center)  # eq. 42
+        self.move(step)  # eq. 42
 
         c = self.c_sigma
         whitened = basis @ (positive @ z)  # C^(-1/2) times the step
@@ -146,21 +132,8 @@ class CMAES(Strategy):
         self.covariance = (covariance + covariance.T) / 2
         self.__dict__.pop("_axes", None)
 
-    def state_dict(self) -> State:
-        return super().state_dict() | {
-            "step_size": self.step_size,
-            "updates": self.updates,
-            "covariance": torch.from_numpy(self.covariance.copy()),
-            "path_sigma": torch.from_numpy(self.path_sigma.copy()),
-            "path_c": torch.from_numpy(self.path_c.copy()),
-        }
-
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.step_size = float(state["step_size"])
-        self.updates = int(state["updates"])
-        for name in ("covariance", "path_sigma", "path_c"):
-            setattr(self, name, torch.as_tensor(state[name]).numpy().copy())
         self.__dict__.pop("_axes", None)
 
 
@@ -174,14 +147,6 @@ def check_population(population: int) -> int:
     if population < 4:
         raise InputError(f"population {population} is too small: it must be at least 4")
     return population
-
-
-def first_step_size(sigma: float | str) -> float:
-    """The number that ``sigma`` is; InputError for a schedule, since CMA-ES adapts it."""
-    try:
-        return parse(float(sigma), "sigma")(0)
-    except (TypeError, ValueError):
-        raise InputError(f"sigma {sigma!r} must be a positive number: CMA-ES adapts it from there") from None
 
 
 def expected_norm(n: int) -> float:
@@ -212,7 +177,8 @@ def heaviside(length: float, c_sigma: float, updates: int, n: int) -> float:
     return 1.0 if settled < (1.4 + 2 / (n + 1)) * expected_norm(n) else 0.0
 
 
-def _refuse_if_too_large(n: int) -> None:
+def refuse_if_too_large(n: int, what: str) -> None:
+    """Raise InputError where the matrices of ``what`` in n dimensions would not fit in this host's memory."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on Windows
@@ -220,6 +186,6 @@ def _refuse_if_too_large(n: int) -> None:
     needed = _MATRICES * 8 * n * n
     if needed > memory / 2:
         raise InputError(
-            f"full CMA-ES of dimension {n} needs {needed / 2**30:.0f} GiB for its covariance, more than half"
+            f"{what} of dimension {n} needs {needed / 2**30:.0f} GiB for its covariance, more than half"
             f" of this host's {memory / 2**30:.0f} GiB: use SepCMAES or SNES, whose memory is O(dimension)"
         )

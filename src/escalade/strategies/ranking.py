@@ -32,6 +32,18 @@ def share_ties(by_rank: Array, fitness: Array) -> Array:
     return np.asarray((totals / np.bincount(group))[group])
 
 
+def log_weights(population: int, parents: int | None = None) -> Array:
+    """Weights of the best, the second best, ... member, shape (population,); their sum is 1.
+
+    ``ln(n + 1/2) - ln(rank)`` for the best n, normalised, and 0 for the others; without ``parents`` n is half
+    of the population, and a whole half where that is odd (Hansen 2016, arXiv 1604.00772, eq. 49 and 53).
+    """
+    most = population / 2 if parents is None else parents
+    raw = np.log(most + 0.5) - np.log(np.arange(1, population + 1))
+    positive = np.where(np.arange(population) < int(most), raw, 0.0)
+    return np.asarray(positive / positive.sum())
+
+
 def elite_weights(fitness: Array, elites: int) -> Array:
     """``1 / elites`` for the best ``elites`` members and 0 for the others."""
     by_rank = np.zeros(len(fitness))

@@ -13,13 +13,18 @@ from escalade.support.registry import Entry
 
 if TYPE_CHECKING:  # when the program runs, a class is imported when first used: it needs torch
     from escalade.strategies.ars import ARS as ARS
+    from escalade.strategies.canonical_es import CanonicalES as CanonicalES
     from escalade.strategies.cem import CEM as CEM
     from escalade.strategies.cma import CMAES as CMAES
+    from escalade.strategies.cr_fm_nes import CRFMNES as CRFMNES
+    from escalade.strategies.lm_ma import LMMAES as LMMAES
+    from escalade.strategies.ma import MAES as MAES
     from escalade.strategies.openai_es import OpenAIES as OpenAIES
     from escalade.strategies.pgpe import PGPE as PGPE
     from escalade.strategies.sep_cma import SepCMAES as SepCMAES
     from escalade.strategies.simple_gaussian import SimpleGaussian as SimpleGaussian
     from escalade.strategies.snes import SNES as SNES
+    from escalade.strategies.xnes import XNES as XNES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +129,54 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         adapts_sigma=True,
         restarts=True,
         smallest=4,
+    ),
+    "ma-es": StrategyEntry(
+        "MA-ES",
+        "escalade.strategies.ma:MAES",
+        paper="Beyer and Sendhoff 2017",
+        use="up to a thousand parameters that depend on each other",
+        grows=False,
+        adapts_sigma=True,
+        restarts=True,
+        smallest=4,
+    ),
+    "lm-ma-es": StrategyEntry(
+        "Limited-memory MA-ES",
+        "escalade.strategies.lm_ma:LMMAES",
+        paper="Loshchilov et al. 2017",
+        use="thousands of parameters, some of which depend on each other",
+        grows=False,
+        adapts_sigma=True,
+        smallest=4,
+    ),
+    "cr-fm-nes": StrategyEntry(
+        "Fast moving NES",
+        "escalade.strategies.cr_fm_nes:CRFMNES",
+        paper="Nomura and Ono 2022",
+        use="thousands of parameters on scales of their own, along one valley",
+        antithetic=True,
+        grows=False,
+        adapts_sigma=True,
+        smallest=4,
+    ),
+    "xnes": StrategyEntry(
+        "Exponential NES",
+        "escalade.strategies.xnes:XNES",
+        paper="Glasmachers et al. 2010",
+        use="up to a hundred parameters that depend on each other",
+        options=frozenset({"lr"}),
+        grows=False,
+        adapts_sigma=True,
+        restarts=True,
+        smallest=4,
+    ),
+    "canonical-es": StrategyEntry(
+        "Canonical ES",
+        "escalade.strategies.canonical_es:CanonicalES",
+        paper="Chrabaszcz et al. 2018",
+        use="networks, without a learning rate",
+        grows=False,
+        adapts_sigma=True,
     ),
 }
 

@@ -1,0 +1,87 @@
+"""Canonical ES: Chrabaszcz, Loshchilov and Hutter 2018, "Back to basics: benchmarking canonical evolution
+strategies for playing Atari", arXiv 1802.08842, algorithm 2, with the cumulative step-size adaptation of the
+authors' code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseSource
+from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.gaussian import GaussianStrategy
+from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.written import first_step_size
+from escalade.support.numbers import whole_number
+
+
+class CanonicalES(GaussianStrategy):
+    """Move to the weighted mean of the best members; a step size grows while the moves agree.
+
+    With members ``centre + sigma * z_i``, and weights ``w_i`` of the best ``parents`` by their rank:
+
+        ``centre += sigma * sum_i w_i * z_i``
+
+    Members are addresses of noise without mirrored pairs, and memory is O(dimension) beside it.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first step size.
+        parents: the number of members that count; None means half of them.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    antithetic = False
+    grows = False  # it weighs as many members as it began with
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str = 0.1,
+        *,
+        parents: int | None = None,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        parents = population // 2 if parents is None else whole_number(parents, "parents")
+        if not 1 <= parents <= population:
+            raise InputError(f"parents {parents} must be at least 1 and at most the population, {population}")
+        self.weights = log_weights(population, parents)
+        self.mu_eff = 1 / float((self.weights**2).sum())
+        self.c_sigma = (self.mu_eff + 2) / (self.dimension + self.mu_eff + 5)
+        self.step_size = first_step_size(sigma)
+        self.path = torch.zeros(self.dimension, dtype=self.center.dtype)
+
+    @property
+    def sigma(self) -> float:
+        return self.step_size
+
+    def update(self, fitness: Fitness) -> None:
+        c = self.c_sigma
+        step = self.noise_sum(share_ties(self.weights, fitness))
+        self.center += self.step_size * step
+        self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
+        length2 = float(self.path.double().square().sum())
+        self.step_size *= math.exp(c / 2 * (length2 / self.dimension - 1))
+
+    def state_dict(self) -> State:
+        return super().state_dict() | {"step_size": self.step_size, "path": self.path.clone()}
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.step_size = float(state["step_size"])
+        self.path = torch.as_tensor(state["path"]).clone()

@@ -1,0 +1,201 @@
+"""CR-FM-NES: Nomura and Ono 2022, "Fast moving natural evolution strategy for high-dimensional problems",
+arXiv 2201.11422, algorithm 1: its covariance is ``D (I + v v') D``, with D a diagonal and v a vector.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.cma import check_population, default_population, expected_norm
+from escalade.strategies.ranking import share_ties
+from escalade.strategies.vectors import first_center
+from escalade.strategies.written import Matrix, WrittenStrategy
+
+Vector = NDArray[np.float64]
+
+_FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
+
+
+class CRFMNES(WrittenStrategy):
+    """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
+
+    Members are ``centre +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
+    ``I + axis axis'``. While the search moves, members that lie farther out count more, and the step size
+    learns faster. Time and memory are O(dimension) for each member.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even and at least 4; None means ``4 + 3 * ln(dimension)``, or one
+            more.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    antithetic = True
+    adapted = ("axis", "deviations", "path_sigma", "path_c")
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        n = first_center(x0).numel()
+        usual = default_population(n)
+        population = check_population(usual + usual % 2 if population is None else population)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        if population % 2:
+            raise InputError(
+                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
+            )
+        self._set_constants(n, population)
+        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
+        self.deviations: Vector = np.ones(n)
+        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
+
+    def _set_constants(self, n: int, population: int) -> None:
+        ranks = np.arange(1, population + 1)
+        self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised
+        share = self.positive / self.positive.sum()
+        self.by_rank = share - 1 / population
+        m = self.mu_eff = 1 / float((share**2).sum())
+        self.c_sigma = (m + 2) / (n + m + 5)
+        self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
+        # Below 5 dimensions the paper's is negative, and it and the authors' code diverge with 40 members.
+        self.c_1 = max(0.0, (n - 5) / 6 * 2 / ((n + 1.3) ** 2 + m))
+        self.distance = _distance_rate(n) * min(1.0, math.sqrt(population / n))
+        self.lr_shape = math.tanh((min(0.02 * population, 3 * math.log(n)) + 5) / (0.23 * n + 25))
+        self.lr_stagnating = math.tanh((0.024 * population + 0.7 * n + 20) / (n + 12))
+        self.lr_converging = 2 * math.tanh((0.025 * population + 0.75 * n + 10) / (n + 4))
+
+    @property
+    def drawn_count(self) -> int:
+        return self.population_size // 2
+
+    @property
+    def sigma(self) -> float:
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> Vector:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return np.asarray(self.step_size * self.deviations * np.sqrt(1 + self.axis**2))
+
+    def shaped(self, z: Matrix) -> Matrix:
+        length = float(np.linalg.norm(self.axis))
+        unit = self.axis / length
+        longer = math.sqrt(1 + length**2) - 1
+        return np.asarray((z + np.outer(longer * (z @ unit), unit)) * self.deviations)
+
+    def members(self) -> DensePopulation:
+        center, steps = self.center.numpy(), self.step_size * self.draw()[1]
+        pairs = np.stack([center + steps, center - steps], axis=1)
+        return DensePopulation(pairs.reshape(self.population_size, -1).astype(center.dtype))
+
+    def update(self, fitness: Fitness) -> None:
+        z, y = self.draw()
+        by_rank = share_ties(self.by_rank, fitness)
+        c = self.c_sigma
+        mean = _pair_differences(by_rank) @ z
+        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * self.mu_eff) * mean
+        squared = (z**2).sum(axis=1)
+        weights, lr_sigma = self._weights(by_rank, fitness, squared)
+        step = _pair_differences(weights) @ y
+        c = self.c_c
+        self.path_c = (1 - c) * self.path_c + math.sqrt(c * (2 - c) * self.mu_eff) * step
+        self.move(step)
+        self._learn_shape(z, weights)
+        of_pairs = _pair_sums(weights)
+        change = float(of_pairs @ squared) / self.dimension - float(of_pairs.sum())
+        self.step_size *= math.exp(lr_sigma / 2 * change)
+        self.updates += 1
+
+    def _weights(self, by_rank: Vector, fitness: Fitness, squared: Vector) -> tuple[Vector, float]:
+        """Weights of the members, and the step size's learning rate: by how straight the path is."""
+        length, usual = float(np.linalg.norm(self.path_sigma)), expected_norm(self.dimension)
+        if length < usual:
+            return by_rank, self.lr_stagnating if length >= 0.1 * usual else self.lr_converging
+        farther = np.exp(self.distance * np.sqrt(squared)).repeat(2)
+        weights = share_ties(self.positive, fitness) * farther
+        return weights / weights.sum() - 1 / len(weights), 1.0
+
+    def _learn_shape(self, z: Matrix, weights: Vector) -> None:
+        """Follow the natural gradient of ``axis`` and ``deviations`` (section 3 and appendix of the paper).
+
+        That of a member is quadratic in its step, and all that follows is linear: so the weighted sums are
+        taken first, and one vector has the place of the whole population.
+        """
+        length2 = float(self.axis @ self.axis)
+        length, g = math.sqrt(length2), 1 + length2
+        unit = self.axis / length
+        unit2 = unit**2
+        squares, products, inner, total = self._sums(z, weights, unit, g)
+        alpha = min(1.0, math.sqrt(length2**2 + (2 * g - math.sqrt(g)) / float(unit2.max())) / (2 + length2))
+        t = products - unit * (inner + g * total) / 2
+        s = squares - length2 / g * unit * products - total
+        s = s - alpha / g * ((2 + length2) * unit * t - length2 * unit2 * float(unit @ t))
+        b = 2 * alpha**2 - (1 - alpha**2) * length2**2 / g
+        inverse = 1 / (2 - (b + 2 * alpha**2) * unit2)
+        scaled = inverse * unit2
+        s = s * inverse - b / (1 + b * float(unit2 @ scaled)) * scaled * float(scaled @ s)
+        t = t - alpha * ((2 + length2) * unit * s - unit * float(unit2 @ s))
+        self.axis = self.axis + t / length
+        # The step is linear, and in a few dimensions it may go beyond 0: then a tenth is left.
+        deviations = self.deviations * np.maximum(1 + s, 0.1)
+        longer = math.log1p(float(self.axis @ self.axis)) / (2 * self.dimension)
+        self.deviations = deviations / math.exp(float(np.log(deviations).mean()) + longer)
+
+    def _sums(
+        self, z: Matrix, weights: Vector, unit: Vector, g: float
+    ) -> tuple[Vector, Vector, float, float]:
+        """Sums over members and the path, by their rates: of ``y * y``, ``y (y' unit)``, ``(y' unit)**2``, 1.
+
+        Here ``y = z + (sqrt(g) - 1) unit (unit' z)``; a pair counts with the sum of its weights.
+        """
+        rates = self.lr_shape * _pair_sums(weights)
+        along, longer = z @ unit, math.sqrt(g) - 1
+        of_products, of_along = (rates * along) @ z, float(rates @ along**2)
+        squares = rates @ z**2 + 2 * longer * unit * of_products + longer**2 * of_along * unit**2
+        products = math.sqrt(g) * (of_products + longer * of_along * unit)
+        path = self.path_c / self.deviations
+        of_path = float(path @ unit)
+        return (
+            squares + self.c_1 * path**2,
+            products + self.c_1 * of_path * path,
+            g * of_along + self.c_1 * of_path**2,
+            float(rates.sum()) + self.c_1,
+        )
+
+
+def _pair_differences(weights: Vector) -> Vector:
+    return np.asarray(weights[0::2] - weights[1::2])
+
+
+def _pair_sums(weights: Vector) -> Vector:
+    return np.asarray(weights[0::2] + weights[1::2])
+
+
+def _distance_rate(n: int) -> float:
+    """The a with ``(1 + a**2) * exp(a**2 / 2) / 0.24 = 10 + n``, by bisection: the left side grows."""
+    low, high = 0.0, 20.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        below = (1 + middle**2) * math.exp(middle**2 / 2) / 0.24 < 10 + n
+        low, high = (middle, high) if below else (low, middle)
+    return low

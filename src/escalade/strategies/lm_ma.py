@@ -1,0 +1,95 @@
+"""LM-MA-ES: Loshchilov, Glasmachers and Beyer 2017, "Large scale black-box optimization by limited-memory
+matrix adaptation", arXiv 1705.06693, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.perturbation import NoiseSource
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.cma import check_population, default_population
+from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.vectors import first_center
+from escalade.strategies.written import Matrix, WrittenStrategy
+
+
+class LMMAES(WrittenStrategy):
+    """Turn noise into steps by a few remembered directions ``m_j``, each of which forgets at its own rate.
+
+    A member's step is its noise, and then for each direction in turn, of as many as there are members:
+
+        ``y = (1 - c_j) * y + c_j * m_j (m_j' y)`` with ``c_j = 1 / (1.5**j * dimension)``
+
+    Time is O(dimension) for each member and direction, memory O(dimension * ln(dimension)). The paper's rates
+    are for more than twice as many dimensions as members. Below that, rates are those of a quarter as many
+    members as dimensions.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    adapted = ("directions", "path")
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        n = first_center(x0).numel()
+        population = check_population(default_population(n) if population is None else population)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        self.weights = log_weights(population)
+        self.mu_eff = 1 / float((self.weights**2).sum())
+        members = population if 2 * population < n else n / 4
+        self.c_s = 2 * members / n
+        numbers = np.arange(population)
+        self.c_d = 1 / (1.5**numbers * n)
+        self.c_c = members / (4.0**numbers * n)
+        self.directions: Matrix = np.zeros((population, n))
+        self.path = np.zeros(n)
+
+    @property
+    def sigma(self) -> float:
+        return self.step_size
+
+    def shaped(self, z: Matrix) -> Matrix:
+        # Every step is a multiple of its noise plus a sum of directions: the coefficients follow from inner
+        # products alone, so that the long vectors are read twice and not once for each direction.
+        used = self.directions[: min(self.updates, len(self.directions))]
+        along, products = z @ used.T, used @ used.T
+        factor, sums = 1.0, np.zeros_like(along)
+        for j, rate in enumerate(self.c_d[: len(used)]):
+            inner = factor * along[:, j] + sums @ products[j]
+            factor, sums = (1 - rate) * factor, (1 - rate) * sums
+            sums[:, j] = rate * inner
+        return np.asarray(factor * z + sums @ used)
+
+    def update(self, fitness: Fitness) -> None:
+        z, y = self.draw()
+        weights = share_ties(self.weights, fitness)
+        self.move(weights @ y)
+        mean, m = weights @ z, self.mu_eff
+        c = self.c_s
+        self.path = (1 - c) * self.path + math.sqrt(m * c * (2 - c)) * mean
+        kept, new = 1 - self.c_c, np.sqrt(m * self.c_c * (2 - self.c_c))
+        self.directions = kept[:, None] * self.directions + np.outer(new, mean)
+        self.step_size *= math.exp(c / 2 * (float(self.path @ self.path) / self.dimension - 1))
+        self.updates += 1

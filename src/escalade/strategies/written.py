@@ -1,0 +1,106 @@
+"""The base of strategies whose members have no address: they are made of normal numbers and written out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.strategies.base import Direction, State, Strategy
+from escalade.strategies.schedules import parse
+
+Matrix = NDArray[np.float64]
+
+
+class WrittenStrategy(Strategy):
+    """A strategy with one step size, whose members are ``centre + step_size * y``; ``y`` is made of noise.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    grows = False  # it weighs as many members as it began with
+    adapted: ClassVar[tuple[str, ...]] = ()
+    """Attributes with arrays that an update replaces, and never writes to: saved with the step size."""
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int,
+        sigma: float | str,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        self.step_size = first_step_size(sigma)
+        self.updates = 0
+        self._drawn: tuple[int, Matrix, Matrix] | None = None
+
+    @property
+    def drawn_count(self) -> int:
+        """The number of noise vectors that a generation is made of."""
+        return self.population_size
+
+    @abstractmethod
+    def shaped(self, z: Matrix) -> Matrix:
+        """Members' steps ``y`` of their noise ``z``, both of shape (n, dimension). For subclasses."""
+
+    def draw(self) -> tuple[Matrix, Matrix]:
+        """This generation's ``z`` and ``y``, float64, shape (n, dimension): a row for each drawn noise."""
+        if self._drawn is None or self._drawn[0] != self.generation:
+            z = self.noise(self.drawn_count, self.generation)
+            self._drawn = self.generation, z, self.shaped(z)
+        return self._drawn[1:]
+
+    def noise(self, count: int, generation: int) -> Matrix:
+        """Standard normal numbers of the source, shape (count, dimension)."""
+        draws = self.perturbation.draw(self.seed, generation, count, self.dimension)
+        z = np.empty((count, self.dimension))
+        for number, row in enumerate(z):
+            draws.write(number, 1.0, row)
+        return z
+
+    def members(self) -> DensePopulation:
+        center = self.center.numpy()
+        return DensePopulation((center + self.step_size * self.draw()[1]).astype(center.dtype))
+
+    def move(self, step: NDArray[np.float64]) -> None:
+        """Add ``step_size * step``, shape (dimension,), to the centre."""
+        self.center += torch.from_numpy(self.step_size * step).to(self.center)
+
+    def state_dict(self) -> State:
+        arrays = {name: torch.from_numpy(getattr(self, name).copy()) for name in self.adapted}
+        return super().state_dict() | {"step_size": self.step_size, "updates": self.updates, **arrays}
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.step_size, self.updates = float(state["step_size"]), int(state["updates"])
+        self._drawn = None
+        for name in self.adapted:
+            setattr(self, name, torch.as_tensor(state[name]).numpy().copy())
+
+
+def first_step_size(sigma: float | str) -> float:
+    """The number that ``sigma`` is; InputError for a schedule, since the strategy adapts it."""
+    try:
+        return parse(float(sigma), "sigma")(0)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"sigma {sigma!r} must be a positive number: this strategy adapts it from there"
+        ) from None

@@ -1,0 +1,113 @@
+"""xNES, the natural gradient on full Gaussians in exponential coordinates: Glasmachers, Schaul, Sun,
+Wierstra, Schmidhuber 2010, "Exponential natural evolution strategies" (GECCO), algorithm 1; rates as in
+Wierstra et al. 2014, "Natural evolution strategies", JMLR 15, table 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.perturbation import NoiseSource
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.cma import check_population, default_population, refuse_if_too_large
+from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.shaping import nes_utilities
+from escalade.strategies.vectors import first_center
+from escalade.strategies.written import Matrix, WrittenStrategy
+
+
+class XNES(WrittenStrategy):
+    """Follow the natural gradient of the centre, the step size and the shape of the search.
+
+    Members are ``centre + sigma * B z`` with z standard normal and ``det B = 1``. With utilities ``u_i``
+    and ``M = sum_i u_i * (z_i z_i' - I)``:
+
+        ``centre += lr * sigma * B sum_i u_i * z_i``
+        ``sigma *= exp(sigma_lr / 2 * trace(M) / d)``
+        ``B = B expm(shape_lr / 2 * (M - trace(M) / d * I))``
+
+    Memory is O(dimension**2), and time O(dimension**3) a generation.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first step size.
+        lr: step size of the centre: a number, a schedule, or the text of one; also the next two.
+        sigma_lr: that of the step size's logarithm; None means the paper's
+            ``(9 + 3 ln d) / (5 * d * sqrt(d))`` in d dimensions.
+        shape_lr: that of the shape; None means the same.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
+    """
+
+    adapted = ("shape",)
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        *,
+        lr: float | str | Schedule = 1.0,
+        sigma_lr: float | str | Schedule | None = None,
+        shape_lr: float | str | Schedule | None = None,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        n = first_center(x0).numel()
+        population = check_population(default_population(n) if population is None else population)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        refuse_if_too_large(n, "xNES")
+        usual = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
+        self._lr = parse(lr, "lr")
+        self._sigma_lr = parse(usual if sigma_lr is None else sigma_lr, "sigma_lr", zero=True)
+        self._shape_lr = parse(usual if shape_lr is None else shape_lr, "shape_lr", zero=True)
+        self.shape: Matrix = np.eye(n)
+
+    @property
+    def sigma(self) -> float:
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> Matrix:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return np.asarray(self.step_size * np.linalg.norm(self.shape, axis=1))
+
+    @property
+    def lr(self) -> float:
+        return self._lr(self.generation)
+
+    @property
+    def condition(self) -> float:
+        """The largest variance of the search distribution over the smallest, along its axes."""
+        lengths = np.linalg.svd(self.shape, compute_uv=False)
+        return float((lengths[0] / max(lengths[-1], 1e-150)) ** 2)
+
+    def shaped(self, z: Matrix) -> Matrix:
+        return np.asarray(z @ self.shape.T)
+
+    def update(self, fitness: Fitness) -> None:
+        n, identity, (z, y) = self.dimension, np.eye(self.dimension), self.draw()
+        weights = nes_utilities(fitness)
+        self.move(self.lr * (weights @ y))
+        gradient = (z.T * weights) @ z - weights.sum() * identity
+        of_sigma = float(np.trace(gradient)) / n
+        self.step_size *= math.exp(self._sigma_lr(self.generation) / 2 * of_sigma)
+        change = self._shape_lr(self.generation) / 2 * (gradient - of_sigma * identity)
+        self.shape = self.shape @ exponential(change)
+        self.updates += 1
+
+
+def exponential(symmetric: Matrix) -> Matrix:
+    """The exponential of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(symmetric)
+    return np.asarray((vectors * np.exp(values)) @ vectors.T)
