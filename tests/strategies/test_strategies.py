@@ -24,7 +24,9 @@ from escalade.strategies import (
     LMMAES,
     MAES,
     PGPE,
+    RMES,
     SNES,
+    VDCMA,
     XNES,
     CanonicalES,
     ClipUp,
@@ -33,6 +35,7 @@ from escalade.strategies import (
     SimpleGaussian,
 )
 from escalade.strategies.schedules import SMALLEST_SIGMA
+from escalade.strategies.written import WrittenStrategy
 
 TABLE = NoiseTable(4, 2**15)
 SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9)
@@ -55,6 +58,9 @@ MAKERS = {
     "MAES": MAES,
     "LMMAES": LMMAES,
     "CRFMNES": CRFMNES,
+    "RMES": RMES,
+    "RMES of three paths": partial(RMES, paths=3),
+    "VDCMA": VDCMA,
     "CanonicalES": partial(CanonicalES, parents=4),
 }
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -224,7 +230,7 @@ def test_asking_twice_changes_nothing(make):
 def test_populations_are_addresses_wherever_the_strategy_can(make):
     strategy = built(make, dimension=1000, population=64)
     population = strategy.sample()
-    if make in (CMAES, XNES, MAES, LMMAES, CRFMNES):
+    if isinstance(strategy, WrittenStrategy):
         assert isinstance(population, DensePopulation)
     else:
         assert isinstance(population, GaussianPopulation)
@@ -255,11 +261,11 @@ def test_permuting_members_with_their_fitness_changes_nothing(data):
     order = list(data.draw(st.permutations(range(pairs))))
 
     class Permuted:
-        """Perturbation k is perturbation order[k] of the table."""
+        """Perturbation k of a generation is perturbation order[k] of the table."""
 
         def draw(self, *address):
             slices = TABLE.draw(*address)
-            return replace(slices, starts=slices.starts[order])
+            return replace(slices, starts=slices.starts[order]) if len(slices.starts) == pairs else slices
 
     permuted = built(make, perturbation=Permuted())
     straight.sample(), permuted.sample()

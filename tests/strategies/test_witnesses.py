@@ -3,6 +3,7 @@
 The witnesses are told the very noise that members were made of, in place of their own.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 
 from escalade import InputError
 from escalade.perturbation import NoiseTable
-from escalade.strategies import CRFMNES, LMMAES, MAES, XNES, CanonicalES
+from escalade.strategies import CRFMNES, LMMAES, MAES, RMES, VDCMA, XNES, CanonicalES
 
 TABLE = NoiseTable(2, 2**15)
 GENERATIONS = 5
@@ -187,6 +188,83 @@ def test_xnes_follows_its_paper(dimension, population, fitness):
 
 @SIZES
 @FITNESS
+def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness, monkeypatch):
+    """The step size is held against the tutorial's formulas: pycma's has other constants."""
+    sampler = pytest.importorskip("cma.restricted_gaussian_sampler")
+    es = VDCMA(start(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
+    peer = sampler.GaussVDSampler(dimension, randn=lambda n: es.axis * math.sqrt(n))
+    n, w = dimension, half_weights(population)
+    mu_eff = 1 / sum(w**2)
+    c_sigma = (mu_eff + 2) / (n + mu_eff + 5)
+    d_sigma = 1 + c_sigma + 2 * max(0, math.sqrt((mu_eff - 1) / (n + 1)) - 1)
+    chi = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
+    rates = peer._get_params2(mu_eff)
+    monkeypatch.setattr(peer, "_get_params", lambda _: rates)
+    c_c = rates[0]
+    mean, path, path_c, sigma = start(n), np.zeros(n), np.zeros(n), 0.3
+    for generation in range(GENERATIONS):
+        z, members = drawn(es), es.ask().numpy()
+        y = np.array([peer.transform(row) for row in z])
+        close(members, mean + sigma * y)
+        told = values(members, fitness)
+        weights = shared(w, told)
+        mean = mean + sigma * weights @ y
+        path = (1 - c_sigma) * path + math.sqrt(c_sigma * (2 - c_sigma) * mu_eff) * weights @ z
+        length = np.linalg.norm(path)
+        longest = (1.4 + 2 / (n + 1)) * chi * math.sqrt(1 - (1 - c_sigma) ** (2 * generation + 2))
+        sigma *= math.exp(c_sigma / d_sigma * (length / chi - 1))
+        settled = bool(length < longest)
+        # Theirs takes its effective number of members from the shared weights: so it is given its path.
+        path_c = (1 - c_c) * path_c + settled * math.sqrt(c_c * (2 - c_c) * mu_eff) * weights @ y
+        added = settled * math.sqrt(c_c * (2 - c_c) / sum(weights**2)) * weights @ y
+        peer.pc = (path_c - added) / (1 - c_c)
+        peer.update(np.vstack([y[:1], y]), np.append(1, weights), hsig=settled)
+        es.tell(told)
+        close(es.center.numpy(), mean)
+        close(es.deviations, peer.dvec)
+        close(es.axis, peer.vvec)
+        assert es.step_size == pytest.approx(sigma, rel=1e-9)
+
+
+@SIZES
+@FITNESS
+@pytest.mark.parametrize("paths", [1, 2, 3])
+def test_rm_es_follows_its_paper(dimension, population, fitness, paths):
+    es = RMES(start(dimension), population, 0.3, paths=paths, direction="minimize", perturbation=TABLE)
+    n, m, w, mu = dimension, paths, half_weights(population), population // 2
+    mu_eff, c_cov, c_c = 1 / sum(w**2), 1 / (3 * math.sqrt(n) + 5), 2 / (n + 7)
+    mean, sigma, path, s = start(n), 0.3, np.zeros(n), 0.0
+    remembered, since, before = [np.zeros(n)] * m, [0] * m, None
+    for t in range(2 * GENERATIONS):
+        noise, members = drawn(es), es.ask().numpy()
+        y = (1 - c_cov) ** (m / 2) * noise[:, :n]
+        for i in range(m):
+            factor = math.sqrt(c_cov * (1 - c_cov) ** (m - 1 - i))
+            y = y + factor * np.outer(noise[:, n + i], remembered[i])
+        close(members, mean + sigma * y)
+        told = values(members, fitness)
+        step = shared(w, told) @ y
+        mean, path = mean + sigma * step, (1 - c_c) * path + math.sqrt(c_c * (2 - c_c) * mu_eff) * step
+        gaps = [later - earlier for earlier, later in itertools.pairwise(since)]
+        gone = 0 if t < m or not gaps or min(gaps) > n else gaps.index(min(gaps)) + 1
+        remembered = remembered[:gone] + remembered[gone + 1 :] + [path]
+        since = since[:gone] + since[gone + 1 :] + [t]
+        best = sorted(told)[:mu]
+        if before is not None:
+            both = [*before, *best]
+            rank = [sum(o < f for o in both) + sum(o == f for o in both) / 2 for f in both]
+            q = sum(w[i] * (rank[i] - rank[mu + i]) for i in range(mu)) / mu
+            s = 0.7 * s + 0.3 * (q - 0.3)
+            sigma *= math.exp(s)
+        before = best
+        es.tell(told)
+        close(es.center.numpy(), mean)
+        close(es.paths, np.array(remembered))
+        assert es.step_size == pytest.approx(sigma, rel=1e-9)
+
+
+@SIZES
+@FITNESS
 @pytest.mark.parametrize("parents", [None, 3])
 def test_canonical_es_follows_its_authors_code(dimension, population, fitness, parents):
     es = CanonicalES(
@@ -227,6 +305,7 @@ def test_ties_of_cr_fm_nes_share_their_weights(fitness):
         (lambda: CRFMNES(np.zeros(4), 7), "population 7 is odd"),
         (lambda: CanonicalES(np.zeros(3), 8, parents=9), "parents 9 must be at least 1 and at most"),
         (lambda: XNES(np.zeros(3), 3), "population 3 is too small"),
+        (lambda: RMES(np.zeros(3), paths=0), "paths 0 must be at least 1"),
         (lambda: MAES(np.zeros(3), sigma="linear:1:0.1:8"), "this strategy adapts it from there"),
     ],
 )

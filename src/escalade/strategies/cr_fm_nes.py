@@ -7,18 +7,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.strategies.axis_shape import AxisShape, Matrix, Vector
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.cma import check_population, default_population, expected_norm
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.vectors import first_center
-from escalade.strategies.written import Matrix, WrittenStrategy
-
-Vector = NDArray[np.float64]
+from escalade.strategies.written import WrittenStrategy
 
 _FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
 
@@ -95,13 +94,14 @@ class CRFMNES(WrittenStrategy):
     @property
     def scale(self) -> Vector:
         """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return np.asarray(self.step_size * self.deviations * np.sqrt(1 + self.axis**2))
+        return self.step_size * self._form.scale
+
+    @property
+    def _form(self) -> AxisShape:
+        return AxisShape(self.axis, self.deviations)
 
     def shaped(self, z: Matrix) -> Matrix:
-        length = float(np.linalg.norm(self.axis))
-        unit = self.axis / length
-        longer = math.sqrt(1 + length**2) - 1
-        return np.asarray((z + np.outer(longer * (z @ unit), unit)) * self.deviations)
+        return self._form.shaped(z)
 
     def members(self) -> DensePopulation:
         center, steps = self.center.numpy(), self.step_size * self.draw()[1]
@@ -136,51 +136,13 @@ class CRFMNES(WrittenStrategy):
         return weights / weights.sum() - 1 / len(weights), 1.0
 
     def _learn_shape(self, z: Matrix, weights: Vector) -> None:
-        """Follow the natural gradient of ``axis`` and ``deviations`` (section 3 and appendix of the paper).
-
-        That of a member is quadratic in its step, and all that follows is linear: so the weighted sums are
-        taken first, and one vector has the place of the whole population.
-        """
-        length2 = float(self.axis @ self.axis)
-        length, g = math.sqrt(length2), 1 + length2
-        unit = self.axis / length
-        unit2 = unit**2
-        squares, products, inner, total = self._sums(z, weights, unit, g)
-        alpha = min(1.0, math.sqrt(length2**2 + (2 * g - math.sqrt(g)) / float(unit2.max())) / (2 + length2))
-        t = products - unit * (inner + g * total) / 2
-        s = squares - length2 / g * unit * products - total
-        s = s - alpha / g * ((2 + length2) * unit * t - length2 * unit2 * float(unit @ t))
-        b = 2 * alpha**2 - (1 - alpha**2) * length2**2 / g
-        inverse = 1 / (2 - (b + 2 * alpha**2) * unit2)
-        scaled = inverse * unit2
-        s = s * inverse - b / (1 + b * float(unit2 @ scaled)) * scaled * float(scaled @ s)
-        t = t - alpha * ((2 + length2) * unit * s - unit * float(unit2 @ s))
-        self.axis = self.axis + t / length
+        rates = self.lr_shape * _pair_sums(weights)
+        axis_step, s = self._form.gradient(z, rates, self.path_c, self.c_1)
+        self.axis = self.axis + axis_step
         # The step is linear, and in a few dimensions it may go beyond 0: then a tenth is left.
         deviations = self.deviations * np.maximum(1 + s, 0.1)
         longer = math.log1p(float(self.axis @ self.axis)) / (2 * self.dimension)
         self.deviations = deviations / math.exp(float(np.log(deviations).mean()) + longer)
-
-    def _sums(
-        self, z: Matrix, weights: Vector, unit: Vector, g: float
-    ) -> tuple[Vector, Vector, float, float]:
-        """Sums over members and the path, by their rates: of ``y * y``, ``y (y' unit)``, ``(y' unit)**2``, 1.
-
-        Here ``y = z + (sqrt(g) - 1) unit (unit' z)``; a pair counts with the sum of its weights.
-        """
-        rates = self.lr_shape * _pair_sums(weights)
-        along, longer = z @ unit, math.sqrt(g) - 1
-        of_products, of_along = (rates * along) @ z, float(rates @ along**2)
-        squares = rates @ z**2 + 2 * longer * unit * of_products + longer**2 * of_along * unit**2
-        products = math.sqrt(g) * (of_products + longer * of_along * unit)
-        path = self.path_c / self.deviations
-        of_path = float(path @ unit)
-        return (
-            squares + self.c_1 * path**2,
-            products + self.c_1 * of_path * path,
-            g * of_along + self.c_1 * of_path**2,
-            float(rates.sum()) + self.c_1,
-        )
 
 
 def _pair_differences(weights: Vector) -> Vector:

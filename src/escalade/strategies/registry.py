@@ -21,9 +21,11 @@ if TYPE_CHECKING:  # when the program runs, a class is imported when first used:
     from escalade.strategies.ma import MAES as MAES
     from escalade.strategies.openai_es import OpenAIES as OpenAIES
     from escalade.strategies.pgpe import PGPE as PGPE
+    from escalade.strategies.rm_es import RMES as RMES
     from escalade.strategies.sep_cma import SepCMAES as SepCMAES
     from escalade.strategies.simple_gaussian import SimpleGaussian as SimpleGaussian
     from escalade.strategies.snes import SNES as SNES
+    from escalade.strategies.vd_cma import VDCMA as VDCMA
     from escalade.strategies.xnes import XNES as XNES
 
 
@@ -155,6 +157,24 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Nomura and Ono 2022",
         use="thousands of parameters on scales of their own, along one valley",
         antithetic=True,
+        grows=False,
+        adapts_sigma=True,
+        smallest=4,
+    ),
+    "vd-cma": StrategyEntry(
+        "VD-CMA",
+        "escalade.strategies.vd_cma:VDCMA",
+        paper="Akimoto et al. 2014",
+        use="thousands of parameters on scales of their own, along one valley",
+        grows=False,
+        adapts_sigma=True,
+        smallest=4,
+    ),
+    "rm-es": StrategyEntry(
+        "Rm-ES",
+        "escalade.strategies.rm_es:RMES",
+        paper="Li and Zhang 2018",
+        use="thousands of parameters, along few valleys",
         grows=False,
         adapts_sigma=True,
         smallest=4,

@@ -57,21 +57,26 @@ class WrittenStrategy(Strategy):
         """The number of noise vectors that a generation is made of."""
         return self.population_size
 
+    @property
+    def drawn_width(self) -> int:
+        """The number of normal numbers in each of them."""
+        return self.dimension
+
     @abstractmethod
     def shaped(self, z: Matrix) -> Matrix:
-        """Members' steps ``y`` of their noise ``z``, both of shape (n, dimension). For subclasses."""
+        """Members' steps ``y``, shape (n, dimension), of noise ``z``, (n, drawn_width). For subclasses."""
 
     def draw(self) -> tuple[Matrix, Matrix]:
-        """This generation's ``z`` and ``y``, float64, shape (n, dimension): a row for each drawn noise."""
+        """This generation's ``z`` and ``y``, float64: a row for each drawn noise."""
         if self._drawn is None or self._drawn[0] != self.generation:
             z = self.noise(self.drawn_count, self.generation)
             self._drawn = self.generation, z, self.shaped(z)
         return self._drawn[1:]
 
     def noise(self, count: int, generation: int) -> Matrix:
-        """Standard normal numbers of the source, shape (count, dimension)."""
-        draws = self.perturbation.draw(self.seed, generation, count, self.dimension)
-        z = np.empty((count, self.dimension))
+        """Standard normal numbers of the source, shape (count, drawn_width)."""
+        draws = self.perturbation.draw(self.seed, generation, count, self.drawn_width)
+        z = np.empty((count, self.drawn_width))
         for number, row in enumerate(z):
             draws.write(number, 1.0, row)
         return z

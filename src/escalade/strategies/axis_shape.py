@@ -1,0 +1,84 @@
+"""The shape of a search with a deviation for each parameter and one longer axis: ``D (I + v v') D``.
+
+Of VD-CMA (Akimoto, Auger and Hansen 2014) and CR-FM-NES (Nomura and Ono 2022): both follow the same natural
+gradient, each with its own rates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+class AxisShape:
+    """``axis`` is v, ``deviations`` the diagonal of D; both have shape (dimension,)."""
+
+    def __init__(self, axis: Vector, deviations: Vector) -> None:
+        self.axis, self.deviations = axis, deviations
+        self.length2 = float(axis @ axis)
+        self.unit = axis / math.sqrt(self.length2)
+
+    @property
+    def stretch(self) -> float:
+        """The factor by which a step is longer along the axis."""
+        return math.sqrt(1 + self.length2)
+
+    @property
+    def scale(self) -> Vector:
+        """Standard deviation in each parameter, shape (dimension,)."""
+        return np.asarray(self.deviations * np.sqrt(1 + self.axis**2))
+
+    def shaped(self, z: Matrix) -> Matrix:
+        """Steps of standard normal ``z``, shape (n, dimension)."""
+        along = np.outer((self.stretch - 1) * (z @ self.unit), self.unit)
+        return np.asarray((z + along) * self.deviations)
+
+    def gradient(self, z: Matrix, rates: Vector, path: Vector, path_rate: float) -> tuple[Vector, Vector]:
+        """Steps of ``axis``, and of ``deviations`` in multiples of themselves.
+
+        That of a member is quadratic in its step, and all that follows is linear: so the weighted sums are
+        taken first, and one vector has the place of the whole population.
+
+        Args:
+            z: noise of the members, shape (n, dimension).
+            rates: of the members, shape (n,).
+            path: a further step, shape (dimension,), as :meth:`shaped` gives them.
+            path_rate: its rate.
+        """
+        length2, g, unit = self.length2, 1 + self.length2, self.unit
+        unit2 = unit**2
+        squares, products, inner, total = self._sums(z, rates, path / self.deviations, path_rate)
+        alpha = min(1.0, math.sqrt(length2**2 + (2 * g - math.sqrt(g)) / float(unit2.max())) / (2 + length2))
+        t = products - unit * (inner + g * total) / 2
+        s = squares - length2 / g * unit * products - total
+        s = s - alpha / g * ((2 + length2) * unit * t - length2 * unit2 * float(unit @ t))
+        b = 2 * alpha**2 - (1 - alpha**2) * length2**2 / g
+        inverse = 1 / (2 - (b + 2 * alpha**2) * unit2)
+        scaled = inverse * unit2
+        s = s * inverse - b / (1 + b * float(unit2 @ scaled)) * scaled * float(scaled @ s)
+        t = t - alpha * ((2 + length2) * unit * s - unit * float(unit2 @ s))
+        return t / math.sqrt(length2), s
+
+    def _sums(
+        self, z: Matrix, rates: Vector, path: Vector, path_rate: float
+    ) -> tuple[Vector, Vector, float, float]:
+        """Sums over members and the path, by their rates: of ``y * y``, ``y (y' unit)``, ``(y' unit)**2``, 1.
+
+        Here ``y = z + (stretch - 1) unit (unit' z)``.
+        """
+        along, longer = z @ self.unit, self.stretch - 1
+        of_products, of_along = (rates * along) @ z, float(rates @ along**2)
+        squares = rates @ z**2 + 2 * longer * self.unit * of_products + longer**2 * of_along * self.unit**2
+        products = self.stretch * (of_products + longer * of_along * self.unit)
+        of_path = float(path @ self.unit)
+        return (
+            squares + path_rate * path**2,
+            products + path_rate * of_path * path,
+            self.stretch**2 * of_along + path_rate * of_path**2,
+            float(rates.sum()) + path_rate,
+        )

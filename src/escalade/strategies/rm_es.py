@@ -1,0 +1,130 @@
+"""Rm-ES: Li and Zhang 2018, "A simple yet efficient evolution strategy for large-scale black-box
+optimization", IEEE Transactions on Evolutionary Computation 22(5), algorithms 2 and 3; with one path it is
+their R1-ES.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.perturbation import NoiseSource
+from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.cma import check_population, default_population
+from escalade.strategies.ranking import log_weights, ranks, share_ties
+from escalade.strategies.vectors import first_center
+from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.support.numbers import whole_number
+
+_TARGET = 0.3  # q*: by this share of the parents the ranks should rise
+_RATE = 0.3  # c_s
+
+
+class RMES(WrittenStrategy):
+    """Search farther along a few remembered paths of the centre, and by ranks alone adapt the step size.
+
+    With ``c = 1 / (3 * sqrt(dimension) + 5)`` and the paths ``p_1`` (the oldest) to ``p_m``, members have the
+    covariance ``(1 - c)**m * I + c * sum_i (1 - c)**(m - i) * p_i p_i'``. The step size grows where this
+    generation's better half outranks the last one's. Time and memory are O(dimension) for each member.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first step size.
+        paths: how many are remembered (m); the oldest goes, or the one that is closest to its successor while
+            they are less than ``dimension`` generations apart.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    adapted = ("paths", "ages", "path", "parents")
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        *,
+        paths: int = 2,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        n = first_center(x0).numel()
+        population = check_population(default_population(n) if population is None else population)
+        count = whole_number(paths, "paths", least=1)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        self.weights = log_weights(population)
+        self.mu_eff = 1 / float((self.weights**2).sum())
+        self.c_cov = 1 / (3 * math.sqrt(n) + 5)
+        self.c_c = 2 / (n + 7)
+        self.kept = (1 - self.c_cov) ** (np.arange(count - 1, -1, -1) / 2)
+        self.paths: Matrix = np.zeros((count, n))
+        self.ages: NDArray[np.float64] = np.zeros(count)  # the generation in which each was remembered
+        self.path = np.zeros(n)
+        self.parents: NDArray[np.float64] = np.zeros(0)  # fitness of the last better half, from the best
+        self.success = 0.0
+
+    @property
+    def drawn_width(self) -> int:
+        return self.dimension + len(self.paths)
+
+    @property
+    def sigma(self) -> float:
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        own = (1 - self.c_cov) ** len(self.paths)
+        return np.asarray(self.step_size * np.sqrt(own + self.c_cov * self.kept**2 @ self.paths**2))
+
+    def shaped(self, z: Matrix) -> Matrix:
+        # The last numbers of a member's noise say how far it goes along the paths.
+        own, along = z[:, : self.dimension], z[:, self.dimension :]
+        along = math.sqrt(self.c_cov) * self.kept * along
+        return np.asarray((1 - self.c_cov) ** (len(self.paths) / 2) * own + along @ self.paths)
+
+    def update(self, fitness: Fitness) -> None:
+        step = share_ties(self.weights, fitness) @ self.draw()[1]
+        self.move(step)
+        c = self.c_c
+        self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
+        self._remember()
+        self._adapt_step_size(np.sort(fitness)[::-1][: self.population_size // 2])
+        self.updates += 1
+
+    def _remember(self) -> None:
+        """Let one path go, and take the new one behind the others (algorithm 2)."""
+        gaps = np.diff(self.ages)
+        full = self.updates >= len(self.paths)
+        gone = int(gaps.argmin()) + 1 if full and len(gaps) and gaps.min() <= self.dimension else 0
+        self.paths = np.vstack([np.delete(self.paths, gone, axis=0), self.path])
+        self.ages = np.append(np.delete(self.ages, gone), float(self.updates))
+
+    def _adapt_step_size(self, parents: NDArray[np.float64]) -> None:
+        """Compare the better halves of two generations by their ranks among both (the paper's section III-C).
+
+        Equal values share their ranks.
+        """
+        if len(self.parents):
+            both = ranks(np.concatenate([self.parents, parents]))
+            gained = both[len(parents) :] - both[: len(parents)]
+            q = float(self.weights[: len(parents)] @ gained) / len(parents)
+            self.success = (1 - _RATE) * self.success + _RATE * (q - _TARGET)
+            self.step_size *= math.exp(self.success)
+        self.parents = parents
+
+    def state_dict(self) -> State:
+        return super().state_dict() | {"success": self.success}
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.success = float(state["success"])

@@ -1,0 +1,114 @@
+"""VD-CMA: Akimoto, Auger and Hansen 2014, "Comparison-based natural gradient optimization in high dimension",
+GECCO 2014: CMA-ES whose covariance is ``D (I + v v') D``, with D a diagonal and v a vector.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.perturbation import NoiseSource
+from escalade.strategies.axis_shape import AxisShape, Matrix, Vector
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
+from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.vectors import first_center
+from escalade.strategies.written import WrittenStrategy
+
+_FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
+_MOST = 0.7  # of the axis's length, and of each deviation: a step is cut where it would change more
+
+
+class VDCMA(WrittenStrategy):
+    """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
+
+    Members are ``centre + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
+    natural gradient of the better half of the members and of the path. The step size follows the path as in
+    CMA-ES. Time and memory are O(dimension) for each member.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    adapted = ("axis", "deviations", "path_sigma", "path_c")
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        n = first_center(x0).numel()
+        population = check_population(default_population(n) if population is None else population)
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        self._set_constants(n, population)
+        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
+        self.deviations: Vector = np.ones(n)
+        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
+
+    def _set_constants(self, n: int, population: int) -> None:
+        self.weights = log_weights(population)
+        m = self.mu_eff = 1 / float((self.weights**2).sum())
+        self.c_sigma = (m + 2) / (n + m + 5)
+        self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
+        self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
+        # Fewer numbers than those of a covariance are learnt: so much faster. At least half, for few.
+        faster = max((n - 5) / 6, 0.5)
+        self.c_1 = faster * 2 / ((n + 1.3) ** 2 + m)
+        self.c_mu = min(1 - self.c_1, faster * 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))
+
+    @property
+    def sigma(self) -> float:
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> Vector:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return self.step_size * self._form.scale
+
+    @property
+    def _form(self) -> AxisShape:
+        return AxisShape(self.axis, self.deviations)
+
+    def shaped(self, z: Matrix) -> Matrix:
+        return self._form.shaped(z)
+
+    def update(self, fitness: Fitness) -> None:
+        (z, y), m = self.draw(), self.mu_eff
+        weights = share_ties(self.weights, fitness)
+        step = weights @ y
+        self.move(step)
+        c = self.c_sigma
+        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * (weights @ z)
+        length = float(np.linalg.norm(self.path_sigma))
+        self.updates += 1
+        settled = heaviside(length, c, self.updates, self.dimension)
+        c = self.c_c
+        self.path_c = (1 - c) * self.path_c + settled * math.sqrt(c * (2 - c) * m) * step
+        self._learn_shape(z, self.c_mu * weights, settled * self.c_1)
+        self.step_size *= math.exp(self.c_sigma / self.d_sigma * (length / expected_norm(self.dimension) - 1))
+
+    def _learn_shape(self, z: Matrix, rates: Vector, path_rate: float) -> None:
+        axis_step, s = self._form.gradient(z, rates, self.path_c, path_rate)
+        share = min(
+            1.0,
+            _MOST * float(np.linalg.norm(self.axis)) / max(float(np.linalg.norm(axis_step)), 1e-300),
+            _MOST / max(float(np.abs(s).max()), 1e-300),
+        )
+        self.axis = self.axis + share * axis_step
+        self.deviations = self.deviations * (1 + share * s)
