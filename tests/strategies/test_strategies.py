@@ -16,6 +16,7 @@ from safetensors.torch import load, save
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
+from escalade.perturbation.genomes import GenomePopulation
 from escalade.strategies import (
     ARS,
     CEM,
@@ -30,6 +31,7 @@ from escalade.strategies import (
     XNES,
     CanonicalES,
     ClipUp,
+    DeepGA,
     OpenAIES,
     SepCMAES,
     SimpleGaussian,
@@ -61,6 +63,7 @@ MAKERS = {
     "RMES": RMES,
     "RMES of three paths": partial(RMES, paths=3),
     "VDCMA": VDCMA,
+    "DeepGA": partial(DeepGA, parents=3, sigma="step:0.2:0.5:4"),
     "CanonicalES": partial(CanonicalES, parents=4),
 }
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -233,8 +236,8 @@ def test_populations_are_addresses_wherever_the_strategy_can(make):
     if isinstance(strategy, WrittenStrategy):
         assert isinstance(population, DensePopulation)
     else:
-        assert isinstance(population, GaussianPopulation)
-        assert len(pickle.dumps(population)) < 2 * 4 * 1000 + 1000
+        assert isinstance(population, GaussianPopulation | GenomePopulation)
+        assert len(pickle.dumps(population)) < 2 * 4 * 1000 + 2000
 
 
 @every

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # when the program runs, a class is imported when first used:
     from escalade.strategies.cem import CEM as CEM
     from escalade.strategies.cma import CMAES as CMAES
     from escalade.strategies.cr_fm_nes import CRFMNES as CRFMNES
+    from escalade.strategies.deep_ga import DeepGA as DeepGA
     from escalade.strategies.lm_ma import LMMAES as LMMAES
     from escalade.strategies.ma import MAES as MAES
     from escalade.strategies.openai_es import OpenAIES as OpenAIES
@@ -197,6 +198,14 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="networks, without a learning rate",
         grows=False,
         adapts_sigma=True,
+    ),
+    "deep-ga": StrategyEntry(
+        "Deep GA",
+        "escalade.strategies.deep_ga:DeepGA",
+        paper="Such et al. 2017",
+        use="networks whose fitness has no slope to follow",
+        grows=False,
+        smallest=3,
     ),
 }
 

@@ -1,0 +1,126 @@
+"""Members that are lists of mutations: each is rebuilt from the first centre, or from a parent known here.
+
+Such et al. 2017, "Deep neuroevolution: genetic algorithms are a competitive alternative for training deep
+neural networks for reinforcement learning", arXiv 1712.06567, section 3.1: a network of millions of
+parameters travels as a few numbers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from escalade.perturbation.source import Center, NoiseSource
+
+
+class Mutation(NamedTuple):
+    """``scale`` times perturbation ``number`` of ``generation``, added to all parameters."""
+
+    generation: int
+    number: int
+    scale: float
+
+
+Genome = tuple[Mutation, ...]
+"""All mutations since the first centre, in their order."""
+
+
+@dataclass(frozen=True)
+class GenomePopulation:
+    """Members ``start + sum of their mutations``, each sum taken from left to right in the type of ``start``.
+
+    ``start`` has shape (dimension,). A process keeps the parents of the members that it wrote, so that a
+    child costs one perturbation, and one more for each ancestor that is not known there.
+    """
+
+    start: Center
+    source: NoiseSource
+    seed: int
+    parents: tuple[Genome, ...]
+    children: tuple[tuple[int, Mutation], ...]
+    """For each member the number of its parent, and what it adds."""
+    identity: str
+    """A digest of ``start``: the same for the same first centre only."""
+
+    @classmethod
+    def of(
+        cls, genomes: Iterable[Genome], start: Center, source: NoiseSource, seed: int, identity: str
+    ) -> GenomePopulation:
+        """The population of these members, each of which has one mutation or more."""
+        numbers: dict[Genome, int] = {}
+        children = tuple((numbers.setdefault(g[:-1], len(numbers)), g[-1]) for g in genomes)
+        return cls(start, source, seed, tuple(numbers), children, identity)
+
+    def genome(self, member: int) -> Genome:
+        """All mutations of ``member``."""
+        parent, last = self.children[member]
+        return (*self.parents[parent], last)
+
+    @property
+    def size(self) -> int:
+        return len(self.children)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.start)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.start.dtype
+
+    @property
+    def antithetic(self) -> bool:
+        return False
+
+    def write(self, member: int, out: Center) -> None:
+        parent, last = self.children[member]
+        out[:] = self._parent(self.parents[parent])
+        self._add((last,), out)
+
+    def _parent(self, genome: Genome) -> Center:
+        """The parameters that ``genome`` makes; kept."""
+        if not genome:
+            return self.start
+        with _lock:
+            found = _parents.pop((self.identity, self.seed, genome), None)
+        if found is None:
+            ancestor, missing = self._nearest(genome)
+            found = ancestor.copy()
+            self._add(missing, found)
+            found.flags.writeable = False
+        with _lock:
+            _parents[self.identity, self.seed, genome] = found
+            while len(_parents) > 2 * len(self.parents):
+                _parents.popitem(last=False)
+        return found
+
+    def _nearest(self, genome: Genome) -> tuple[Center, Genome]:
+        """The nearest ancestor that is kept, or ``start``; and the mutations since then."""
+        for length in range(len(genome) - 1, 0, -1):
+            with _lock:
+                found = _parents.get((self.identity, self.seed, genome[:length]))
+            if found is not None:
+                return found, genome[length:]
+        return self.start, genome
+
+    def _add(self, mutations: Genome, out: Center) -> None:
+        noise = np.empty_like(out)
+        for generation, number, scale in mutations:
+            draws = self.source.draw(self.seed, generation, number + 1, self.dimension)
+            draws.write(number, scale, noise)
+            out += noise
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the addresses; the noise is found or made anew where they arrive."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return state | {"source": getattr(self.source, "address", self.source)}
+
+
+_parents: OrderedDict[tuple[str, int, Genome], Center] = OrderedDict()
+"""Of this process, the last used behind: those of two generations at most."""
+_lock = threading.Lock()  # members are written by several threads where the engine has them

@@ -1,0 +1,134 @@
+"""Deep GA: Such et al. 2017, "Deep neuroevolution: genetic algorithms are a competitive alternative for
+training deep neural networks for reinforcement learning", arXiv 1712.06567, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseSource, Stream, hash64
+from escalade.perturbation.genomes import Genome, GenomePopulation, Mutation
+from escalade.strategies.base import Direction, Fitness, State, Strategy
+from escalade.strategies.schedules import Schedule, parse
+from escalade.support.numbers import whole_number
+
+
+class DeepGA(Strategy):
+    """A genetic algorithm of mutations alone: the best members have children, and live on.
+
+    The first members are the elites, unchanged; the others are ``parent + sigma * noise``, each of a parent
+    that is drawn among the ``parents`` best of the last generation. The elites are those with the best mean
+    fitness over all generations that they were in, and the centre is the best of those that were in two or
+    more: so what was lucky once is found out. (In the paper the ten best of a generation have 30 episodes
+    more instead.) A member is a list of addresses of noise, whatever the number of parameters.
+
+    Args:
+        x0: what all members of the first generation are around, shape (dimension,).
+        population: members a generation, the elites included.
+        sigma: standard deviation of a mutation: a number, a schedule, or the text of one.
+        parents: members that have children (T in the paper); None means a twentieth, at least 2.
+        elites: members that live on; None means as many as parents, at most 10.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    grows = False  # a member's parent is drawn by its number
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str | Schedule = 0.1,
+        *,
+        parents: int | None = None,
+        elites: int | None = None,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        population = self.population_size
+        self.parents = max(2, population // 20) if parents is None else whole_number(parents, "parents", 1)
+        self.elites = min(10, self.parents) if elites is None else whole_number(elites, "elites", 1)
+        for name in ("parents", "elites"):
+            if getattr(self, name) >= population:
+                raise InputError(f"{name} {getattr(self, name)} must be below the population, {population}")
+        self._sigma = parse(sigma, "sigma")
+        self._start = self.center.numpy().copy()
+        self._identity = hashlib.sha256(self._start.tobytes()).hexdigest()
+        self._breeding: list[Genome] = []  # of the last generation, the best first
+        self._living: list[Genome] = []
+        self._sums, self._counts = np.zeros(0), np.zeros(0)  # of the elites' fitness
+
+    @property
+    def sigma(self) -> float:
+        return self._sigma(self.generation)
+
+    def members(self) -> GenomePopulation:
+        numbers = np.arange(len(self._living), self.population_size)
+        if self._breeding:
+            drawn = hash64(self.seed, int(Stream.STRATEGY), self.generation, numbers) % len(self._breeding)
+            bred = [self._breeding[int(place)] for place in drawn]
+        else:
+            bred = [()] * len(numbers)  # of the first centre
+        children = [
+            (*genome, Mutation(self.generation, int(number), self.sigma))
+            for genome, number in zip(bred, numbers, strict=True)
+        ]
+        genomes = (*self._living, *children)
+        return GenomePopulation.of(genomes, self._start, self.perturbation, self.seed, self._identity)
+
+    def update(self, fitness: Fitness) -> None:
+        population = self.sample()
+        assert isinstance(population, GenomePopulation)
+        old = len(self._living)
+        sums, counts = fitness.copy(), np.ones(len(fitness))
+        sums[:old] += self._sums
+        counts[:old] += self._counts
+        means = sums / counts
+        order = np.argsort(-means, kind="stable")
+        living, proven = order[: self.elites], np.flatnonzero(counts > 1)
+        self._breeding = [population.genome(place) for place in order[: self.parents]]
+        self._living = [population.genome(place) for place in living]
+        self._sums, self._counts = sums[living], counts[living]
+        best = proven[means[proven].argmax()] if len(proven) else order[0]
+        population.write(int(best), self.center.numpy())
+
+    def state_dict(self) -> State:
+        state = super().state_dict() | {"start": torch.from_numpy(self._start.copy())}
+        state |= {
+            "sums": torch.from_numpy(self._sums.copy()),
+            "counts": torch.from_numpy(self._counts.copy()),
+        }
+        return state | _written("breeding", self._breeding) | _written("living", self._living)
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self._start = torch.as_tensor(state["start"]).numpy().copy()
+        self._identity = hashlib.sha256(self._start.tobytes()).hexdigest()
+        self._sums = torch.as_tensor(state["sums"]).numpy().copy()
+        self._counts = torch.as_tensor(state["counts"]).numpy().copy()
+        self._breeding, self._living = _read("breeding", state), _read("living", state)
+
+
+def _written(name: str, genomes: list[Genome]) -> State:
+    """Two arrays: all mutations one behind the other, shape (n, 3), and how many each genome has."""
+    rows = np.array([mutation for genome in genomes for mutation in genome], dtype=np.float64)
+    lengths = np.array([len(genome) for genome in genomes], dtype=np.int64)
+    return {name: torch.from_numpy(rows.reshape(-1, 3)), f"{name}_lengths": torch.from_numpy(lengths)}
+
+
+def _read(name: str, state: State) -> list[Genome]:
+    rows, lengths = torch.as_tensor(state[name]).tolist(), torch.as_tensor(state[f"{name}_lengths"]).tolist()
+    mutations = iter(Mutation(int(generation), int(number), scale) for generation, number, scale in rows)
+    return [tuple(next(mutations) for _ in range(length)) for length in lengths]

@@ -1,0 +1,130 @@
+"""Deep GA against its paper written out, and what its members cost."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade import InputError
+from escalade.perturbation import NoiseTable, genomes, write_all
+from escalade.perturbation.address import Stream, hash64
+from escalade.strategies import DeepGA
+
+TABLE = NoiseTable(2, 2**15)
+
+
+def noise(seed, generation, number, dimension):
+    out = np.empty(dimension)
+    TABLE.draw(seed, generation, number + 1, dimension).write(number, 1.0, out)
+    return out
+
+
+def values(rows, generation):
+    """What is to become large: noisy, so that a member that was lucky once is not the best."""
+    luck = np.random.default_rng(generation).normal(0, 3, len(rows))
+    return -((rows - 1) ** 2).sum(axis=1) + luck
+
+
+@pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
+@pytest.mark.parametrize(("dimension", "population", "elites"), [(2, 12, 1), (17, 20, 3), (300, 41, 2)])
+def test_it_follows_algorithm_1(dimension, population, elites, fitness):
+    """With all parameters written out, and the elites' mean fitness in place of 30 episodes."""
+    start, sigma, parents, seed = np.linspace(-1, 1, dimension), 0.3, 4, 9
+    es = DeepGA(start, population, sigma, parents=parents, elites=elites, seed=seed, perturbation=TABLE)
+    breeding, living = [start], []  # of the elites: parameters and every fitness so far
+    for generation in range(6):
+        expected = [row for row, _ in living]
+        for number in range(len(living), population):
+            drawn = int(hash64(seed, int(Stream.STRATEGY), generation, number) % len(breeding))
+            expected.append(breeding[drawn] + sigma * noise(seed, generation, number, dimension))
+        rows = es.ask().numpy()
+        np.testing.assert_allclose(rows, expected, rtol=1e-12, atol=1e-12)
+        told = values(rows, generation)
+        told = {"plain": told, "offset": told + 1e6, "tied": np.round(told / told.std())}[fitness]
+        shown = [[*(living[i][1] if i < len(living) else []), value] for i, value in enumerate(told)]
+        order = sorted(range(population), key=lambda i: -np.mean(shown[i]))  # equal ones in their order
+        living = [(rows[i], shown[i]) for i in order[:elites]]
+        breeding = [rows[i] for i in order[:parents]]
+        proven = [i for i in order if len(shown[i]) > 1]
+        es.tell(told)
+        np.testing.assert_allclose(es.center.numpy(), rows[(proven or order)[0]], rtol=1e-12, atol=1e-12)
+
+
+def test_members_have_the_same_bits_where_no_parent_is_known():
+    es = DeepGA(np.zeros(50, np.float32), 30, 0.1, parents=5, perturbation=TABLE)
+    for _ in range(20):
+        es.tell(values(es.ask().numpy(), es.generation))
+    population = es.sample()
+    there = pickle.loads(pickle.dumps(population))
+    known = write_all(population)
+    genomes._parents.clear()
+    backwards = range(population.size - 1, -1, -1)
+    np.testing.assert_array_equal(write_all(there, backwards)[::-1], known)
+
+
+def test_a_process_keeps_the_parents_of_two_generations_and_adds_one_perturbation_a_child(monkeypatch):
+    genomes._parents.clear()
+    es = DeepGA(np.zeros(50, np.float32), 40, 0.1, parents=4, elites=2, perturbation=TABLE)
+    written = []
+    write = type(TABLE.draw(0, 0, 1, 50)).write
+    counted = lambda *given: written.append(given[1]) or write(*given)  # noqa: E731
+    monkeypatch.setattr(type(TABLE.draw(0, 0, 1, 50)), "write", counted)
+    for _ in range(30):
+        written.clear()
+        es.tell(values(es.ask().numpy(), es.generation))
+        assert len(genomes._parents) <= 2 * (4 + 2)  # those that breed, and the parents of the elites
+    # Forty members, four parents that were made before, the elites' and the new centre.
+    assert len(written) <= 40 + 4 + 2 + 5
+
+
+def test_a_member_travels_as_its_mutations_alone():
+    es = DeepGA(np.zeros(10, np.float32), 100, 0.1, parents=5, perturbation=NoiseTable(3, 2**15))
+    for _ in range(50):
+        es.sample()
+        es.tell(np.random.default_rng(es.generation).normal(size=100))
+    assert len(pickle.dumps(es.sample())) < 100 * 60 + 5 * 50 * 60
+
+
+def test_two_searches_with_one_seed_and_other_starts_do_not_share_parents():
+    searches = [DeepGA(np.full(8, x), 20, 0.1, seed=1, perturbation=TABLE) for x in (0.0, 5.0)]
+    for _ in range(4):
+        for search in searches:
+            search.tell(-np.arange(20.0) - (search.ask().numpy() ** 2).sum(axis=1))
+    low, high = (search.ask().numpy() for search in searches)
+    assert low.mean() < 2
+    assert high.mean() > 2
+
+
+def test_a_run_has_the_same_bits_on_any_number_of_workers_and_after_a_resume(tmp_path):
+    options = {"strategy": "deep-ga", "population": 24, "generations": 6, "seed": 3, "hidden": (8,)}
+    runs = []
+    for workers in (0, 2):
+        folder = tmp_path / str(workers)
+        run = escalade.train(
+            "CartPole-v1", preset=None, workers=workers, run_dir=folder, verbose=False, **options
+        )
+        runs.append(run.policy.state_dict())
+    folder = tmp_path / "resumed"
+    short = options | {"generations": 3}
+    escalade.train("CartPole-v1", preset=None, workers=0, run_dir=folder, verbose=False, **short)
+    genomes._parents.clear()
+    run = escalade.resume(folder, generations=6, verbose=False)
+    runs.append(run.policy.state_dict())
+    for other in runs[1:]:
+        assert other.keys() == runs[0].keys()
+        for name, value in runs[0].items():
+            np.testing.assert_array_equal(other[name].numpy(), value.numpy(), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parents": 0}, "parents 0 must be at least 1"),
+        ({"parents": 20}, "parents 20 must be below the population, 20"),
+        ({"elites": 25}, "elites 25 must be below the population, 20"),
+    ],
+)
+def test_impossible_arguments_are_refused_by_name(options, message):
+    with pytest.raises(InputError, match=message):
+        DeepGA(np.zeros(3), 20, **options)
