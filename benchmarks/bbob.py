@@ -172,11 +172,9 @@ def run(name: str, function: int, dimension: int, instance: int) -> Line:
         ENTRIES[name](call, x0, instance)
     except Ended:
         pass
-    except (
-        ArithmeticError,
-        ValueError,
-        RuntimeError,
-    ) as raised:  # the peer's own end, such as a singular matrix
+    except (ArithmeticError, ValueError, RuntimeError, TypeError) as raised:  # a peer's own end
+        if name in OURS:
+            raise
         error = f"{type(raised).__name__}: {raised}"[:80]
     found = {"reached": call.best <= PRECISION, "evaluations": call.evaluations, "best": call.best}
     return (

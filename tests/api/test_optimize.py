@@ -11,7 +11,7 @@ import torch
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.strategies import OpenAIES
+from escalade.strategies import DeepGA, OpenAIES
 from escalade.strategies.registry import STRATEGIES
 
 
@@ -35,6 +35,7 @@ def test_every_strategy_finds_a_minimum_on_its_bound_and_never_looks_beyond(stra
         "openai-es": partial(OpenAIES, lr=0.05),
         "ars": partial(STRATEGIES["ars"].load(), lr=0.05),
         "pgpe": partial(STRATEGIES["pgpe"].load(), lr=0.05),
+        "deep-ga": lambda x0, sigma, **more: DeepGA(x0, sigma=f"exponential:{sigma}:0.99", **more),
         "cem": partial(STRATEGIES["cem"].load(), elite=0.5, noise="linear:0.1:0:200"),
     }
     population = 8 if strategy == "lm-ma-es" else 40  # it is for more dimensions than members

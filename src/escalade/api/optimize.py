@@ -16,7 +16,8 @@ from escalade.fitness.catching import Catch
 from escalade.recorders import Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
-from escalade.strategies.cma import default_population
+from escalade.strategies.cma import CMAES, default_population
+from escalade.strategies.margin import MarginCMAES
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.restarts import RESTARTS, Restarts, Start
 from escalade.strategies.result import Optimum
@@ -43,6 +44,7 @@ def optimize(
     sigma: float | ArrayLike | None = None,
     population: int | None = None,
     bounds: Given | None = None,
+    integers: Sequence[int] | None = None,
     budget: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
@@ -80,6 +82,8 @@ def optimize(
             ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
             are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
             never called outside.
+        integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask; for cma-es,
+            which then keeps other whole numbers in reach (Hamano et al. 2022, arXiv 2205.13482).
         budget: evaluations after which to stop, at the end of a generation.
         seconds: time after which to stop, at the end of a generation. A generation that is not done when a
             tenth of it (at least 2 s) has passed beyond is given up.
@@ -121,8 +125,10 @@ def optimize(
         real_number(target, "target")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
-    space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"))
+    space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"), integers)
     factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
+    if integers is not None:
+        factory = _for_integers(strategy)
     schedule = None if restarts is None else _schedule(restarts, strategy, space, population)
     with ExitStack() as closing:
         calls = FunctionCalls(
@@ -154,6 +160,12 @@ def optimize(
     if math.isnan(found.best_fitness):
         raise InputError("the function gave no finite number at all: there is nothing to optimise")
     return found
+
+
+def _for_integers(strategy: str | StrategyFactory) -> StrategyFactory:
+    if strategy not in ("cma-es", CMAES):
+        raise InputError("integers is for strategy cma-es: leave it out, or round within the function")
+    return MarginCMAES
 
 
 def _schedule(

@@ -75,6 +75,12 @@ class Bounds:
         """True where there is a bound at all."""
         return bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
 
+    def without(self, places: NDArray[np.int64]) -> Bounds:
+        """These bounds, but for the parameters at ``places``, which have none."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[places], upper[places] = -np.inf, np.inf
+        return Bounds((lower, upper), len(lower))
+
     def check(self, x: Array) -> None:
         """Refuse a vector that is outside.
 

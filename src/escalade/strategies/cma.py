@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import os
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +43,7 @@ class CMAES(WrittenStrategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
-    adapted = ("covariance", "path_sigma", "path_c")
+    adapted: ClassVar[tuple[str, ...]] = ("covariance", "path_sigma", "path_c")
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size
 from escalade.strategies.base import Direction, Strategy
 from escalade.strategies.bounds import Bounds
+from escalade.strategies.lattice import lattice_of
 from escalade.strategies.restarts import Start
 
 Array = NDArray[np.float64]
@@ -33,12 +34,15 @@ class SearchSpace:
             two bounds and 0.5 elsewhere.
         bounds: see :class:`escalade.strategies.bounds.Bounds`.
         seed: of the noise, and of all that is drawn for restarts.
+        integers: numbers of the parameters that are whole numbers in the function's points.
 
     Raises:
         InputError: an argument is impossible; the message names it.
     """
 
-    def __init__(self, x0: Any, sigma: Any, bounds: Any, seed: int) -> None:
+    def __init__(
+        self, x0: Any, sigma: Any, bounds: Any, seed: int, integers: Sequence[int] | None = None
+    ) -> None:
         self.seed = seed
         self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
         self._x0 = x0 if callable(x0) and not isinstance(x0, Tensor) else None
@@ -53,6 +57,8 @@ class SearchSpace:
         deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
         self._sigma = float(np.exp(np.log(deviations).mean()))
         self._scale = deviations / self._sigma
+        self.lattice = None if integers is None else lattice_of(integers, self.bounds, self._scale)
+        self._bent = self.bounds if self.lattice is None else self.bounds.without(self.lattice.places)
         self._noise = NoiseTable(seed, table_size(self.dimension))
 
     def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
@@ -61,6 +67,8 @@ class SearchSpace:
         options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
         if start.population is not None:
             options["population"] = start.population
+        if self.lattice is not None:
+            options["lattice"] = self.lattice
         return factory(self._start(number), perturbation=self._noise, **options)
 
     def _start(self, number: int) -> Array:
@@ -73,11 +81,12 @@ class SearchSpace:
             with np.errstate(invalid="ignore"):
                 inside = self.bounds.lower + drawn * (self.bounds.upper - self.bounds.lower)
             x = np.where(both, inside, x)
-        return self.bounds.invert(x) / self._scale
+        return self._bent.invert(x) / self._scale
 
     def points(self, members: NDArray[np.floating]) -> Array:
         """The function's points for a strategy's members, shape (n, dimension)."""
-        return self.bounds.apply(members * self._scale)
+        points = self._bent.apply(members * self._scale)
+        return points if self.lattice is None else self.lattice.round(points)
 
 
 def _vector(x0: Any) -> Array:
