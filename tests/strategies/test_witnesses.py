@@ -321,3 +321,14 @@ def test_cr_fm_nes_converges_in_few_dimensions(dimension, population):
     for _ in range(300):
         es.tell(((es.ask().numpy() - 3) ** 2).sum(axis=1))
     np.testing.assert_allclose(es.center.numpy(), 3, atol=1e-3)
+
+
+def test_cr_fm_nes_stays_finite_in_a_valley_far_longer_than_wide():
+    """The authors' package gives NaN here from generation 1,600 or earlier on."""
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 200)))[0]
+    es = CRFMNES(np.random.default_rng(0).normal(size=200) * 2, 20, 1.0, direction="minimize")
+    for _ in range(4000):
+        y = es.ask().numpy() @ turned
+        es.tell(y[:, 0] ** 2 + 1e6 * (y[:, 1:] ** 2).sum(axis=1))
+    assert np.isfinite(es.scale).all()
+    assert float((es.center.numpy() @ turned)[0]) ** 2 < 0.1

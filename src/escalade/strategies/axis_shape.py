@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+_MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA
+_TINY = 1e-300
+
 
 class AxisShape:
     """``axis`` is v, ``deviations`` the diagonal of D; both have shape (dimension,)."""
@@ -39,7 +42,7 @@ class AxisShape:
         return np.asarray((z + along) * self.deviations)
 
     def gradient(self, z: Matrix, rates: Vector, path: Vector, path_rate: float) -> tuple[Vector, Vector]:
-        """Steps of ``axis``, and of ``deviations`` in multiples of themselves.
+        """Steps of ``axis``, and of ``deviations`` in multiples of themselves; cut if they were too long.
 
         That of a member is quadratic in its step, and all that follows is linear: so the weighted sums are
         taken first, and one vector has the place of the whole population.
@@ -62,7 +65,16 @@ class AxisShape:
         scaled = inverse * unit2
         s = s * inverse - b / (1 + b * float(unit2 @ scaled)) * scaled * float(scaled @ s)
         t = t - alpha * ((2 + length2) * unit * s - unit * float(unit2 @ s))
-        return t / math.sqrt(length2), s
+        return self._cut(t / math.sqrt(length2), s)
+
+    def _cut(self, axis_step: Vector, s: Vector) -> tuple[Vector, Vector]:
+        """Both shorter, where a deviation or the axis's length would change by more than it may.
+
+        The gradient is that of here alone: on a valley far longer than wide, whole steps of it diverge.
+        """
+        length = max(float(np.linalg.norm(axis_step)), _TINY)
+        share = min(1.0, _MOST * math.sqrt(self.length2) / length, _MOST / max(float(np.abs(s).max()), _TINY))
+        return share * axis_step, share * s
 
     def _sums(
         self, z: Matrix, rates: Vector, path: Vector, path_rate: float

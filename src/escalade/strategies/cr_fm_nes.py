@@ -139,8 +139,7 @@ class CRFMNES(WrittenStrategy):
         rates = self.lr_shape * _pair_sums(weights)
         axis_step, s = self._form.gradient(z, rates, self.path_c, self.c_1)
         self.axis = self.axis + axis_step
-        # The step is linear, and in a few dimensions it may go beyond 0: then a tenth is left.
-        deviations = self.deviations * np.maximum(1 + s, 0.1)
+        deviations = self.deviations * (1 + s)
         longer = math.log1p(float(self.axis @ self.axis)) / (2 * self.dimension)
         self.deviations = deviations / math.exp(float(np.log(deviations).mean()) + longer)
 

@@ -19,7 +19,6 @@ from escalade.strategies.vectors import first_center
 from escalade.strategies.written import WrittenStrategy
 
 _FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
-_MOST = 0.7  # of the axis's length, and of each deviation: a step is cut where it would change more
 
 
 class VDCMA(WrittenStrategy):
@@ -100,15 +99,6 @@ class VDCMA(WrittenStrategy):
         settled = heaviside(length, c, self.updates, self.dimension)
         c = self.c_c
         self.path_c = (1 - c) * self.path_c + settled * math.sqrt(c * (2 - c) * m) * step
-        self._learn_shape(z, self.c_mu * weights, settled * self.c_1)
+        axis_step, s = self._form.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)
+        self.axis, self.deviations = self.axis + axis_step, self.deviations * (1 + s)
         self.step_size *= math.exp(self.c_sigma / self.d_sigma * (length / expected_norm(self.dimension) - 1))
-
-    def _learn_shape(self, z: Matrix, rates: Vector, path_rate: float) -> None:
-        axis_step, s = self._form.gradient(z, rates, self.path_c, path_rate)
-        share = min(
-            1.0,
-            _MOST * float(np.linalg.norm(self.axis)) / max(float(np.linalg.norm(axis_step)), 1e-300),
-            _MOST / max(float(np.abs(s).max()), 1e-300),
-        )
-        self.axis = self.axis + share * axis_step
-        self.deviations = self.deviations * (1 + share * s)
