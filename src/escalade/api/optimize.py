@@ -16,6 +16,7 @@ from escalade.fitness.catching import Catch
 from escalade.recorders import Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
+from escalade.strategies.choice import choose
 from escalade.strategies.cma import CMAES, default_population
 from escalade.strategies.margin import MarginCMAES
 from escalade.strategies.registry import STRATEGIES
@@ -72,8 +73,9 @@ def optimize(
         x0: where to begin, shape (dimension,), or a function of a ``numpy.random.Generator`` that gives such
             a vector, called for every search. A search after the first begins at a random point within the
             bounds, or at the same vector where there are none.
-        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``sep-cma-es``, or a
-            callable with a strategy class's arguments, such as ``functools.partial(OpenAIES, lr=0.1)``.
+        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``, which
+            takes one by dimension, integers, restarts and budget, and names it in the result's ``strategy``;
+            or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
         direction: ``minimize`` or ``maximize``.
         sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
             bounds and 0.5 elsewhere when not given.
@@ -126,6 +128,10 @@ def optimize(
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
     space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"), integers)
+    choice = None
+    if strategy == "auto":
+        choice = choose(space.dimension, budget, integers=integers is not None, restarts=restarts is not None)
+        strategy = choice.name
     factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
     if integers is not None:
         factory = _for_integers(strategy)
@@ -145,7 +151,9 @@ def optimize(
         )
         wanted = [*recorders, *(["console"] if verbose else [])]
         listening = start_recorders(wanted, RunInfo(None, goals), closing)
-        search = Search(calls, space, direction, budget, target, limits, listening, callback)
+        search = Search(calls, space, direction, budget, target, limits, listening, callback, _name(strategy))
+        if choice is not None:
+            search.say(f"auto takes {choice.name}: {choice.why}")
         starts = [Start(population)] if schedule is None else schedule.starts()
         for start in starts:
             before = calls.evaluations

@@ -13,7 +13,7 @@ from torch import Tensor
 from escalade.support.html import shown, table
 from escalade.support.lines import lines_png
 
-_FACTS = ("best_fitness", "stop_reason", "evaluations", "failures", "restarts")
+_FACTS = ("best_fitness", "strategy", "stop_reason", "evaluations", "failures", "restarts")
 _NUMBERS = 8  # of the best point in a notebook
 
 
@@ -42,7 +42,7 @@ class Optimum:
     centre of the search that found it, of the same kind: often the better answer where the function is noisy.
     ``history`` holds the best and the mean fitness of each generation, shape (generations, 2), read-only.
     ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
-    ``restarts`` the searches after the first.
+    ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
 
     ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or why the
     last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
@@ -59,6 +59,7 @@ class Optimum:
     failures: int
     restarts: int
     stop_reason: str
+    strategy: str
 
     def _repr_html_(self) -> str:
         best = np.asarray(self.best)

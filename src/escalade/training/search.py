@@ -47,6 +47,7 @@ class Search:
         limits: the budget of seconds.
         recorders: who is given a row for each generation, and notes.
         callback: called with what is found so far after each generation; True stops.
+        strategy: its name, for the result.
     """
 
     def __init__(
@@ -59,13 +60,14 @@ class Search:
         limits: Limits,
         recorders: Sequence[Recorder],
         callback: Callback | None,
+        strategy: str,
     ) -> None:
         self.begun = 0
         """Number of searches begun."""
         self._calls, self._space, self._limits = calls, space, limits
         self._sign = 1.0 if direction == "minimize" else -1.0
         self._budget, self._target = budget, target
-        self._recorders, self._callback = recorders, callback
+        self._recorders, self._callback, self._strategy = recorders, callback, strategy
         self._progress = Progress()
         self._notes = Notes(recorders, self._progress, _Points())
         self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
@@ -73,6 +75,10 @@ class Search:
         self._history = FitnessHistory()
         self._deadline = Deadline()
         calls.engine.on_note, calls.engine.on_wait = self._notes.say, self._deadline
+
+    def say(self, text: str) -> None:
+        """Give the recorders a note."""
+        self._notes.say(text)
 
     def run(self, strategy: Strategy, rules: StopRules, limit: int | None) -> str:
         """Search until the end; why it ended. ``limit`` is where it gives way to the next one.
@@ -187,4 +193,5 @@ class Search:
             failures=self._calls.failures,
             restarts=self.begun - 1,
             stop_reason=reason,
+            strategy=self._strategy,
         )

@@ -1,0 +1,40 @@
+"""The strategy that ``optimize(strategy="auto")`` takes, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_FEW, _MANY = 100, 1000
+_LONG = 500  # evaluations for each parameter
+
+
+class Choice(NamedTuple):
+    """The name of a strategy, and the reason in a few words."""
+
+    name: str
+    why: str
+
+
+def choose(dimension: int, budget: int | None, *, integers: bool, restarts: bool) -> Choice:
+    """The strategy for a function of so many numbers.
+
+    What it goes by is measured in ``benchmarks/strategies.md``: a matrix is worth its evaluations up to some
+    hundred parameters, and beyond where the budget is long.
+
+    Args:
+        dimension: parameters.
+        budget: evaluations that there are; None for no limit.
+        integers: whether some parameters are whole numbers.
+        restarts: whether searches begin again.
+    """
+    size = f"{dimension} parameter{'s' * (dimension != 1)}"
+    if integers:
+        return Choice("cma-es", "some parameters are whole numbers")
+    if dimension <= _FEW:
+        return Choice("cma-es", f"{size} are few enough for a matrix")
+    if restarts:
+        name = "ma-es" if dimension <= _MANY else "sep-cma-es"
+        return Choice(name, f"it can begin again, and {size} are too many for cma-es")
+    if dimension <= _MANY and budget is not None and budget >= _LONG * dimension:
+        return Choice("ma-es", f"the budget is long enough to learn a matrix of {size}")
+    return Choice("cr-fm-nes", f"{size} are too many for a matrix")
