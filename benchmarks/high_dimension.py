@@ -3,6 +3,7 @@
     pip install escalade cma crfmnes lmmaes
     python benchmarks/high_dimension.py --dimension 1000 --budget 3000000 --alone
     python benchmarks/high_dimension.py --dimension 1000 --budget 20000
+    python benchmarks/high_dimension.py --dimension 200 --budget 100000 --alone --strategies MAES CRFMNES RMES
 
 Each strategy and its peer begin at the same point with the same population and sigma. Seconds are those
 of the strategy: the function's own are taken off, so a peer that calls it row by row pays nothing for that.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import statistics
 import time
@@ -46,7 +48,24 @@ def k_tablet(x: Rows) -> Rows:
     return np.asarray((x[:, :k] ** 2).sum(axis=1) + ((100 * x[:, k:]) ** 2).sum(axis=1))
 
 
-FUNCTIONS = {"ellipsoid": ellipsoid, "rosenbrock": rosenbrock, "k-tablet": k_tablet}
+@functools.cache
+def turn(d: int) -> Rows:
+    return np.asarray(np.linalg.qr(np.random.default_rng(0).normal(size=(d, d)))[0])
+
+
+def turned_ellipsoid(x: Rows) -> Rows:
+    """The ellipsoid, along random axes."""
+    return ellipsoid(x @ turn(x.shape[1]))
+
+
+def turned_cigar(x: Rows) -> Rows:
+    """Long in one direction, and a million times as steep in all others, along random axes."""
+    y = x @ turn(x.shape[1])
+    return np.asarray(y[:, 0] ** 2 + 1e6 * (y[:, 1:] ** 2).sum(axis=1))
+
+
+COUPLED = {"ellipsoid, turned": turned_ellipsoid, "cigar, turned": turned_cigar}
+FUNCTIONS = {"ellipsoid": ellipsoid, "rosenbrock": rosenbrock, "k-tablet": k_tablet} | COUPLED
 
 
 class Reached(Exception):
@@ -112,10 +131,11 @@ def pycma(call: Counted, x0: Rows, population: int, seed: int) -> None:
 
 
 ENTRIES = {
-    "CRFMNES": (own("CRFMNES"), "crfmnes", crfmnes),
-    "LMMAES": (own("LMMAES"), "lmmaes", lmmaes),
-    "SepCMAES": (own("SepCMAES"), "pycma, diagonal", pycma),
+    "CRFMNES": ("crfmnes", crfmnes),
+    "LMMAES": ("lmmaes", lmmaes),
+    "SepCMAES": ("pycma, diagonal", pycma),
 }
+ALONE = ("CMAES", "MAES", "VDCMA", "RMES")
 
 
 def run(search: Callable[..., None], call: Counted, d: int, seed: int) -> tuple[float, float]:
@@ -145,24 +165,27 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--budget", type=int, default=3_000_000)
     parser.add_argument("--value", type=float, default=1e-6)
-    parser.add_argument("--functions", nargs="+", default=list(FUNCTIONS), choices=FUNCTIONS)
-    parser.add_argument("--strategies", nargs="+", default=list(ENTRIES), choices=ENTRIES)
-    parser.add_argument("--alone", action="store_true")
+    parser.add_argument(
+        "--functions", nargs="+", default=["ellipsoid", "rosenbrock", "k-tablet"], choices=FUNCTIONS
+    )
+    parser.add_argument("--strategies", nargs="+", default=list(ENTRIES), choices=[*ENTRIES, *ALONE])
+    parser.add_argument("--alone", action="store_true", help="without peers, as those that have none need it")
     chosen = parser.parse_args()
     print("| function | strategy (peer) | evaluations | peer | us an evaluation | peer | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     for function in chosen.functions:
         for name in chosen.strategies:
-            mine, peer_name, peer = ENTRIES[name]
+            searches = [own(name)] if chosen.alone else [own(name), ENTRIES[name][1]]
             runs: list[list[tuple[Counted, float]]] = [[], []]
             for seed in chosen.seeds:
-                for kept, search in zip(runs[: 1 if chosen.alone else 2], (mine, peer), strict=False):
+                for kept, search in zip(runs, searches, strict=False):
                     call = Counted(FUNCTIONS[function], chosen.value, chosen.budget)
                     seconds, _ = run(search, call, chosen.dimension, seed)
                     kept.append((call, seconds))
             (done, spent), (theirs, theirs_spent) = (cell(kept, chosen.value) for kept in runs)
             ratio = "" if chosen.alone else f"{float(spent) / float(theirs_spent):.2f}"
-            cells = [function, f"{name} ({peer_name})", done, theirs, spent, theirs_spent, ratio]
+            peer = "" if chosen.alone else f" ({ENTRIES[name][0]})"
+            cells = [function, f"{name}{peer}", done, theirs, spent, theirs_spent, ratio]
             print(f"| {' | '.join(cells)} |", flush=True)
 
 

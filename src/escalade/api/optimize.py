@@ -73,8 +73,8 @@ def optimize(
         x0: where to begin, shape (dimension,), or a function of a ``numpy.random.Generator`` that gives such
             a vector, called for every search. A search after the first begins at a random point within the
             bounds, or at the same vector where there are none.
-        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``, which
-            takes one by dimension, integers, restarts and budget, and names it in the result's ``strategy``;
+        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``,
+            which takes one by dimension, integers, restarts and budget (``strategy`` of the result names it);
             or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
         direction: ``minimize`` or ``maximize``.
         sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two

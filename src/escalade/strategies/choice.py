@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 _FEW, _MANY = 100, 1000
-_LONG = 500  # evaluations for each parameter
+_LONG = 1000  # evaluations for each parameter
 
 
 class Choice(NamedTuple):
