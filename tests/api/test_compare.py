@@ -17,7 +17,7 @@ import escalade
 from escalade import InputError
 from escalade.api.scores import parse_bounds, score
 from escalade.cli import main as cli
-from escalade.support.numbers import number
+from escalade.support.numbers import number, plain
 
 OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
 OPTIONS |= {"generations": 2, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
@@ -82,7 +82,7 @@ def test_copies_of_a_run_count_once_and_are_named(runs, tmp_path, capsys):
     assert cli.main(["plot", original, str(copy), "--output", str(tmp_path / "c.svg")]) == 0
     assert f"left out: {copy} is a copy of {original}" in capsys.readouterr().out
     assert cli.main(["compare", original, str(copy)]) == 0
-    assert "is a copy of" in capsys.readouterr().out.replace("\n", " ")
+    assert "is a copy of" in " ".join(capsys.readouterr().out.split())  # the console breaks long lines
 
 
 def test_methods_are_scored_across_tasks(runs, tmp_path):
@@ -200,7 +200,7 @@ def test_an_optimum_is_shown_as_a_table_and_a_picture(x0, monkeypatch):
     assert picture.startswith(b"\x89PNG")
     assert base64.b64encode(picture).decode() in page
     assert f"optimum of {len(x0)} parameters" in page
-    assert f"{found.best_fitness:.5g}"[:4] in page
+    assert f">{plain(found.best_fitness)}<" in page
     assert (", ..." in page) == (len(x0) > 8)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert found._repr_png_() is None

@@ -1,7 +1,5 @@
 """Members of low rank share the centre's products: written-out members' numbers, the same bits anywhere."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,6 @@ from torch import nn
 from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, DensePopulation, GaussianPopulation, write_all
 from escalade.perturbation.registry import make_source
-from escalade.policies import shared_product
 from escalade.policies.layers import SharingOperation
 from escalade.policies.networks import batched_network, build, layout_of, to_vector
 from escalade.policies.virtual_batch import REFERENCE_FRAMES
@@ -131,29 +128,6 @@ def test_bits_do_not_depend_on_rows_beyond_a_block():
     for first in (0, 1, 37, 149):
         found = filled(stack, source, population, range(first, 150))(seen[0][first:])
         np.testing.assert_array_equal(found, expected[first:])
-
-
-def test_rows_are_multiplied_by_eights_only_where_that_changes_no_bit():
-    stack, source, population, seen = setting("mlp", 1, rows=76)
-    expected = filled(stack, source, population, range(76))(seen[0]).copy()
-    with mock.patch.object(shared_product, "call_rows", return_value=(32, 32)):
-        np.testing.assert_array_equal(filled(stack, source, population, range(76))(seen[0]), expected)
-
-
-def test_a_product_whose_bits_change_with_the_rows_is_found():
-    def product(rows, matrix):  # as kernels do that sum in another order where there are few rows
-        order = np.arange(len(matrix))[:: 1 if len(rows) > 24 else -1]
-        return rows[:, order] @ matrix[order]
-
-    class Rows(np.ndarray):
-        def __matmul__(self, matrix):
-            return product(self.view(np.ndarray), matrix)
-
-    numbers = np.random.default_rng(1)
-    chance = mock.Mock(random=lambda shape, dtype: numbers.random(shape, dtype).view(Rows))
-    with mock.patch.object(shared_product.np.random, "default_rng", return_value=chance):
-        assert shared_product.call_rows.__wrapped__(256, 256) == (32, 32)
-    assert shared_product.call_rows.__wrapped__(256, 256) in ((8, 64), (32, 32))
 
 
 @pytest.mark.parametrize("name", ["mlp", "gru", "conv-lstm", *OWN])

@@ -18,6 +18,7 @@ OPTIONS = {
     "pgpe": {"sigma": 0.3, "sigma_lr": 1.0, "lr": "exponential:0.1:0.94"},
     "simple-gaussian": {"sigma": 0.5, "sigma_lr": 0.5},
     "cem": {"sigma": 0.5, "elite": 0.5},
+    "deep-ga": {"sigma": "exponential:0.3:0.95"},
 }
 
 

@@ -7,32 +7,11 @@ all rows with the centre, which BLAS reads from memory once, and for each row ``
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from escalade.perturbation.low_rank import Member, Part
 from escalade.policies.activations import Array
-
-_FEW, _SOME, _MOST = 8, 32, 64  # rows in a call of BLAS
-
-
-@cache
-def call_rows(features: int, units: int) -> tuple[int, int]:
-    """Rows that a call of BLAS has a multiple of, and the most that it has.
-
-    By their number kernels choose their way, and with it the last bit of a row. Most kernels give a row the
-    same bits in any multiple of 8 rows, at any place; this tries it out. Where they do not, every call has
-    32 rows: with fewer, OpenBLAS is slow.
-    """
-    chance = np.random.default_rng(0)
-    rows, matrix = (chance.random(shape, np.float32) for shape in ((_MOST, features), (features, units)))
-    whole = rows @ matrix
-    for count in range(_FEW, _MOST, _FEW):
-        first, last = rows[:count] @ matrix, rows[-count:] @ matrix
-        if not (np.array_equal(first, whole[:count]) and np.array_equal(last, whole[-count:])):
-            return _SOME, _SOME
-    return _FEW, _MOST
+from escalade.policies.row_products import WAYS, way
 
 
 class SharedProduct:
@@ -46,7 +25,7 @@ class SharedProduct:
 
     def __init__(self, rows: int, part: Part, bias: Part | None = None) -> None:
         self._part, self._bias = part, bias
-        padded = -(-rows // _SOME) * _SOME
+        padded = rows + max(each.multiple for each in WAYS)
         self._a = np.zeros((rows, part.rank, part.shape[0]), np.float32)
         # The bias is one more thin factor, whose number is always 1: added in the same call.
         self._b = np.zeros((rows, part.rank + (bias is not None), part.shape[1]), np.float32)
@@ -60,7 +39,7 @@ class SharedProduct:
 
     def share(self, center: Array) -> None:
         """Take the matrix out of the centre's parameters, shape (dimension,); it is not copied."""
-        self._multiple, self._most = call_rows(*self._part.shape)  # here numpy computes on one thread
+        self._way = way(*self._part.shape)  # found here, where numpy computes on one thread
         self._center = center[self._part.stretch].reshape(self._part.shape)
 
     def load(self, row: int, member: Member) -> None:
@@ -72,13 +51,11 @@ class SharedProduct:
     def __call__(self, x: Array) -> Array:
         """The products of the first k rows, shape (k, units). The next call overwrites them."""
         count, seen = len(x), x
-        padded = -(-count // self._multiple) * self._multiple
+        padded = -(-count // self._way.multiple) * self._way.multiple
         if padded > count:
             seen = self._seen
             seen[:count] = x
-        for low in range(0, padded, self._most):
-            high = min(low + self._most, padded)
-            np.matmul(seen[low:high], self._center, out=self._out[low:high])
+        self._way.multiply(seen[:padded], self._center, self._out[:padded])
         out, correction = self._out[:count], self._correction[:count]
         np.matmul(self._a[:count], x[:, :, None], out=self._found[:count])
         np.matmul(self._thin[:count], self._b[:count], out=correction)
