@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 
 # Smaller settings for the tests, through each example's own arguments.
 ARGUMENTS = {
+    "truncated_unrolls": ["--methods", "persistent", "--generations", "20"],
     "functions": ["functions.png", "40"],
     "custom_environment": ["3"],
     "digits": ["2.0"],
@@ -33,7 +34,8 @@ SAYS = {
     "custom_environment": "mean return",
     "recurrent": "right on new episodes, after 3 generations",
     "maze": "to the goal after",
-    "trap": "the back of the trap is at 3.0",
+    "trap": "the back of the trap is at 1.8",
+    "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
     "language_model": "after 2 generations more",

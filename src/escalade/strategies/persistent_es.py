@@ -1,0 +1,169 @@
+"""Persistent ES: Vicol, Metz and Sohl-Dickstein 2021, "Unbiased gradient estimation in unrolled computation
+graphs with persistent evolution strategies", arXiv 2112.13835, algorithm 2; and the generalised form of Li,
+Harrison, Sohl-Dickstein, Smith and Metz 2023, "Variance-reduced gradient estimation via noise-reuse in online
+evolution strategies", arXiv 2304.12180.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseSource
+from escalade.perturbation.source import Center
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.descent import DescentStrategy
+from escalade.strategies.gaussian import differences
+from escalade.strategies.optimizers import OptimizerFactory
+from escalade.strategies.schedules import Schedule, parse
+from escalade.support.numbers import real_number, whole_number
+
+Counts = NDArray[np.int64]
+
+
+class PersistentES(DescentStrategy):
+    """Gradient ascent on the fitness of a long unroll, from a short window of it in each generation.
+
+    An unroll is a computation with an inner state, such as a training run or a simulation, cut into
+    ``windows`` equal parts. In a generation each member runs the next window of its own unroll, from the
+    state that it left; its fitness is that of this window alone. The user keeps the states, one for each
+    member; where :attr:`fresh` is true the member begins a new unroll. With ``xi_k`` the sum of all noise of
+    pair k since its unroll began, the gradient is estimated as
+
+        ``1 / (population * sigma) * sum_k (fitness_k+ - fitness_k-) * xi_k``
+
+    so it is not biased towards what pays at once, as an evolution strategy on windows alone is. With
+    ``hold`` equal to ``windows`` a pair keeps its noise for a whole unroll: noise-reuse ES, whose
+    gradient varies less (Li et al. 2023). Pairs begin their unrolls one after the other, spread over
+    the windows, so that each generation sees all parts of an unroll.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even: two for each noise.
+        sigma: standard deviation of the noise.
+        windows: the number of windows of an unroll.
+        hold: windows for which a pair keeps its noise: 1 is persistent ES.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the parameters.
+        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
+        weight_decay: pull towards zero, not negative.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+
+    Example:
+        >>> import torch
+        >>> es = PersistentES(torch.zeros(1), population=20, sigma=0.1, windows=5, lr=0.05, optimizer="sgd")
+        >>> states = torch.zeros(20)
+        >>> for _ in range(400):
+        ...     states[torch.from_numpy(es.fresh)] = 0.0
+        ...     states = 0.5 * states + es.ask()[:, 0]
+        ...     es.tell(-((states - 1.0) ** 2))
+        >>> 0.5 < float(es.center) < 0.65
+        True
+    """
+
+    grows = False  # a member has a state
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float = 0.1,
+        *,
+        windows: int,
+        hold: int = 1,
+        optimizer: str | OptimizerFactory = "adam",
+        lr: float | str | Schedule | None = None,
+        momentum: float | None = None,
+        weight_decay: float = 0.0,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        if population % 2:
+            raise InputError(
+                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
+            )
+        self._sigma = parse(real_number(sigma, "sigma"), "sigma")(0)
+        self.windows, self.hold = whole_number(windows, "windows", 1), whole_number(hold, "hold", 1)
+        if self.windows % self.hold:
+            raise InputError(f"hold {hold} must divide windows, {windows}")
+        self.set_optimizer(optimizer, lr, momentum, weight_decay)
+
+    @property
+    def sigma(self) -> float:
+        return self._sigma
+
+    @property
+    def ages(self) -> Counts:
+        """Windows that each pair has behind it in its unroll, shape (population / 2,)."""
+        pairs = self.population_size // 2
+        ahead = np.arange(pairs) * self.windows // pairs
+        return np.minimum((self.generation + ahead) % self.windows, self.generation)
+
+    @property
+    def fresh(self) -> NDArray[np.bool_]:
+        """True for each member that begins a new unroll in this generation, shape (population,)."""
+        return np.repeat(self.ages == 0, 2)
+
+    def members(self) -> HeldPopulation:
+        since = self.generation - self.ages % self.hold
+        center = self.center.numpy().copy()
+        return HeldPopulation(center, self._sigma, self.perturbation, self.seed, tuple(since.tolist()))
+
+    def update(self, fitness: Fitness) -> None:
+        weights, ages = differences(fitness), self.ages
+        total = np.zeros(self.dimension, dtype=self.center.numpy().dtype)
+        for back in range(int(ages.max()) + 1):
+            # Noise that pairs took up so many generations ago, and which belongs to their present unroll.
+            drawn = (ages >= back) & ((ages - back) % self.hold == 0)
+            if drawn.any():
+                draws = self.perturbation.draw(
+                    self.seed, self.generation - back, len(weights), self.dimension
+                )
+                total += draws.weighted_sum(np.where(drawn, weights, 0.0), total.dtype)
+        gradient = torch.from_numpy(total / (self.population_size * self._sigma)).to(self.center)
+        self.optimizer.step(self.weight_decay * self.center - gradient, self.lr)
+
+
+@dataclass(frozen=True)
+class HeldPopulation:
+    """Mirrored pairs, each with the noise of the generation in which it took it up (``since``)."""
+
+    center: Center
+    scale: float
+    source: NoiseSource
+    seed: int
+    since: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return 2 * len(self.since)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.center)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.center.dtype
+
+    @property
+    def antithetic(self) -> bool:
+        return True
+
+    def write(self, member: int, out: Center) -> None:
+        number, mirrored = divmod(member, 2)
+        draws = self.source.draw(self.seed, self.since[number], number + 1, self.dimension)
+        draws.write(number, self.scale, out)
+        (np.subtract if mirrored else np.add)(self.center, out, out=out)
