@@ -35,6 +35,7 @@ SAYS = {
     "recurrent": "right on new episodes, after 3 generations",
     "maze": "to the goal after",
     "trap": "the back of the trap is at 1.8",
+    "guided": "guided-es  costs",
     "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",

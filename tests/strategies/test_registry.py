@@ -67,6 +67,7 @@ def test_the_packages_names_are_the_registrys_and_its_bases():
         "ClipUp",
         "DensePopulation",
         "GaussianStrategy",
+        "GuidedES",
         "PersistentES",
         "Result",
         "Strategy",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from escalade.strategies.base import Strategy as Strategy
     from escalade.strategies.clipup import ClipUp as ClipUp
     from escalade.strategies.gaussian import GaussianStrategy as GaussianStrategy
+    from escalade.strategies.guided_es import GuidedES as GuidedES
     from escalade.strategies.persistent_es import PersistentES as PersistentES
     from escalade.strategies.registry import *
     from escalade.strategies.result import Result as Result
@@ -19,6 +20,7 @@ _HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES
     "ClipUp": "escalade.strategies.clipup",
     "DensePopulation": "escalade.perturbation",
     "GaussianStrategy": "escalade.strategies.gaussian",
+    "GuidedES": "escalade.strategies.guided_es",
     "PersistentES": "escalade.strategies.persistent_es",
     "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",

@@ -24,12 +24,23 @@ def first_center(x0: ArrayLike | Tensor) -> Tensor:
     Raises:
         InputError: it does not hold numbers.
     """
-    try:
-        given = torch.as_tensor(x0).detach()
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError("x0 must be a vector of numbers") from None
+    given = as_tensor(x0, "x0")
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
     return given.to("cpu", dtype, copy=not isinstance(x0, GivenAway))
+
+
+def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
+    """A user's vector as a tensor, its memory shared where it can be.
+
+    Raises:
+        InputError: it does not hold numbers; the message names it.
+    """
+    try:
+        # Torch does not read arrays that run backwards.
+        contiguous = np.ascontiguousarray(given) if isinstance(given, np.ndarray) and given.ndim else given
+        return torch.as_tensor(contiguous).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"{name} must be a vector of numbers") from None
 
 
 class GivenAway(np.ndarray[Any, Any]):

@@ -1,0 +1,148 @@
+"""Guided ES: Maheswaranathan, Metz, Tucker, Choi and Sohl-Dickstein 2019, "Guided evolutionary strategies:
+augmenting random search with surrogate gradients", ICML, arXiv 1806.10230, algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.perturbation import GaussianPopulation, NoiseSource, Stream, seeds
+from escalade.perturbation.guided import GuidedNoise, orthonormal
+from escalade.strategies.base import Direction, State
+from escalade.strategies.openai_es import OpenAIES
+from escalade.strategies.optimizers import OptimizerFactory
+from escalade.strategies.schedules import Schedule
+from escalade.strategies.vectors import as_tensor
+from escalade.support.generators import generators_seeded
+from escalade.support.numbers import real_number, whole_number
+
+Surrogate = Callable[[Tensor], ArrayLike | Tensor]
+"""From a copy of the centre, shape (dimension,), to a vector of that shape."""
+
+
+class GuidedES(OpenAIES):
+    """OpenAI-ES whose noise is longer along gradients that are known, biased or only correlated as they are.
+
+    A surrogate gradient is any vector that has something to do with the gradient of the fitness: that of
+    another loss, of a relaxed or truncated model, through a straight-through estimator. Its sign and its
+    length do not matter. The last ``guides`` of them span a subspace U, in which a share ``1 - alpha`` of
+    the variance of the noise lies:
+
+        ``noise ~ N(0, alpha * I + (1 - alpha) * dimension / guides * U U')``
+
+    which is the paper's equation 3, times ``dimension``: members are as far from the centre as those of
+    OpenAI-ES with the same sigma. The gradient is estimated from this noise as there, without the paper's
+    factor ``beta``, which ``lr`` is for.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation, even: two for each direction.
+        sigma: standard deviation of the noise before it is stretched: a number, a schedule or its text.
+        surrogate: called with a copy of the centre once a generation, on the thread that asks; it gives the
+            surrogate gradient, shape (dimension,). Gradients are enabled, and the global generators
+            seeded for the generation.
+        guides: how many of the last surrogate gradients span the subspace (k in the paper). Of few, each gets
+            so much of the noise that it drowns all other directions.
+        alpha: share of the variance that lies in all directions, above 0; 1 is OpenAI-ES.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the parameters.
+        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
+        weight_decay: pull towards zero, not negative.
+        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible, or the surrogate gave no finite vector of the centre's shape;
+            the message names it.
+
+    Example:
+        >>> import torch
+        >>> target = torch.linspace(-1, 1, 1000)
+        >>> def surrogate(center):  # half of it is right
+        ...     return torch.where(torch.arange(1000) % 2 == 0, center - target, torch.randn(1000))
+        >>> es = GuidedES(torch.zeros(1000), 20, 0.01, surrogate=surrogate, lr=0.02)
+        >>> for _ in range(100):
+        ...     es.tell(-((es.ask() - target) ** 2).sum(dim=1))
+        >>> bool(((es.center - target) ** 2).sum() < 0.6 * (target**2).sum())
+        True
+    """
+
+    low_rank = on_device = False
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str | Schedule = 0.1,
+        *,
+        surrogate: Surrogate,
+        guides: int = 10,
+        alpha: float = 0.5,
+        optimizer: str | OptimizerFactory = "adam",
+        lr: float | str | Schedule | None = None,
+        momentum: float | None = None,
+        weight_decay: float = 0.0,
+        shaping: str = "centered-ranks",
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(
+            x0, population, sigma, optimizer=optimizer, lr=lr, momentum=momentum, weight_decay=weight_decay,
+            shaping=shaping, seed=seed, direction=direction, perturbation=perturbation,
+        )  # fmt: skip
+        if not callable(surrogate):
+            raise InputError(f"surrogate must be a function of the centre, not {surrogate!r}")
+        self.surrogate = surrogate
+        self.guides, self.alpha = whole_number(guides, "guides", 1), real_number(alpha, "alpha")
+        if not 0 < self.alpha <= 1:
+            raise InputError(f"alpha {alpha} must be above 0 and at most 1")
+        shape, dtype = (guides, self.dimension), self.center.numpy().dtype
+        self.gradients: NDArray[np.floating] = np.zeros(shape, dtype)
+        """The last surrogate gradients, the newest last, shape (guides, dimension); zeros at first."""
+        self._guided = -1  # the generation that the newest of them belongs to
+
+    def members(self) -> GaussianPopulation:
+        if self._guided != self.generation:
+            self.gradients = np.vstack([self.gradients[1:], self._ask_surrogate()])
+            self._guided = self.generation
+        basis = orthonormal(self.gradients).astype(self.gradients.dtype)
+        return replace(super().members(), source=GuidedNoise(self.perturbation, basis, self.alpha))
+
+    def _ask_surrogate(self) -> NDArray[np.floating]:
+        """Return this generation's surrogate gradient.
+
+        Raises:
+            InputError: it has another shape, or is not finite.
+        """
+        seed = int(seeds(self.seed, Stream.STRATEGY, self.generation))
+        with generators_seeded(seed), torch.enable_grad():
+            given = self.surrogate(self.center.clone())
+        gradient = as_tensor(given, "the surrogate gradient").to(self.center)
+        if gradient.shape != self.center.shape or not bool(gradient.isfinite().all()):
+            wrong = (
+                "not finite" if gradient.shape == self.center.shape else f"of shape {tuple(gradient.shape)}"
+            )
+            raise InputError(
+                f"the surrogate gradient of generation {self.generation + 1} is {wrong}: "
+                f"it must be {self.dimension} finite numbers, one a parameter"
+            )
+        return np.array(gradient.numpy())
+
+    def state_dict(self) -> State:
+        gradients = torch.from_numpy(self.gradients.copy())
+        return super().state_dict() | {"gradients": gradients, "guided": self._guided}
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self.gradients = torch.as_tensor(state["gradients"]).numpy().copy()
+        self._guided = int(state["guided"])
