@@ -34,7 +34,7 @@ SAYS = {
     "custom_environment": "mean return",
     "recurrent": "right on new episodes, after 3 generations",
     "maze": "to the goal after",
-    "trap": "the back of the trap is at 1.8",
+    "trap": "the trap ends at 1.8",
     "guided": "guided-es  costs",
     "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",

@@ -19,12 +19,12 @@ def trap():
     return module
 
 
-def thrown(env, velocity):
-    """The way of an ant that is thrown from (0.9, 0), in metres, shape (60, 2)."""
+def thrown(env, place, velocity):
+    """The way of an ant that is thrown from a place, in metres, shape (60, 2)."""
     env.reset(seed=1)
     ant = env.unwrapped
     qpos, qvel = ant.data.qpos.copy(), ant.data.qvel.copy()
-    qpos[:2], qvel[:2] = (0.9, 0.0), velocity
+    qpos[:2], qvel[:2] = place, velocity
     ant.set_state(qpos, qvel)
     way = []
     for _ in range(60):
@@ -33,21 +33,53 @@ def thrown(env, velocity):
     return np.array(way)
 
 
-@pytest.mark.parametrize("velocity", [(8.0, 0.0), (0.0, 8.0), (0.0, -8.0)])
-def test_no_ant_leaves_through_a_wall(trap, velocity):
-    free, held = (thrown(trap.make(walls=walls), velocity) for walls in (False, True))
-    assert np.abs(free - (0.9, 0.0)).max() > 3
+def test_no_ant_leaves_through_the_back(trap):
+    free, held = (thrown(trap.make(walls=walls), (0.0, 0.0), (8.0, 0.0)) for walls in (False, True))
+    assert free[:, 0].max() > trap.BEYOND
     assert held[:, 0].max() < trap.BACK - 0.25  # the radius of its body
-    assert np.abs(held[:, 1]).max() < trap.HALF_WIDTH - 0.25
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_no_ant_comes_in_through_a_side(trap, side):
+    place, velocity = (1.35, 2.5 * side), (0.0, -8.0 * side)
+    free, held = (thrown(trap.make(walls=walls), place, velocity) for walls in (False, True))
+    assert (side * free[:, 1]).min() < 0
+    beside = (held[:, 0] > trap.OPENING) & (held[:, 0] < trap.BACK)
+    assert beside.any()
+    assert (side * held[beside, 1]).min() > trap.HALF_WIDTH + 0.25
 
 
 def test_the_return_is_the_way_ahead_in_metres(trap):
     env = trap.make()
     env.reset(seed=3)
-    began = float(env.unwrapped.data.body("torso").xpos[0])
-    total, ended = 0.0, False
+    began = float(env.unwrapped.data.qpos[0])
+    total, steps, ended = 0.0, 0, False
     while not ended:
         _, reward, terminated, truncated, info = env.step(np.full(8, 0.1, np.float32))
-        total, ended = total + reward, terminated or truncated
-    assert total == pytest.approx(info["x_position"] - began, abs=1e-3)
-    assert env.spec.max_episode_steps == trap.STEPS
+        total, steps, ended = total + reward, steps + 1, terminated or truncated
+    assert total == pytest.approx(info["x_position"] - began)
+    assert (steps, truncated) == (trap.STEPS, True)
+
+
+def test_the_ant_sees_a_clock_and_itself_but_not_where_it_is(trap):
+    env = trap.make()
+    seen, _ = env.reset(seed=3)
+    assert seen[:2] == pytest.approx((0.0, 1.0))
+    for _ in range(2):
+        seen, *_ = env.step(np.zeros(8, np.float32))
+    ant = env.unwrapped
+    turn = 2 * np.pi * 2 * trap.TIMESTEP * trap.SKIP / trap.PERIOD
+    assert seen[:2] == pytest.approx((np.sin(turn), np.cos(turn)))
+    assert seen[2:] == pytest.approx(ant.data.qpos[3:])
+    assert env.observation_space.contains(seen)
+
+
+def test_an_ant_that_flies_has_ended(trap):
+    env = trap.make()
+    ant = env.unwrapped
+    for height, ended in ((0.6, False), (2.0, True)):
+        env.reset(seed=3)
+        qpos = ant.data.qpos.copy()
+        qpos[2] = height
+        ant.set_state(qpos, np.zeros(14))
+        assert env.step(np.zeros(8, np.float32))[2] is ended
