@@ -6,7 +6,8 @@
     python benchmarks/novelty.py cost
 
 A run ends when an evaluation of the centre, confirmed by 100 episodes, reaches the target, or after the
-seconds. Rows go to results/novelty.jsonl; `picture` draws where the centres of the maze's runs ended.
+seconds or the steps. Rows go to results/novelty.jsonl; `table` prints them by task and method. `picture`
+draws where the centres of the maze's runs ended, and those of the trap's with the curves of their returns.
 `cost` prints what an archive of 100,000 behaviours adds to a generation of CartPole with 128 members.
 """
 
@@ -34,7 +35,7 @@ import maze
 import trap
 
 HERE = Path(__file__).parent
-RESULTS, PICTURE = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images" / "maze.png"
+RESULTS, IMAGES = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images"
 
 GROUP = ("task", "method", "centres")
 METHODS = ["none", "ns", "nsr", "nsra:patience=5,step=0.1"]
@@ -61,20 +62,15 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(task: str, method: str, seed: int, seconds: float, workers: int, centres: int) -> dict[str, Any]:
-    """One run; what is kept of it."""
-    asked = {
-        "task": task,
-        "method": method,
-        "centres": centres if method != "none" else 1,
-        "seed": seed,
-        "workers": workers,
-    }
+def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
+    """One run; what is kept of it. ``chosen``: seconds, env_steps, workers, centres."""
+    chosen["centres"] = chosen["centres"] if method != "none" else 1
+    asked = {"task": task, "method": method, "seed": seed}
+    asked |= {key: chosen[key] for key in ("centres", "workers")}
     options = dict(TASKS[task])
     with tempfile.TemporaryDirectory() as folder:
-        options |= {"centres": centres} if centres > 1 and method != "none" else {}
-        options |= {"novelty": None if method == "none" else method, "seed": seed, "seconds": seconds}
-        options |= {"workers": workers, "run_dir": f"{folder}/run", "verbose": False}
+        options |= chosen | {"novelty": None if method == "none" else method, "seed": seed}
+        options |= {"run_dir": f"{folder}/run", "verbose": False}
         env = options.pop("env")
         done = escalade.train(env, **options)
         summary, kept = done.summary, {}
@@ -84,7 +80,7 @@ def run(task: str, method: str, seed: int, seconds: float, workers: int, centres
         if task == "trap":
             columns = read_progress(done.folder.progress)
             rows = zip(columns["env_steps"], columns["eval_return_mean"], strict=True)
-            kept["curve"] = [[steps, round(mean, 3)] for steps, mean in rows if np.isfinite(mean)]
+            kept["curve"] = [[int(steps), round(mean, 3)] for steps, mean in rows if np.isfinite(mean)]
     keys = ("stop_reason", "solved", "generations", "env_steps", "seconds", "eval_return_mean", "best_return")
     return asked | {key: summary[key] for key in keys} | kept
 
@@ -98,10 +94,14 @@ def archive(folder: RunFolder) -> list[list[int]]:
 
 def table() -> str:
     """For each task and method: runs that solved it, medians of theirs, and what the others reached."""
-    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    rows = [["task", "search", "centres", "solved", "seconds", "env steps", "best of the others"]]
+    rows = [
+        ["task", "search", "centres", "solved", "median seconds", "median env steps", "best of the others"]
+    ]
     rows.append(["---"] * len(rows[0]))
-    for key in dict.fromkeys(tuple(line[part] for part in GROUP) for line in lines):
+    lines = results()
+    tasks, kinds = list(dict.fromkeys(line["task"] for line in lines)), list(map(kind, METHODS))
+    keys = {tuple(line[part] for part in GROUP) for line in lines}
+    for key in sorted(keys, key=lambda key: (tasks.index(key[0]), kinds.index(kind(key[1])), *key[1:])):
         found = [line for line in lines if tuple(line[part] for part in GROUP) == key]
         task, method, centres = key
         solved = [line for line in found if line["solved"]]
@@ -110,34 +110,80 @@ def table() -> str:
         ]
         others = [line["best_return"] for line in found if not line["solved"]]
         told = f"{min(others):.1f} to {max(others):.1f}" if others else ""
-        name = "evolution strategy" if method == "none" else method
         counted = [str(centres), f"{len(solved)} of {len(found)}"]
-        rows.append([task, name, *counted, *(medians or ["", ""]), told])
+        rows.append([task, name(method), *counted, *(medians or ["", ""]), told])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def results() -> list[dict[str, Any]]:
+    """The rows of all runs."""
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
+
+
+def kind(method: str) -> str:
+    """The method without its options."""
+    return method.partition(":")[0]
+
+
+def name(method: str) -> str:
+    """The method with its options, for people."""
+    options = method.partition(":")[2]
+    return "evolution strategy" if method == "none" else f"{kind(method).upper()}-ES {options}".strip()
+
+
 def picture() -> None:
-    """Draw the maze for each method: where centres were on the way, and each run's last one."""
+    """Draw the maze and the trap."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    lines = [line for line in lines if line["task"] == "maze" and line["seed"] > 20]
     figure, panels = plt.subplots(1, len(METHODS), figsize=(3 * len(METHODS), 3.3), layout="constrained")
-    for axes, method in zip(panels, METHODS, strict=True):
-        found = [line for line in lines if line["method"] == method]
+    lines = [line for line in results() if line["task"] == "maze" and line["seed"] > 20]
+    for axes, found in zip(panels, by_kind(lines), strict=True):
         for x, y, to_x, to_y in maze.WALLS:
             axes.plot([x, to_x], [y, to_y], color="0.25")
-        centres = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
-        order = np.concatenate([np.linspace(0, 1, len(line["archive"])) for line in found])
-        axes.scatter(*centres.T, s=4, c=order, cmap="viridis")
-        axes.scatter(*np.array([line["end"] for line in found]).T, marker="x", color="tab:red", zorder=3)
+        draw_ends(axes, found)
         axes.scatter(*maze.GOAL, marker="*", s=120, color="tab:green")
-        axes.set(title="evolution strategy" if method == "none" else method.partition(":")[0].upper() + "-ES")
-        axes.set(xticks=[], yticks=[], aspect="equal")
-    figure.savefig(PICTURE, dpi=110)
+    figure.savefig(IMAGES / "maze.png", dpi=110)
+    size = (3 * len(METHODS), 5.6)
+    figure, panels = plt.subplots(2, len(METHODS), figsize=size, sharey="row", layout="constrained")
+    lines = [line for line in results() if line["task"] == "trap"]
+    for (above, below), found in zip(panels.T, by_kind(lines), strict=True):
+        draw_trap(above, below, found)
+    figure.savefig(IMAGES / "trap.png", dpi=110)
+
+
+def by_kind(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Rows of the evolution strategy, of NS-ES, of NSR-ES and of NSRA-ES."""
+    return [[line for line in lines if kind(line["method"]) == kind(method)] for method in METHODS]
+
+
+def draw_ends(axes: Any, found: list[dict[str, Any]]) -> None:
+    """Where centres were on the way, from dark to light, and each run's last one."""
+    centres = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
+    order = np.concatenate([np.linspace(0, 1, len(line["archive"])) for line in found])
+    axes.scatter(*centres.T, s=4, c=order, cmap="viridis")
+    axes.scatter(*np.array([line["end"] for line in found]).T, marker="x", color="tab:red", zorder=3)
+    axes.set(title=name(kind(found[0]["method"])), xticks=[], yticks=[], aspect="equal")
+
+
+def draw_trap(above: Any, below: Any, found: list[dict[str, Any]]) -> None:
+    """The U from above, x to the right, with the ends of centres; their returns by steps."""
+    x, y = [trap.OPENING, trap.BACK, trap.BACK, trap.OPENING], np.array([1, 1, -1, -1]) * trap.HALF_WIDTH
+    above.plot(x, y, color="0.25", linewidth=3)
+    draw_ends(above, found)
+    above.axvline(trap.BEYOND, color="tab:green", linestyle=":")
+    above.set(xlim=(-8, 8), ylim=(-8, 8))
+    for line in found:
+        steps, means = np.array(line["curve"]).T
+        below.plot(
+            steps / 1e6, means, linewidth=1, label=f"{line['seed']} {line['method'].partition(':')[2]}"
+        )
+    below.axhline(trap.BEYOND, color="tab:green", linestyle=":")
+    below.set(xlabel="million env steps", ylabel="return, metres ahead")
+    below.label_outer()
+    below.legend(title="seed", fontsize=7, title_fontsize=7)
 
 
 def cost() -> str:
@@ -169,6 +215,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--env-steps", type=int)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--centres", type=int, default=1)
     chosen = parser.parse_args()
@@ -178,10 +225,10 @@ def main() -> None:
     if chosen.what == "picture":
         picture()
         return
+    limits = {key: getattr(chosen, key) for key in ("seconds", "env_steps", "workers", "centres")}
     for seed in chosen.seeds:
         for method in chosen.methods:
-            done = run(chosen.task, method, seed, chosen.seconds, chosen.workers, chosen.centres)
-            line = json.dumps(done)
+            line = json.dumps(run(chosen.task, method, seed, **limits))
             print(line, flush=True)
             with RESULTS.open("a") as file:
                 file.write(line + "\n")
