@@ -30,6 +30,9 @@ TINY = "tests.environments:Tiny-v0"
 # What is typed, and fragments of the answer. RUN is a finished run; BELOW is a path below a file.
 TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
+    ("eval zoo:CartPol-v1", ["no policy zoo:CartPol-v1", "did you mean zoo:CartPole-v1", "escalade zoo"]),
+    ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is only read", "`start_from`"]),
+    ("train ENV --from zoo:Pole", ["--from zoo:Pole", "no policy zoo:Pole"]),
     ("train ENV --weight-penalty -1", ["--weight-penalty -1", "at least 0"]),
     ("train ENV --hidden 64,0", ["--hidden 64,0", "at least 1"]),
     ("train ENV --eval-every 0", ["--eval-every 0", "at least 1"]),

@@ -29,6 +29,8 @@ def test_the_commands():
         "export",
         "plot",
         "presets",
+        "pull",
+        "push",
         "render",
         "report",
         "resume",
@@ -36,6 +38,7 @@ def test_the_commands():
         "sweep",
         "train",
         "watch",
+        "zoo",
     ]
 
 

@@ -24,6 +24,7 @@ from escalade.cli.results import add_eval, add_render
 from escalade.cli.sweep import add_sweep
 from escalade.cli.training import add_resume, add_train
 from escalade.cli.watch import add_watch
+from escalade.cli.zoo import add_pull, add_push, add_zoo
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
@@ -45,6 +46,9 @@ _COMMANDS = (
     add_presets,
     add_bench,
     add_check,
+    add_zoo,
+    add_push,
+    add_pull,
     add_attach,
     add_stop,
 )

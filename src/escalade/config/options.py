@@ -198,7 +198,7 @@ class Config:
 
     start_from: str | os.PathLike[str] | None = _policy(
         None,
-        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file; "
+        "begin with the policy of another run: its latest, its best, or a generation's; a file; or zoo:NAME; "
         "@SHA256 behind it: only if it has these numbers",
         form="RUN[:CHECKPOINT]",
         unset="begin anew",
