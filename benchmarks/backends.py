@@ -83,14 +83,14 @@ class Clock:
         """There is nothing to close."""
 
 
-def training(environment: Environment, seconds: float, seed: int) -> float:
-    """Training steps a second with the preset, until ``seconds`` have passed after the first generation."""
+def training(environment: Environment, generations: float, seed: int) -> float:
+    """Training steps a second with the preset, of the generations after the first."""
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         escalade.train(
             environment.id,
             backend=environment.backend,
-            seconds=seconds,
+            generations=int(generations),
             seed=seed,
             workers=0,
             target_return=None,
@@ -111,9 +111,10 @@ def compared(name: str, measure: Callable[[Environment, float, int], float], arg
         if BACKENDS[backend].installed and BACKENDS[backend].load().supports(environment)
     ]
     rates: dict[str, list[float]] = {backend: [] for backend in able}
+    amount = arguments.generations if arguments.train else arguments.seconds
     for number in range(arguments.rounds):
         for backend, found in rates.items():
-            found.append(measure(replace(environment, backend=backend), arguments.seconds, 1000 * number))
+            found.append(measure(replace(environment, backend=backend), amount, 1000 * number))
     medians = {backend: statistics.median(found) for backend, found in rates.items()}
     best = medians[able[-1]]
     cells = [f"{medians[backend]:,.0f}" if backend in medians else "" for backend in COMPARED]
@@ -127,6 +128,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--generations", type=int, default=8)
     arguments = parser.parse_args()
     print("| environment | gymnasium | envpool | mujoco | last / gymnasium | last / envpool |")
     print("| --- | --- | --- | --- | --- | --- |")
