@@ -49,7 +49,7 @@ class Task:
 class Runner(Task):
     """HalfCheetah: paid for its forward speed, less what control costs."""
 
-    infos = ("x_position", "x_velocity", "reward_forward", "reward_ctrl")
+    infos: tuple[str, ...] = ("x_position", "x_velocity", "reward_forward", "reward_ctrl")
     unseen = 1  # positions that are left out of observations
 
     def observations(self, now: Fields) -> Array:
