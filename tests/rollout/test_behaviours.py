@@ -162,10 +162,11 @@ def test_infos_reach_a_function_and_a_series(whole):
     np.testing.assert_array_equal(made.behaviours[:, 2], numbers.lengths)
 
 
-def test_envpool_gives_the_infos_that_it_has(tmp_path):
+@pytest.mark.parametrize("backend", ["envpool", "mujoco"])
+def test_batches_in_c_give_the_infos_that_they_have(backend, tmp_path):
     options = {"max_episode_steps": 6, "behaviour": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}
-    run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, **options)
-    assert run.summary["backend"] == "envpool"
+    run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, backend=backend, **options)
+    assert run.summary["backend"] == backend
     found = escalade.evaluate(run, episodes=5, workers=0)
     assert found.behaviours.shape == (5, 3)
     assert len(np.unique(found.behaviours)) == 15

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -47,7 +47,7 @@ class MujocoVector:
     def __init__(self, environment: Environment, slots: int) -> None:
         self.slots = slots
         self._limit = environment.max_episode_steps or np.inf
-        self._env: Any = environment.make().unwrapped
+        self._env = cast(Any, environment.make().unwrapped)
         self._env.set_state = self._keep_start  # a start is drawn there, and simulated here
         self._task = TASKS[environment.id](self._env)
         self._library: Any = importlib.import_module("mujoco.batch")
