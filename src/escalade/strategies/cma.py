@@ -1,5 +1,5 @@
-"""CMA-ES: Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the equations and
-the default constants (its table 1) are numbered as there.
+"""CMA-ES: Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772v2 (2023); the equations
+and the default constants (its table 1) are numbered as there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class CMAES(WrittenStrategy):
         self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)  # eq. 56
         self.c_1 = 2 / ((n + 1.3) ** 2 + m)  # eq. 57
-        self.c_mu = min(1 - self.c_1, 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))  # eq. 58
+        # eq. 58; its 1/4 came with the tutorial's second version, of 2023, and helps in few dimensions.
+        self.c_mu = min(1 - self.c_1, 2 * (1 / 4 + m - 2 + 1 / m) / ((n + 2) ** 2 + m))
         least = min(  # eq. 50 to 52: how much all negative weights may take off together
             1 + self.c_1 / self.c_mu,
             1 + 2 * mu_eff_minus / (m + 2),
