@@ -9,9 +9,9 @@ import pytest
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import EngineOptions
 from escalade.engines.ray import actor, engine, fleet
+from escalade.engines.ray.actor import difference
 from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply, UnfitNode
-from escalade.engines.ray.versions import difference
 
 
 class ListedCluster:
