@@ -193,7 +193,7 @@ def test_the_estimate_of_the_gradient_gets_better_with_the_rank(problem):
         for generation in range(40):
             population = GaussianPopulation(center, sigma, made, 1, generation, 2 * pairs)
             values = value(write_all(population))
-            estimate = population.weighted_sum(values[0::2] - values[1::2])
+            estimate = population.draws.weighted_sum(values[0::2] - values[1::2])
             norms = np.linalg.norm(estimate) * np.linalg.norm(gradient)
             found.append(float(estimate @ gradient / norms))
         return np.mean(found)

@@ -30,7 +30,6 @@ from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
 from escalade.support.output import OutputFailure, printing, visible, wording
 from escalade.support.own_process import claim, end_process
-from escalade.support.terminal import abandon_terminals
 
 _COMMANDS = (
     add_train,
@@ -137,6 +136,5 @@ def _version(parsed: argparse.Namespace) -> int:
 
 def _leave(code: int = INTERRUPTED) -> NoReturn:
     """End at once and leave nothing behind: workers end with this process by themselves."""
-    abandon_terminals()
     discard_in_flight()
     os._exit(code)

@@ -60,11 +60,11 @@ class AdaptiveStrategy(GaussianStrategy):
 
         Of noise of low rank, where a matrix has one deviation, its squares are replaced by their mean.
         """
-        draws = self.sample().draws
+        draws, dtype = self.sample().draws, self.sample().dtype
         if isinstance(draws, LowRankDraws):
-            return torch.from_numpy(draws.weighted_mean_squares(weights, self.center.numpy().dtype))
+            return torch.from_numpy(draws.weighted_mean_squares(weights, dtype))
         origin = None if shift is None else shift.numpy()
-        return torch.from_numpy(self.sample().weighted_square_sum(weights, origin))
+        return torch.from_numpy(draws.weighted_square_sum(weights, origin, dtype))
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
         """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""
