@@ -111,10 +111,10 @@ def test_a_saved_memory_of_another_size_is_refused(name):
             es.load_state_dict(state | {key: torch.zeros(3)})
 
 
-@pytest.mark.parametrize("optimizer", ["adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])])
-def test_what_makes_no_optimiser_is_refused(optimizer):
-    with pytest.raises(InputError, match="optimizer"):
-        OpenAIES(np.zeros(5), 8, optimizer=optimizer)
+def test_what_makes_no_optimiser_is_refused():
+    for optimizer in ("adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])):
+        with pytest.raises(InputError, match="optimizer"):
+            OpenAIES(np.zeros(5), 8, optimizer=optimizer)
 
 
 def test_an_unknown_name_brings_the_nearest():
