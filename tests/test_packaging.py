@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKED = ("benchmarks", "cluster", "docs", "examples", "src", "tests")
 FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md")
-FILES += ("constraints.txt", "mkdocs.yml", "pyproject.toml")
+FILES += ("LICENSE-Apache-2.0", "constraints.txt", "mkdocs.yml", "pyproject.toml")
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
 BUILD = "import setuptools.build_meta as b, sys; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
 
@@ -46,6 +46,7 @@ def test_the_wheel_has_every_file_of_the_package(built):
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("escalade/")}
     assert packed == {f"escalade/{name}" for name in files(source / "src" / "escalade")}
     assert {"escalade/py.typed", "escalade/config/tuned/CartPole-v1.toml"} <= packed
+    assert "escalade/strategies/les.safetensors" in packed
 
 
 @pytest.mark.slow("MANIFEST.in", "src/escalade/config")
