@@ -36,6 +36,14 @@ class BackendEntry(Entry):
 
 
 BACKENDS: Final[dict[str, BackendEntry]] = {
+    "mujoco": BackendEntry(
+        "MuJoCo's batch (of 4.0 and later)",
+        "escalade.envs.mujoco_backend",
+        packages=("mujoco",),
+        extra="mujoco",
+        most_rows=1024,
+        fresh=True,
+    ),
     "envpool": BackendEntry(
         "EnvPool",
         "escalade.envs.envpool_backend",
