@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from cmaes import get_warm_start_mgd
+from tests.later import Later
 
 import escalade
 from escalade.errors import InputError
 from escalade.strategies import CMAES
 from escalade.strategies.earlier import EarlierPoints, beginning
+
+cmaes = Later("cmaes")
 
 
 def valley(x, shift=0.0):
@@ -20,7 +22,7 @@ def test_the_first_distribution_is_that_of_cmaes(dimension):
     points = drawn.normal(size=(120, dimension)) * np.arange(1, dimension + 1)
     values = drawn.normal(size=120)
     solutions = list(zip(points, values.tolist(), strict=True))
-    center, sigma, covariance = get_warm_start_mgd(solutions, gamma=0.1, alpha=0.3)
+    center, sigma, covariance = cmaes.get_warm_start_mgd(solutions, gamma=0.1, alpha=0.3)
     found = beginning(EarlierPoints(points, values).best("minimize"), 0.3)
     np.testing.assert_allclose(found.center, center, rtol=1e-12)
     assert found.sigma == pytest.approx(sigma, rel=1e-12)

@@ -97,27 +97,10 @@ class Operation:
         raise NotImplementedError
 
 
-class SharedWeight(Protocol):
-    """A matrix that all members share, and each member's factors and bias of its own."""
-
-    @property
-    def parameters(self) -> list[Array]:
-        """The members' own, blocks of shape (rows, ...)."""
-        ...
-
-    def share(self, center: Array) -> None:
-        """Take the matrix out of the centre's parameters, shape (dimension,)."""
-        ...
-
-    def load(self, row: int, member: Member) -> None:
-        """Give the member in ``row`` its own."""
-        ...
-
-
 class SharingOperation(Operation):
     """An operation whose members share the centre's matrices: a member's own parameters are its factors."""
 
-    def __init__(self, weights: Sequence[SharedWeight], state: list[Array] | None = None) -> None:
+    def __init__(self, weights: Sequence[SharedProduct], state: list[Array] | None = None) -> None:
         self._weights = weights
         super().__init__([array for weight in weights for array in weight.parameters], state)
 

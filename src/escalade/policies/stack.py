@@ -5,9 +5,10 @@ Nothing here needs torch, so that a worker starts without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,21 @@ class Stack:
 
     def held(self, source: NoiseSource | None = None) -> int:
         """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
-        return source.length if isinstance(source, LowRank) else self.dimension
+        if not isinstance(source, LowRank):
+            return self.dimension
+        return sum(
+            sum(part.length for part in parts) if _share(layer, parts) else layer.size
+            for layer, parts in self.parts(source)
+        )
+
+    def parts(self, source: LowRank) -> Iterator[tuple[Layer, list[Part]]]:
+        """Each layer with its parameters, as noise of low rank has them."""
+        parts = iter(source.parts)
+        for layer in self.layers:
+            own: list[Part] = []
+            while sum(part.size for part in own) < layer.size:
+                own.append(next(parts))
+            yield layer, own
 
     def forward(self, rows: int, source: NoiseSource | None = None) -> StackForward:
         """Room for ``rows`` members whose noise is of ``source``."""
@@ -109,6 +124,11 @@ class StackForward:
             seen = operation.each(row, seen)
 
 
+def _share(layer: Layer, parts: list[Part]) -> TypeGuard[SharingLayer]:
+    """Tell whether members share the layer's products with the centre: if it can, and its noise is thin."""
+    return isinstance(layer, SharingLayer) and all(part.rank for part in parts[: layer.matrices])
+
+
 class LowRankForward(StackForward):
     """The forward pass of members whose noise has low rank: they share products with the centre's matrices.
 
@@ -117,18 +137,12 @@ class LowRankForward(StackForward):
     """
 
     def __init__(self, stack: Stack, rows: int, source: LowRank) -> None:
-        parts = iter(source.parts)
-        operations: list[Operation] = []
-        self._parts: list[list[Part]] = []  # of each layer
-        for layer in stack.layers:
-            own: list[Part] = []
-            while sum(part.size for part in own) < layer.size:
-                own.append(next(parts))
-            self._parts.append(own)
-            if isinstance(layer, SharingLayer) and all(part.rank for part in own[: layer.matrices]):
-                operations.append(layer.sharing(rows, own))
-            else:
-                operations.append(layer.operation(rows))
+        layers = list(stack.parts(source))
+        self._parts = [parts for _, parts in layers]
+        operations = [
+            layer.sharing(rows, parts) if _share(layer, parts) else layer.operation(rows)
+            for layer, parts in layers
+        ]
         super().__init__(stack, rows, operations)
         self._source = source
 
