@@ -6,8 +6,8 @@
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
 settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md
 and its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl:
-strategies.md. The README has the best numbers, of presets.jsonl and determinism.md, and five tasks of
-presets.jsonl and peers.jsonl.
+strategies.md. From results/worlds.jsonl: worlds.md. The README has the best numbers, of presets.jsonl and
+determinism.md, and five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import learning
 import presets
 import settings
 import strategies
+import worlds
 from escalade.config import presets as tuned
 from peers import table as peers
 
@@ -103,6 +104,7 @@ def pages() -> dict[Path, str]:
             "control": strategies.table(presets.lines_of(strategies.RESULTS)),
             "bbob": bbob.table(presets.lines_of(bbob.RESULTS)),
         },
+        HERE / "worlds.md": worlds.markdown(),
         README: {"best": best()},
     }
     if peers.RESULTS.exists():

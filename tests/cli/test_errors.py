@@ -109,6 +109,12 @@ TYPED = [
 ]
 
 BUILT = [
+    ("train Chess-v1", ["Chess-v1 is for several players"]),
+    (
+        "train CheetahRun-v1 --backend gymnasium",
+        ["--backend gymnasium has no CheetahRun-v1", "leave --backend out"],
+    ),
+    ("environments cheetahrum", ["no environment has 'cheetahrum'", "CheetahRun-v1"]),
     ("train ENV --max-episode-steps 0", ["--max-episode-steps 0", "at least 1"]),
     (f"train ENV --max-episode-steps {10**22}", [f"--max-episode-steps {10**22}", "at most 2147483647"]),
     ("train ENV --strategy zzz", ["--strategy 'zzz'", "openai-es, ars"]),

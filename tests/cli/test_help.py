@@ -25,6 +25,7 @@ def test_the_commands():
         "bench",
         "check",
         "compare",
+        "environments",
         "eval",
         "export",
         "plot",

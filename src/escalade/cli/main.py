@@ -16,6 +16,7 @@ from escalade.cli.check import add_check
 from escalade.cli.compare import add_compare
 from escalade.cli.curves import add_plot
 from escalade.cli.detached import add_attach, add_stop
+from escalade.cli.environments import add_environments
 from escalade.cli.export import add_export
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
@@ -43,6 +44,7 @@ _COMMANDS = (
     add_sweep,
     add_report,
     add_presets,
+    add_environments,
     add_bench,
     add_check,
     add_zoo,

@@ -41,7 +41,9 @@ class Config:
         InputError: a value is impossible; the message names it.
     """
 
-    env: str = _environment("", "Gymnasium id, package.module:Id-v0, or package.module:Class", form="ENV")
+    env: str = _environment(
+        "", "Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class", form="ENV"
+    )
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(

@@ -76,6 +76,8 @@ def settle_backend(environment: Environment) -> Environment:
     Raises:
         InputError: the backend was asked for by name and has no such environment.
     """
+    if environment.exclusive:
+        return environment
     if environment.backend != "auto":
         if environment.backend not in BACKENDS:  # of the environment's module, which a worker imports now
             import_named(environment.module, f"environment {environment.id}")
