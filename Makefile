@@ -29,13 +29,13 @@ types: $(VENV)/ready
 	$(BIN)/mypy
 
 tests: $(VENV)/ready
-	$(BIN)/pytest -n 6
+	$(BIN)/pytest -n 4
 
 tests-touched: $(VENV)/ready
-	$(BIN)/pytest -n 6 -m 'slow or not slow' --touched
+	$(BIN)/pytest -n 4 -m 'slow or not slow' --touched
 
 tests-all: $(VENV)/ready  ## with those marked slow, and five times the damaged run folders
-	ESCALADE_FUZZ_CASES=600 $(BIN)/pytest -n 6 -m 'slow or not slow'
+	ESCALADE_FUZZ_CASES=600 $(BIN)/pytest -n 4 -m 'slow or not slow'
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

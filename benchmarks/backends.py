@@ -1,23 +1,29 @@
-"""Which backend steps an environment faster: what ``--backend auto`` rests on.
+"""Which backend steps an environment at the least cost: what ``--backend auto`` rests on.
 
     python benchmarks/backends.py [ENV ...]
+    python benchmarks/backends.py --train [ENV ...]
 
-For each environment, alternating turns of whole seeded episodes on one core, environments made
-(EnvPool) or reset (Gymnasium) as training does it; medians, in steps a second.
+For each environment, alternating turns of whole seeded episodes in one process, environments made (EnvPool)
+or reset (the others) as training does it; medians, in steps a second of processor time. With ``--train``,
+turns of ``escalade train ENV --workers 0`` with its preset, without the first generation.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import escalade
 from escalade.envs import Environment, resolve, vectorize
-from escalade.envs.envpool_backend import supports
-from escalade.errors import EscaladeError
+from escalade.envs.backends import BACKENDS
 
 ENVIRONMENTS = [
     "CartPole-v1",
@@ -25,6 +31,10 @@ ENVIRONMENTS = [
     "Pendulum-v1",
     "LunarLander-v3",
     "BipedalWalker-v3",
+    "Reacher-v5",
+    "Pusher-v5",
+    "InvertedPendulum-v5",
+    "InvertedDoublePendulum-v5",
     "Swimmer-v5",
     "HalfCheetah-v5",
     "Hopper-v5",
@@ -32,6 +42,8 @@ ENVIRONMENTS = [
     "Ant-v5",
     "Humanoid-v5",
 ]
+TRAINED = ["Reacher-v5", "HalfCheetah-v5"]
+COMPARED = ["gymnasium", "envpool", "mujoco"]
 SLOTS = 32
 
 
@@ -41,8 +53,8 @@ def turn(environment: Environment, seconds: float, first_seed: int) -> float:
     everyone = np.arange(SLOTS)
     vector.reset(everyone, everyone)  # the first wave builds what later ones reuse
     actions = [np.array([environment.action_space.sample() for _ in everyone]) for _ in range(16)]
-    began, steps = time.perf_counter(), 0
-    while time.perf_counter() - began < seconds:
+    began, steps = time.process_time(), 0
+    while time.process_time() - began < seconds:
         first_seed += SLOTS
         vector.reset(everyone, everyone + first_seed)
         running = everyone
@@ -50,33 +62,79 @@ def turn(environment: Environment, seconds: float, first_seed: int) -> float:
             _, _, ended = vector.step(running, actions[steps % 16][running])
             steps += len(running)
             running = running[~ended]
-    spent = time.perf_counter() - began
+    spent = time.process_time() - began
     vector.close()
     return steps / spent
 
 
+class Clock:
+    """A recorder of processor time and training steps, one pair a generation."""
+
+    def __init__(self) -> None:
+        self.times: list[tuple[float, int]] = []
+
+    def generation(self, row: Any) -> None:
+        self.times.append((time.process_time(), row.columns()["env_steps"]))
+
+    def note(self, text: str) -> None:
+        """There is nothing to keep of it."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def training(environment: Environment, generations: float, seed: int) -> float:
+    """Training steps a second with the preset, of the generations after the first."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        escalade.train(
+            environment.id,
+            backend=environment.backend,
+            generations=int(generations),
+            seed=seed,
+            workers=0,
+            target_return=None,
+            recorders=[clock],
+            run_dir=str(Path(folder) / "run"),
+            verbose=False,
+        )
+    (began, before), (ended, after) = clock.times[0], clock.times[-1]
+    return (after - before) / (ended - began)
+
+
+def compared(name: str, measure: Callable[[Environment, float, int], float], arguments: Any) -> str:
+    """A row of the table: the median of each backend's turns, and the last one's part of the others'."""
+    environment = resolve(name)
+    able = [
+        backend
+        for backend in COMPARED
+        if BACKENDS[backend].installed and BACKENDS[backend].load().supports(environment)
+    ]
+    rates: dict[str, list[float]] = {backend: [] for backend in able}
+    amount = arguments.generations if arguments.train else arguments.seconds
+    for number in range(arguments.rounds):
+        for backend, found in rates.items():
+            found.append(measure(replace(environment, backend=backend), amount, 1000 * number))
+    medians = {backend: statistics.median(found) for backend, found in rates.items()}
+    best = medians[able[-1]]
+    cells = [f"{medians[backend]:,.0f}" if backend in medians else "" for backend in COMPARED]
+    cells += [f"{best / medians[backend]:.2f}" if backend in able[:-1] else "" for backend in COMPARED[:2]]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("environments", nargs="*", default=ENVIRONMENTS)
+    parser.add_argument("environments", nargs="*")
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--train", action="store_true")
+    parser.add_argument("--generations", type=int, default=8)
     arguments = parser.parse_args()
-    print("| environment | gymnasium | envpool | envpool / gymnasium |\n| --- | --- | --- | --- |")
-    for name in arguments.environments:
-        try:
-            environment = resolve(name)
-        except EscaladeError as problem:
-            print(f"| {name} | {problem} | | |")
-            continue
-        if not supports(environment):
-            print(f"| {name} | not in EnvPool | | |")
-            continue
-        rates: dict[str, list[float]] = {"gymnasium": [], "envpool": []}
-        for number in range(arguments.rounds):
-            for backend, found in rates.items():
-                found.append(turn(replace(environment, backend=backend), arguments.seconds, 1000 * number))
-        plain, pool = (statistics.median(found) for found in rates.values())
-        print(f"| {name} | {plain:,.0f} | {pool:,.0f} | {pool / plain:.2f} |", flush=True)
+    print("| environment | gymnasium | envpool | mujoco | last / gymnasium | last / envpool |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    measure, names = (training, TRAINED) if arguments.train else (turn, ENVIRONMENTS)
+    for name in arguments.environments or names:
+        print(compared(name, measure, arguments), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Evaluations to a target on functions of BBOB, beside other packages, from the same starts.
 
     pip install escalade coco-experiment evosax evotorch cmaes cma nevergrad
-    python benchmarks/bbob.py [--dimensions 2 10 40] [--names NAME ...]
+    python benchmarks/bbob.py [--dimensions 2 10 40] [--names NAME ...] [--instances 10]
     python benchmarks/bbob.py table
 
 Adds a line to results/bbob.jsonl for each run that is not there yet: of a strategy or a peer, with its
@@ -43,7 +43,7 @@ FUNCTIONS = {
     13: "sharp ridge",
     14: "different powers",
 }
-PRECISION, BUDGET, SIGMA, INSTANCES = 1e-5, 2000, 2.0, range(1, 11)
+PRECISION, BUDGET, SIGMA = 1e-5, 2000, 2.0
 Rows = np.ndarray[Any, np.dtype[np.float64]]
 Line = dict[str, Any]
 
@@ -219,6 +219,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", nargs="?", default="run", choices=["run", "table"])
     parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 10, 40])
+    parser.add_argument("--instances", type=int, default=10)
     parser.add_argument("--names", nargs="+", default=list(ENTRIES), choices=list(ENTRIES))
     chosen = parser.parse_args()
     if chosen.what == "table":
@@ -231,7 +232,7 @@ def main() -> None:
     for dimension, function, name in itertools.product(chosen.dimensions, FUNCTIONS, chosen.names):
         lines = [
             run(name, function, dimension, instance)
-            for instance in INSTANCES
+            for instance in range(1, chosen.instances + 1)
             if (name, function, dimension, instance) not in there
         ]
         with RESULTS.open("a", encoding="utf-8") as out:

@@ -5,8 +5,9 @@
 
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
 settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md
-and its picture. From results/learning: learning.md. From results/strategies.jsonl: strategies.md. The README
-has the best numbers, of presets.jsonl and determinism.md, and five tasks of presets.jsonl and peers.jsonl.
+and its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl:
+strategies.md. From results/worlds.jsonl: worlds.md. The README has the best numbers, of presets.jsonl and
+determinism.md, and five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from pathlib import Path
 
 from PIL import Image
 
+import bbob
 import defaults
 import learning
 import presets
 import settings
 import strategies
+import worlds
 from escalade.config import presets as tuned
 from peers import table as peers
 
@@ -97,7 +100,11 @@ def pages() -> dict[Path, str]:
         },
         HERE / "learning.md": {"learning": learning.table()},
         HERE / "settings.md": {"settings": settings.table(settings.read())},
-        HERE / "strategies.md": {"control": strategies.table(presets.lines_of(strategies.RESULTS))},
+        HERE / "strategies.md": {
+            "control": strategies.table(presets.lines_of(strategies.RESULTS)),
+            "bbob": bbob.table(presets.lines_of(bbob.RESULTS)),
+        },
+        HERE / "worlds.md": worlds.markdown(),
         README: {"best": best()},
     }
     if peers.RESULTS.exists():

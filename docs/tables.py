@@ -1,4 +1,4 @@
-"""Tables that follow from the code: `{{ strategies }}`, `{{ networks }}`, `{{ options }}`."""
+"""Tables that follow from the code: `{{ strategies }}`, `{{ networks }}`, `{{ options }}`, `{{ zoo }}`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import inspect
 from typing import Any
 
 from escalade.cli.arguments import flag
+from escalade.cli.zoo import facts
 from escalade.config import forms
 from escalade.config.declared import readers_of
 from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.storage.zoo import names
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, StrategyEntry
+from escalade.support.numbers import number
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put the tables in; mkdocs calls this for every page."""
-    tables = {"strategies": strategies, "networks": networks, "options": options}
+    tables = {"strategies": strategies, "networks": networks, "options": options, "zoo": zoo}
     for name, table in tables.items():
         if f"{{{{ {name} }}}}" in markdown:
             markdown = markdown.replace(f"{{{{ {name} }}}}", table())
@@ -44,6 +47,17 @@ def networks() -> str:
     rows = [
         f"| `{name}` | {entry.title} | {entry.use} | {', '.join(sorted(entry.options)) or '-'} |"
         for name, entry in ARCHITECTURES.items()
+    ]
+    return "\n".join(head + rows)
+
+
+def zoo() -> str:
+    """The policies that come with the package."""
+    head = ["| name | target | return | weights | trained by |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        f"| `{found['name']}` | {number(found['target_return'])} | {number(found['return_mean'])} "
+        f"± {number(found['return_std'])} | {found['parameters']} | `{found['command']}` |"
+        for found in map(facts, names())
     ]
     return "\n".join(head + rows)
 

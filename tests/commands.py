@@ -190,11 +190,11 @@ def running(*arguments: Any, cwd: Path) -> Iterator[Running]:
 
 
 def wait_until(condition: Callable[[], Any], deadline: float = DEADLINE) -> None:
-    """Poll until something is so."""
+    """Poll until something is so; seldom enough to leave the cores to what is waited for."""
     end = time.monotonic() + deadline
     while not condition():
         assert time.monotonic() < end, "it never came"
-        time.sleep(0.002)
+        time.sleep(0.02)
 
 
 def parsers() -> dict[str, Parser]:

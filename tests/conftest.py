@@ -9,17 +9,20 @@ import pytest
 from tests.museum import Museum
 from tests.touched import concerns, touched
 
-# Tests that share what takes long to make, such as a cluster, go to one process: their group's name by file.
+# Tests that share what takes long to make or to import go to one process: their group's name by file.
 TOGETHER = {
     "tests/engines/test_ray_cluster.py": "ray",
     "tests/engines/test_ray_faults.py": "ray-faults",
     "tests/cli/test_sweep.py": "sweep",
     "tests/media/test_report.py": "report",
     "tests/media/test_export.py": "export",
+    "tests/test_house.py": "house",
+    "tests/test_qd.py": "qd",
+    "tests/policies/test_transformers.py": "transformers",
 }
 
 # Where runs draw their curves. It takes half of the time of a short run, and other tests do not look at them.
-DRAWN = ("tests/api/test_session.py", "tests/media/test_pictures.py")
+DRAWN = ("tests/media/test_pictures.py",)
 
 # What tests send to the commands that they start.
 FOR_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)

@@ -66,11 +66,6 @@ class Terminal:
             pass
         return self.process.returncode
 
-    @property
-    def local_modes(self) -> int:
-        """The terminal's local modes, such as ``termios.ECHOCTL``."""
-        return termios.tcgetattr(self._theirs)[3]
-
     def _read(self, seconds: float) -> bool:
         if not select.select([self._ours], [], [], seconds)[0]:
             return False

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import tomllib
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,12 @@ import escalade.perturbation
 import escalade.policies
 import escalade.recorders
 import escalade.training
+from escalade.cli import main as cli
 from escalade.config.options import Config
 from escalade.engines.registry import ENGINES, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
-from escalade.perturbation import DensePopulation
+from escalade.perturbation import DensePopulation, slices
 from escalade.policies.networks import batched_network, from_vector
 from escalade.policies.recognition import LAYERS, Kind
 from escalade.policies.stack import Stack
@@ -76,6 +78,24 @@ def test_the_walks_lead_where_they_say():
         for name in path.split("."):
             found = getattr(found, name)
         assert callable(found)
+
+
+def test_the_modules_from_the_command_to_the_gradient(monkeypatch, tmp_path):
+    told = CONTRIBUTING.partition("are in 9 modules: ")[2].partition(". (In")[0]
+    calls, plain = [], slices.weighted_noise_sum
+
+    def noise_sum(*arguments):
+        calls.append([frame.f_globals["__name__"] for frame, _ in traceback.walk_stack(sys._getframe(1))])
+        return plain(*arguments)
+
+    monkeypatch.setattr(slices, "weighted_noise_sum", noise_sum)
+    train = ["train", "CartPole-v1", "--preset", "none", "--strategy", "ars", "--workers", "0"]
+    train += ["--population", "4", "--hidden", "4", "--generations", "1", "--max-episode-steps", "50"]
+    assert cli.main([*train, "--run-dir", str(tmp_path / "run")]) == 0
+    called = dict.fromkeys(name for name in reversed(calls[0]) if name.startswith("escalade."))
+    modules = [name.removeprefix("escalade.") for name in called]
+    assert re.findall(r"`([\w.]+)`", told) == ["__main__", *modules]  # which this test stands in for
+    assert len(modules) == 8
 
 
 def test_the_make_targets_that_it_names_are_there():

@@ -103,7 +103,7 @@ def test_the_page_of_options_has_every_option():
         assert f"{'ENV' if name == 'env' else flag(name)}" in row
         assert f"| {forms.default(name)} |" in row
     (lr,) = [line for line in text.splitlines() if line.startswith("| `lr` |")]
-    assert lr.endswith("| train; openai-es, ars, pgpe, snes, simple-gaussian, cem, xnes |")
+    assert lr.endswith("| train; openai-es, ars, pgpe, snes, simple-gaussian, cem, xnes, des |")
 
 
 def runs(text, folder):

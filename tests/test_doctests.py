@@ -11,7 +11,6 @@ MODULES = [
     "escalade.strategies.ars",
     "escalade.strategies.base",
     "escalade.strategies.cem",
-    "escalade.strategies.clipup",
     "escalade.strategies.cma",
     "escalade.strategies.openai_es",
     "escalade.strategies.pgpe",

@@ -1,6 +1,7 @@
 """Every example runs as its reader would run it, with every warning an error."""
 
 import importlib.util
+import runpy
 import subprocess
 import sys
 from functools import partial
@@ -43,7 +44,10 @@ SAYS = {
     "minimal_es": "found [0.5, 0.1, -0.3]",
 }
 
-SLOW = ("functions", "digits", "recurrent", "t_maze", "trap")
+ALONE = ("maze", "quality_diversity", "trap")
+"""Those that register an environment, or import one that does: each is a process."""
+
+SLOW = ("functions", "digits", "quality_diversity", "recurrent", "t_maze", "trap")
 
 
 def test_every_example_is_tested():
@@ -52,17 +56,27 @@ def test_every_example_is_tested():
 
 def slowly(name):
     """What takes long, and shows what another example shows as well, runs where examples are touched."""
-    return pytest.param(name, marks=pytest.mark.slow("examples")) if name in SLOW else name
+    about = ("examples", "src/escalade/qd.py") if name == "quality_diversity" else ("examples",)
+    return pytest.param(name, marks=pytest.mark.slow(*about)) if name in SLOW else name
 
 
 @pytest.mark.parametrize("name", list(map(slowly, SAYS)))
-def test_example_runs(name, tmp_path):
+def test_example_runs(name, tmp_path, monkeypatch, capsys):
+    """Most in this process: a start takes longer than an example."""
     if name == "digits":
         pytest.importorskip("sklearn")
-    command = [sys.executable, "-W", "error", FOLDER / f"{name}.py", *ARGUMENTS.get(name, [])]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    assert SAYS[name] in done.stdout
+    file, words = str(FOLDER / f"{name}.py"), ARGUMENTS.get(name, [])
+    if name in ALONE:
+        command = [sys.executable, "-W", "error", file, *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        said = done.stdout
+    else:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [file, *words])
+        runpy.run_path(file, run_name="__main__")
+        said = capsys.readouterr().out
+    assert SAYS[name] in said
     if name == "functions":
         assert (tmp_path / "functions.png").stat().st_size > 10_000
 

@@ -46,6 +46,12 @@ FAMILIES = {
         "max_episode_steps": 6,
     }
     | PIXELS,
+    "point": {
+        "env": "dm_control/point_mass-easy",
+        "needs": "envpool",
+        "backend": "envpool",
+        "max_episode_steps": 8,
+    },
     "ant": {
         "env": "AntBulletEnv-v0",
         "needs": "pybullet_envs_gymnasium",

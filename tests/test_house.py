@@ -3,14 +3,23 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "escalade"
-FILES = {path.relative_to(SOURCE): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
-TREES = {path: ast.parse(text) for path, text in FILES.items()}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 350
+
+
+@cache
+def files():
+    return {path.relative_to(SOURCE): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def trees():
+    return {path: ast.parse(text) for path, text in files().items()}
 
 
 def length(function):
@@ -20,12 +29,12 @@ def length(function):
 
 
 def test_functions_and_files_are_short():
-    assert len(FILES) > 80
-    lines = {str(path): len(text.splitlines()) for path, text in FILES.items()}
+    assert len(files()) > 80
+    lines = {str(path): len(text.splitlines()) for path, text in files().items()}
     assert {path: count for path, count in lines.items() if count > LONGEST_FILE} == {}
     functions = {
         f"{path}:{node.lineno} {node.name}": length(node)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, FUNCTIONS)
     }
@@ -33,14 +42,14 @@ def test_functions_and_files_are_short():
 
 
 def test_an_init_holds_exports_and_no_logic():
-    inits = {path: tree for path, tree in TREES.items() if path.name == "__init__.py"}
+    inits = {path: tree for path, tree in trees().items() if path.name == "__init__.py"}
     assert len(inits) > 10
     for path, tree in inits.items():
         assert not [node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS | ast.ClassDef)], path
 
 
 def test_constructors_spell_their_arguments_out():
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         if "cli" in path.parts:  # whose parser takes what argparse takes
             continue
         for node in ast.walk(tree):
@@ -51,13 +60,13 @@ def test_constructors_spell_their_arguments_out():
 
 def test_docstrings_begin_with_a_subject_or_a_verb():
     bare = re.compile(r"\s*(What|Whether|Which|How|When|Where|Who|Whose|Why)\b")
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
         texts = {one.lineno: str(one.value) for one in strings if isinstance(one, ast.Constant)}
         assert not [line for line, text in texts.items() if bare.match(text)], path
 
 
 def test_no_class_name_stands_for_two_classes():
-    nodes = [node for tree in TREES.values() for node in ast.walk(tree)]
+    nodes = [node for tree in trees().values() for node in ast.walk(tree)]
     names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     assert not [name for name, count in names.items() if count > 1]

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKED = ("benchmarks", "cluster", "docs", "examples", "src", "tests")
 FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md")
-FILES += ("constraints.txt", "mkdocs.yml", "pyproject.toml")
+FILES += ("LICENSE-Apache-2.0", "constraints.txt", "mkdocs.yml", "pyproject.toml")
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
 BUILD = "import setuptools.build_meta as b, sys; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
 
@@ -39,16 +39,17 @@ def built(tmp_path_factory):
     return place / "source", place / "dist"
 
 
-@pytest.mark.slow("MANIFEST.in", "src/escalade/config")
+@pytest.mark.slow("MANIFEST.in", "src/escalade/config", "src/escalade/zoo")
 def test_the_wheel_has_every_file_of_the_package(built):
     source, dist = built
     (wheel,) = dist.glob("*.whl")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("escalade/")}
     assert packed == {f"escalade/{name}" for name in files(source / "src" / "escalade")}
     assert {"escalade/py.typed", "escalade/config/tuned/CartPole-v1.toml"} <= packed
+    assert {"escalade/strategies/les.safetensors", "escalade/zoo/CartPole-v1/policy.safetensors"} <= packed
 
 
-@pytest.mark.slow("MANIFEST.in", "src/escalade/config")
+@pytest.mark.slow("MANIFEST.in", "src/escalade/config", "src/escalade/zoo")
 def test_the_source_distribution_has_all_that_make_test_needs(built):
     source, dist = built
     (archive,) = dist.glob("*.tar.gz")
@@ -58,7 +59,7 @@ def test_the_source_distribution_has_all_that_make_test_needs(built):
     assert {name for name in wanted ^ packed if ".egg-info/" not in name} == {"PKG-INFO", "setup.cfg"}
 
 
-@pytest.mark.slow("MANIFEST.in", "src/escalade/config")
+@pytest.mark.slow("MANIFEST.in", "src/escalade/config", "src/escalade/zoo")
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
 def test_what_is_packed_installs(built, kind, tmp_path):
     """Without dependencies, which are here, and without the network. The workflow installs them as well."""

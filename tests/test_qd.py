@@ -6,16 +6,14 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from ribs.archives import GridArchive
-from ribs.emitters import GaussianEmitter
-from ribs.emitters.rankers import ObjectiveRanker
-from ribs.schedulers import Scheduler
+from tests.later import Later
 
 import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.perturbation import Stream, seeds
-from escalade.qd import StrategyEmitter, evaluator
 from escalade.strategies import OpenAIES
+
+ribs, qd = Later("ribs"), Later("escalade.qd")
 
 OPTIONS = {"behaviour": "observation:0,2", "workers": 0, "max_episode_steps": 60, "backend": "gymnasium"}
 BOX = {"dims": (10, 10), "ranges": ((-1.0, 1.0), (-0.3, 0.3))}
@@ -23,9 +21,9 @@ BOX = {"dims": (10, 10), "ranges": ((-1.0, 1.0), (-0.3, 0.3))}
 
 def map_elites(start, evaluate, batches=6):
     """The archive of a search by random changes of elites."""
-    archive = GridArchive(solution_dim=len(start), seed=1, **BOX)
-    emitter = GaussianEmitter(archive, sigma=0.5, x0=start, batch_size=12, seed=2)
-    scheduler = Scheduler(archive, [emitter])
+    archive = ribs.archives.GridArchive(solution_dim=len(start), seed=1, **BOX)
+    emitter = ribs.emitters.GaussianEmitter(archive, sigma=0.5, x0=start, batch_size=12, seed=2)
+    scheduler = ribs.schedulers.Scheduler(archive, [emitter])
     for _ in range(batches):
         scheduler.tell(*evaluate(scheduler.ask()))
     return archive
@@ -70,7 +68,7 @@ class PlainLoop:
 
 
 def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
-    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         ours = map_elites(evaluate.start, evaluate)
         plain = map_elites(evaluate.start, PlainLoop(evaluate.policy))
     assert len(ours) > 8
@@ -79,14 +77,14 @@ def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_change_nothing(workers):
-    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         alone = map_elites(evaluate.start, evaluate, 3)
-    with evaluator("CartPole-v1", **OPTIONS | {"workers": workers}) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS | {"workers": workers}) as evaluate:
         assert_same(map_elites(evaluate.start, evaluate, 3), alone)
 
 
 def test_several_episodes_are_averaged():
-    with evaluator("CartPole-v1", **OPTIONS, episodes_per_member=2) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS, episodes_per_member=2) as evaluate:
         solutions = np.stack([evaluate.start, evaluate.start + 0.5])
         fitness, behaviours = evaluate(solutions)
         again, _ = evaluate(solutions)
@@ -97,7 +95,7 @@ def test_several_episodes_are_averaged():
 
 
 def test_a_cell_is_a_policy_that_is_saved_and_evaluated(tmp_path):
-    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         archive = map_elites(evaluate.start, evaluate, 2)
         evaluate.policy(archive.best_elite["solution"]).save(tmp_path / "best.safetensors")
     found = escalade.evaluate(tmp_path / "best.safetensors", episodes=3, workers=0)
@@ -113,9 +111,9 @@ def sphere(solutions):
 
 
 def improve(emitter_of, batches=60):
-    archive = GridArchive(solution_dim=5, dims=(10, 10), ranges=((-2, 2), (-2, 2)), seed=3)
+    archive = ribs.archives.GridArchive(solution_dim=5, dims=(10, 10), ranges=((-2, 2), (-2, 2)), seed=3)
     emitter = emitter_of(archive)
-    scheduler = Scheduler(archive, [emitter])
+    scheduler = ribs.schedulers.Scheduler(archive, [emitter])
     for _ in range(batches):
         scheduler.tell(*sphere(scheduler.ask()))
     return archive, emitter
@@ -125,7 +123,7 @@ def improve(emitter_of, batches=60):
     "strategy", ["cma-es", "sep-cma-es", "openai-es", "snes", partial(OpenAIES, lr=0.1), "cem"]
 )
 def test_a_strategy_fills_an_archive(strategy):
-    make = partial(StrategyEmitter, x0=np.zeros(5), strategy=strategy, population=12, sigma=0.3, seed=1)
+    make = partial(qd.StrategyEmitter, x0=np.zeros(5), strategy=strategy, population=12, sigma=0.3, seed=1)
     archive, emitter = improve(make)
     assert archive.stats.coverage > 0.15
     again, _ = improve(make)
@@ -138,8 +136,8 @@ def test_a_strategy_fills_an_archive(strategy):
 
 
 def test_an_emitter_begins_anew_from_an_elite_when_nothing_comes_in():
-    archive = GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
-    emitter = StrategyEmitter(archive, np.zeros(2), population=4, sigma=0.1, seed=1)
+    archive = ribs.archives.GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
+    emitter = qd.StrategyEmitter(archive, np.zeros(2), population=4, sigma=0.1, seed=1)
     solutions = emitter.ask()
     fitness, behaviours = sphere(solutions)
     info = archive.add(solutions, fitness, behaviours)
@@ -160,7 +158,14 @@ def test_an_emitter_begins_anew_from_an_elite_when_nothing_comes_in():
 
 
 def test_another_ranker_asks_for_the_objective_alone():
-    make = partial(StrategyEmitter, x0=np.zeros(5), population=12, sigma=0.3, seed=1, ranker=ObjectiveRanker)
+    make = partial(
+        qd.StrategyEmitter,
+        x0=np.zeros(5),
+        population=12,
+        sigma=0.3,
+        seed=1,
+        ranker=ribs.emitters.rankers.ObjectiveRanker,
+    )
     archive, _ = improve(make, 30)
     assert archive.stats.obj_max > -0.05
 
@@ -182,14 +187,14 @@ def test_another_ranker_asks_for_the_objective_alone():
     ],
 )
 def test_what_has_no_meaning_is_refused_in_one_line(options, said):
-    with pytest.raises(InputError) as problem, evaluator("CartPole-v1", **OPTIONS | options) as evaluate:
+    with pytest.raises(InputError) as problem, qd.evaluator("CartPole-v1", **OPTIONS | options) as evaluate:
         evaluate(evaluate.start[None])
     assert said in str(problem.value)
     assert "\n" not in str(problem.value)
 
 
 def test_solutions_of_another_shape_are_refused():
-    with evaluator("CartPole-v1", **OPTIONS) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         for wrong in (evaluate.start, evaluate.start[None, 1:], np.zeros((0, len(evaluate.start)))):
             with pytest.raises(InputError, match=r"solutions must be of shape \(n, \d+\), and not"):
                 evaluate(wrong)
@@ -202,6 +207,6 @@ def not_a_number(trajectory):
 
 
 def test_a_behaviour_that_is_no_number_is_an_error_of_one_line():
-    evaluate = evaluator("CartPole-v1", **OPTIONS | {"behaviour": not_a_number})
+    evaluate = qd.evaluator("CartPole-v1", **OPTIONS | {"behaviour": not_a_number})
     with evaluate, pytest.raises(EnvironmentFailure, match="CartPole-v1 gave a behaviour that is no number"):
         evaluate(evaluate.start[None])

@@ -45,6 +45,7 @@ def trained(folder, env, workers, backend="gymnasium", **options):
         ("CartPole-v1", "envpool", (0, 2)),
         ("LunarLander-v3", "gymnasium", (0, 2)),
         ("HalfCheetah-v5", "envpool", (0, 3)),
+        ("HalfCheetah-v5", "mujoco", (0, 1, 2)),
     ],
 )
 def test_workers_leave_no_trace_in_the_result(env, backend, counts, tmp_path):

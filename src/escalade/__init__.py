@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from escalade.api.evolve import evolve, load_evolved
     from escalade.api.export import export
     from escalade.api.optimize import optimize
+    from escalade.api.optimize_batch import optimize_batch
     from escalade.api.plot import plot
     from escalade.api.report import report
     from escalade.api.run import Run
     from escalade.api.sweep import sweep
     from escalade.api.train import resume, train
     from escalade.policies.policy import Policy, load
+    from escalade.strategies.earlier import EarlierPoints
     from escalade.strategies.result import Optimum
     from escalade.training.evolution import Evolution
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
+        "EarlierPoints": "escalade.strategies.earlier",
         "Evolution": "escalade.training.evolution",
         "Optimum": "escalade.strategies.result",
         "Policy": "escalade.policies.policy",
@@ -38,6 +41,7 @@ __getattr__ = lazy_names(
         "load": "escalade.policies.policy",
         "load_evolved": "escalade.api.evolve",
         "optimize": "escalade.api.optimize",
+        "optimize_batch": "escalade.api.optimize_batch",
         "plot": "escalade.api.plot",
         "render": "escalade.api.evaluate",
         "report": "escalade.api.report",
@@ -53,6 +57,7 @@ __version__ = "0.2.0.dev0"
 __dir__ = names_of(__name__)
 
 __all__ = [
+    "EarlierPoints",
     "EngineFailure",
     "EnvironmentFailure",
     "EscaladeError",
@@ -70,6 +75,7 @@ __all__ = [
     "load",
     "load_evolved",
     "optimize",
+    "optimize_batch",
     "plot",
     "render",
     "report",

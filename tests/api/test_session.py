@@ -205,12 +205,12 @@ def test_a_million_parameters_take_no_dense_population():
     table = NoiseTable(0, 2 * dimension)
     center, out = np.zeros(dimension, np.float32), np.empty(dimension, np.float32)
     population = GaussianPopulation(center[:10].copy(), 0.1, table, 0, 0, 2)
-    population.weighted_sum(np.ones(population.distinct))  # imports torch
+    population.draws.weighted_sum(np.ones(population.distinct))  # imports torch
     tracemalloc.start()
     population = GaussianPopulation(center, 0.1, table, 0, 0, size)
     for member in range(0, size, 7):
         population.write(member, out)
-    total = population.weighted_sum(np.ones(population.distinct))
+    total = population.draws.weighted_sum(np.ones(population.distinct))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.isfinite(total).all()

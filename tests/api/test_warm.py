@@ -34,6 +34,17 @@ def test_the_family_of_the_environment_is_preloaded(asked):
     assert [variables for _, variables in asked] == [{"ESCALADE_PRELOADED_ENVIRONMENT": "CartPole-v1"}, {}]
 
 
+def test_mujoco_is_preloaded_for_the_tasks_that_it_steps_itself(asked):
+    warm.warm_up_for(Config(env="Reacher-v5", workers=2))
+    warm.warm_up_for(Config(env="Reacher-v5", workers=2, backend="envpool"))
+    warm.warm_up_for(Config(env="Ant-v5", workers=2))
+    assert [("mujoco.batch" in modules, bool(variables)) for modules, variables in asked] == [
+        (True, False),
+        (False, True),
+        (False, True),
+    ]
+
+
 @pytest.mark.parametrize("options", [{"workers": 0}, {"engine": "threads", "workers": 2}])
 def test_no_server_is_started_for_what_needs_none(options, asked):
     warm.warm_up_for(Config(env="CartPole-v1", **options))

@@ -6,9 +6,11 @@ import, and goes through the command's main function in this process.
 """
 
 import errno
+import json
 import os
 import re
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -16,7 +18,7 @@ import gymnasium
 import pytest
 import torch
 from tests import environments
-from tests.commands import command, filling, hiding, temporary_files
+from tests.commands import DEADLINE, command, filling, hiding, temporary_files
 
 import escalade
 from escalade.cli import main as cli
@@ -30,6 +32,9 @@ TINY = "tests.environments:Tiny-v0"
 # What is typed, and fragments of the answer. RUN is a finished run; BELOW is a path below a file.
 TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
+    ("eval zoo:CartPol-v1", ["no policy zoo:CartPol-v1", "did you mean zoo:CartPole-v1", "escalade zoo"]),
+    ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is only read", "`start_from`"]),
+    ("train ENV --from zoo:Pole", ["--from zoo:Pole", "no policy zoo:Pole"]),
     ("train ENV --weight-penalty -1", ["--weight-penalty -1", "at least 0"]),
     ("train ENV --hidden 64,0", ["--hidden 64,0", "at least 1"]),
     ("train ENV --eval-every 0", ["--eval-every 0", "at least 1"]),
@@ -104,6 +109,12 @@ TYPED = [
 ]
 
 BUILT = [
+    ("train Chess-v1", ["Chess-v1 is for several players"]),
+    (
+        "train CheetahRun-v1 --backend gymnasium",
+        ["--backend gymnasium has no CheetahRun-v1", "leave --backend out"],
+    ),
+    ("environments cheetahrum", ["no environment has 'cheetahrum'", "CheetahRun-v1"]),
     ("train ENV --max-episode-steps 0", ["--max-episode-steps 0", "at least 1"]),
     (f"train ENV --max-episode-steps {10**22}", [f"--max-episode-steps {10**22}", "at most 2147483647"]),
     ("train ENV --strategy zzz", ["--strategy 'zzz'", "openai-es, ars"]),
@@ -215,14 +226,30 @@ BUILT = [
     ("plot RUN --output no/such/folder/curve.png", ["no/such/folder"]),
 ]
 
-MISSING = [
-    ("train HalfCheetah-v5", ["mujoco"], ["HalfCheetah-v5", "pip install 'escalade[mujoco]'"]),
-    ("train LunarLander-v3", ["Box2D"], ["LunarLander-v3", "pip install 'escalade[box2d]'"]),
-    ("train ENV --backend envpool", ["envpool"], ["envpool", "pip install 'escalade[envpool]'"]),
-    ("plot RUN", ["matplotlib"], ["matplotlib", "pip install 'escalade[plot]'"]),
-    ("render RUN", ["imageio"], ["imageio", "pip install 'escalade[video]'"]),
-    ("render RUN --output x.gif", ["pygame"], ["pip install 'escalade[classic]'"]),
-]
+# By the packages that a process has not got.
+MISSING = {
+    ("mujoco", "Box2D", "envpool", "matplotlib", "imageio"): [
+        ("train HalfCheetah-v5", ["HalfCheetah-v5", "pip install 'escalade[mujoco]'"]),
+        ("train LunarLander-v3", ["LunarLander-v3", "pip install 'escalade[box2d]'"]),
+        ("train ENV --backend envpool", ["envpool", "pip install 'escalade[envpool]'"]),
+        ("plot RUN", ["matplotlib", "pip install 'escalade[plot]'"]),
+        ("render RUN", ["imageio", "pip install 'escalade[video]'"]),
+    ],
+    ("pygame",): [("render RUN --output x.gif", ["pip install 'escalade[classic]'"])],
+}
+
+# Runs several commands, one after the other, and prints how each ended.
+SEVERAL = """
+import contextlib, io, json, sys
+from escalade.cli.main import main
+found = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    found.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(found))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -318,13 +345,14 @@ def test_wrong_input_is_answered_in_this_process_too(case, place, inside, monkey
     assert sorted(place.iterdir()) == before, "a refused command left something behind"
 
 
-def test_missing_packages_are_named_with_the_pip_line(place, tmp_path):
-    def run(case):
-        variables = hiding(tmp_path / "-".join(case[1]), *case[1])
-        return command(*words(case[0]), cwd=place, variables=variables)
-
+@pytest.mark.parametrize("packages", MISSING, ids=", ".join)
+def test_missing_packages_are_named_with_the_pip_line(packages, place, tmp_path):
     assert plotting_available()
-    assert all_wrong(MISSING, run) == {}
+    script = [sys.executable, "-c", SEVERAL, json.dumps([words(typed) for typed, _ in MISSING[packages]])]
+    how = {"cwd": place, "env": os.environ | hiding(tmp_path / "hidden", *packages)}
+    done = subprocess.run(script, capture_output=True, text=True, check=True, timeout=DEADLINE, **how)
+    for (_, fragments), ended in zip(MISSING[packages], json.loads(done.stdout), strict=True):
+        assert wrong(subprocess.CompletedProcess((), *ended), fragments) == ""
 
 
 def test_a_command_alone_prints_help(tmp_path):

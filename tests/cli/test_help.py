@@ -25,10 +25,13 @@ def test_the_commands():
         "bench",
         "check",
         "compare",
+        "environments",
         "eval",
         "export",
         "plot",
         "presets",
+        "pull",
+        "push",
         "render",
         "report",
         "resume",
@@ -36,6 +39,7 @@ def test_the_commands():
         "sweep",
         "train",
         "watch",
+        "zoo",
     ]
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 from tests.commands import ROOT
+from tests.later import needs
 
 yaml = pytest.importorskip("yaml")
-pytest.importorskip("ray")
+pytestmark = needs("ray")
 
 FOLDER = ROOT / "cluster"
 

@@ -8,10 +8,10 @@ import pytest
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import EngineOptions
-from escalade.engines.ray import actor, engine, fleet
+from escalade.engines.ray import actor, connection, engine, fleet
+from escalade.engines.ray.actor import difference
 from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply, UnfitNode
-from escalade.engines.ray.versions import difference
 
 
 class ListedCluster:
@@ -359,3 +359,24 @@ def test_results_go_to_the_chunks_that_asked():
     feed.turn_to(1, "job")
     first, second = feed.add(1, [0, 2]), feed.add(1, [1, 3])
     assert (answered(first), answered(second)) == ({0: 0.0, 2: 20.0}, {1: 10.0, 3: 30.0})
+
+
+def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
+    class Ray:
+        dashboard_url = None
+
+        def is_initialized(self):
+            return False
+
+        def init(self, **options):
+            self.address = options["address"]
+            return self
+
+    ray = Ray()
+    monkeypatch.setattr(connection, "_import_ray", lambda: ray)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    connection.Connection(None, 2)
+    assert ray.address == "local"  # whatever else was started on this machine
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    connection.Connection(None, 2)
+    assert ray.address == "auto"

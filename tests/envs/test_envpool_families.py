@@ -5,8 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from tests.later import needs
 
-pytest.importorskip("envpool")
+pytestmark = needs("envpool")
 
 # Says how many ids there are, whether matplotlib was imported, and what EnvPool makes of the id.
 SCRIPT = """

@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from tests.commands import command
 from tests.environments import ACTIONS, OBSERVATIONS
 from tests.own_code import Leaky
 
@@ -115,12 +114,12 @@ def run(tmp_path_factory):
     return escalade.train("CartPole-v1", policy="lstm", hidden=(3,), run_dir=folder, **tiny)
 
 
-def test_the_command(run, tmp_path):
+def test_the_command(run, capfd):
     folder = run.folder.path
-    done = command("export", folder, "--format", "onnx", "--checkpoint", "latest", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert f"{folder / 'policy.onnx'}: differs from the latest policy by" in done.stdout
+    assert cli.main(["export", str(folder), "--format", "onnx", "--checkpoint", "latest"]) == 0
+    said = capfd.readouterr()
+    assert said.err == ""
+    assert f"{folder / 'policy.onnx'}: differs from the latest policy by" in said.out
     first = read(folder / "policy.state.safetensors").tensors
     assert {name: part.shape for name, part in first.items()} == {"state_0": (3,), "state_1": (3,)}
 

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import torch
+from tests.later import Later, needs
 from torch import nn
 
 from escalade.perturbation import GaussianPopulation
@@ -11,8 +12,9 @@ from escalade.perturbation.registry import make_source
 from escalade.policies.layout import Layout
 from escalade.policies.members import Members, ModuleCaller
 
-transformers = pytest.importorskip("transformers")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of torch and transformers, which are many
+transformers = Later("transformers")
+# Warnings of torch and transformers are many.
+pytestmark = [needs("transformers"), pytest.mark.filterwarnings("ignore")]
 
 COUNT = 3
 SMALL = {"vocab_size": 20, "hidden_size": 32, "num_hidden_layers": 2, "bos_token_id": 0, "eos_token_id": 0}

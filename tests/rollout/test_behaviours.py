@@ -162,16 +162,17 @@ def test_infos_reach_a_function_and_a_series(whole):
     np.testing.assert_array_equal(made.behaviours[:, 2], numbers.lengths)
 
 
-def test_envpool_gives_the_infos_that_it_has(tmp_path):
+@pytest.mark.parametrize(("backend", "lacks"), [("envpool", "reward_forward"), ("mujoco", "no_such")])
+def test_batches_in_c_give_the_infos_that_they_have(backend, lacks, tmp_path):
     options = {"max_episode_steps": 6, "behaviour": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}
-    run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, **options)
-    assert run.summary["backend"] == "envpool"
+    run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, backend=backend, **options)
+    assert run.summary["backend"] == backend
     found = escalade.evaluate(run, episodes=5, workers=0)
     assert found.behaviours.shape == (5, 3)
     assert len(np.unique(found.behaviours)) == 15
     assert set(found.infos) == {"reward_ctrl"}
-    with pytest.raises(InputError, match=r"`behaviour` .*reward_forward: EnvPool does not give"):
-        escalade.evaluate(run, workers=0, behaviour="info:reward_forward")
+    with pytest.raises(InputError, match=rf"`behaviour` .*{lacks}: .* does not give"):
+        escalade.evaluate(run, workers=0, behaviour=f"info:{lacks}")
 
 
 @pytest.mark.parametrize("backend", ["ale", "gymnasium"])

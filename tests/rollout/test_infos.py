@@ -83,7 +83,7 @@ def test_with_transformed_rewards_and_a_normaliser_nothing_is_mixed_up(tmp_path)
 
 def test_envpool_gives_the_numbers_that_it_has(tmp_path):
     options = {"max_episode_steps": 20, "cutoff": 15, "info_keys": "x_position,reward_ctrl"}
-    run = trained(tmp_path / "run", "HalfCheetah-v5", workers=0, generations=2, **options)
+    run = trained(tmp_path / "run", "HalfCheetah-v5", workers=0, generations=2, backend="envpool", **options)
     assert run.summary["backend"] == "envpool"
     there = read_progress(run.folder.progress)
     assert all(-5 < x < 5 for x in there["x_position_mean"])
@@ -98,9 +98,13 @@ def test_envpool_gives_the_numbers_that_it_has(tmp_path):
     assert means[0] < 0
 
 
-def test_auto_takes_gymnasium_for_what_envpool_does_not_give(tmp_path):
+def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
     options = {"max_episode_steps": 5, "workers": 0, "generations": 1, "info_keys": ["reward_forward"]}
-    assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "gymnasium"
+    assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "mujoco"
+    with pytest.raises(InputError, match=r"`info_keys` none: MuJoCo's batch .* does not give .*gymnasium"):
+        trained(tmp_path / "none", "HalfCheetah-v5", backend="mujoco", **options | {"info_keys": ["none"]})
+    asked = options | {"info_keys": ["x_position"]}
+    assert trained(tmp_path / "up", "HumanoidStandup-v5", **asked).summary["backend"] == "gymnasium"
     with pytest.raises(InputError, match=r"`info_keys` reward_forward: EnvPool does not give .*gymnasium"):
         trained(tmp_path / "other", "HalfCheetah-v5", backend="envpool", **options)
 

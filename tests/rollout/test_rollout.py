@@ -135,6 +135,7 @@ CASES = {
     "cartpole-envpool": {"env": "CartPole-v1", "backend": "envpool"},
     "lander-envpool": {"env": "LunarLander-v3", "backend": "envpool"},
     "cheetah-envpool": {"env": "HalfCheetah-v5", "backend": "envpool", "noise": 0.1},
+    "reacher-mujoco": {"env": "Reacher-v5", "backend": "mujoco", "noise": 0.1},
 }
 
 

@@ -17,13 +17,13 @@ from escalade.strategies.registry import STRATEGIES
         (300, 299_000, {}, "cr-fm-nes"),
         (300, 300_000, {}, "ma-es"),
         (20_000, 10**8, {}, "cr-fm-nes"),
-        (20_000, None, {"integers": True}, "cma-es"),
+        (20_000, None, {"matrix": True}, "cma-es"),
         (200, None, {"restarts": True}, "ma-es"),
         (2000, None, {"restarts": True}, "sep-cma-es"),
     ],
 )
-def test_it_goes_by_dimension_budget_integers_and_restarts(dimension, budget, options, name):
-    choice = choose(dimension, budget, **({"integers": False, "restarts": False} | options))
+def test_it_goes_by_dimension_budget_matrix_and_restarts(dimension, budget, options, name):
+    choice = choose(dimension, budget, **({"matrix": False, "restarts": False} | options))
     assert choice.name == name
     assert choice.why
     assert STRATEGIES[name].restarts or not options.get("restarts")

@@ -103,7 +103,7 @@ def test_an_unknown_name_brings_the_nearest():
 @pytest.mark.parametrize(
     ("name", "argument", "hint"),
     [
-        ("cma-es", "bounds", "it takes x0, population, sigma, seed, direction, perturbation"),
+        ("cma-es", "bounds", "it takes x0, population, sigma, covariance, seed, direction"),
         ("snes", "learning_rate", "CMAES|SNES takes no learning_rate"),
         ("openai-es", "optimiser", "did you mean optimizer"),
         ("cem", "elites", "did you mean elite"),

@@ -208,8 +208,10 @@ def _purity(environment: Environment) -> Finding:
     said = found.note(environment.id)
     if said is not None:
         return Finding("purity", "warning", shortened(said))
-    if BACKENDS[environment.backend].fresh:
+    if BACKENDS[environment.backend].fresh and not environment.exclusive:
         return Finding("purity", "ok", "every episode begins in a new environment, or in the state of one")
+    if environment.exclusive:
+        return Finding("purity", "ok", "an episode is the same in two new pools, in another place of each")
     how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
     return Finding("purity", "ok", f"an episode is the same {how}")
 
@@ -219,13 +221,21 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
     everyone = np.arange(_SPEED_SLOTS)
     space = environment.action_space
     actions = [np.array([space.sample() for _ in everyone]) for _ in range(16)]
-    vector = vectorize(environment, _SPEED_SLOTS)
+    try:
+        vector = vectorize(environment, _SPEED_SLOTS)
+    except EnvironmentFailure as problem:
+        return None, Finding("speed", "failed", _said(problem))
+    everyone = everyone[: vector.slots]
     steps = 0
     try:
         vector.reset(everyone, everyone)
         began = time.perf_counter()
         while not steps or time.perf_counter() - began < _SPEED_SECONDS:
+            resets = time.perf_counter()
             vector.reset(everyone, everyone + steps)
+            if environment.exclusive:  # its pools are made anew, which is told apart
+                begin = time.perf_counter() - resets
+                began += begin
             running = everyone
             # At least one step: on a busy machine the reset alone may take all of the time.
             while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
@@ -237,7 +247,10 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
         return None, Finding("speed", "failed", _said(problem))
     finally:
         vector.close()
-    return rate, Finding("speed", "ok", f"{rate:,.0f} steps/s in one process on {environment.backend}")
+    detail = f"{rate:,.0f} steps/s in one process on {environment.backend}"
+    if environment.exclusive:
+        detail += f", and {1000 * begin / len(everyone):,.1f} ms to begin an episode"
+    return rate, Finding("speed", "ok", detail)
 
 
 def _said(problem: Exception | str) -> str:

@@ -167,7 +167,7 @@ def render(
     if live == (output is not None):
         raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
     saved = _saved(run, checkpoint, network, centre)
-    environment = find_environment(saved.config.replace(backend="gymnasium"))
+    environment = find_environment(saved.config.replace(backend="auto"))
     policy = saved.policy(environment, network)
     policy.reset(seed)
     if output is None:

@@ -45,7 +45,7 @@ def export(
     else:
         folder = RunFolder.open(run)
         saved = SavedPolicy.find(folder, str(checkpoint), network)
-        policy = saved.policy(find_environment(saved.config.replace(backend="gymnasium")), network)
+        policy = saved.policy(find_environment(saved.config.replace(backend="auto")), network)
         of = str(checkpoint)
         default = folder.named_after(of, f"policy{ending}", f"best{ending}")
     return export_policy(policy, format, default if output is None else Path(output), {"checkpoint": of})

@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Job:
+class _Job:
     """A run in a process of its own."""
 
     planned: Planned
@@ -43,25 +43,29 @@ def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
         EngineFailure: a run failed otherwise.
     """
     whole_number(jobs, "`jobs`", 1)
-    waiting, running = deque(planned), list[Job]()
+    waiting, running = deque(planned), list[_Job]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                running.append(start_job(waiting.popleft(), max(1, cores() // jobs)))
+                running.append(_start(waiting.popleft(), max(1, cores() // jobs)))
             ended = [job for job in running if job.process.poll() is not None]
             for job in ended:
                 running.remove(job)
-                check_job(job)
+                _check(job)
                 if job.process.returncode == INTERRUPTED:
                     waiting.clear()
                 yield job.planned
             if not ended:
                 time.sleep(_POLL_SECONDS)
     finally:
-        end_jobs(running)
+        for job in running:
+            job.process.send_signal(signal.SIGINT)
+        for job in running:
+            job.process.wait()
+            job.errors.close()
 
 
-def start_job(one: Planned, share: int) -> Job:
+def _start(one: Planned, share: int) -> _Job:
     """Begin a run, or go on with it; with ``share`` workers where it names no number of them."""
     config = one.config if one.config.workers is not None else one.config.replace(workers=share)
     if one.begun is None:
@@ -78,19 +82,10 @@ def start_job(one: Planned, share: int) -> Job:
         stderr=errors,
         start_new_session=True,  # Ctrl-C reaches this process, which hands it on once: twice would not save
     )
-    return Job(one, process, errors)
+    return _Job(one, process, errors)
 
 
-def end_jobs(running: Sequence[Job]) -> None:
-    """Interrupt these runs and wait until they have ended, saved."""
-    for job in running:
-        job.process.send_signal(signal.SIGINT)
-    for job in running:
-        job.process.wait()
-        job.errors.close()
-
-
-def check_job(job: Job) -> None:
+def _check(job: _Job) -> None:
     """Raise what ended a run whose process has ended; nothing where it is done or was interrupted.
 
     Raises:

@@ -16,29 +16,22 @@ from escalade.fitness.catching import Catch
 from escalade.recorders import Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
-from escalade.strategies.choice import choose
-from escalade.strategies.cma import CMAES, default_population
-from escalade.strategies.margin import MarginCMAES
-from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.restarts import RESTARTS, Restarts, Start
+from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.result import Optimum
-from escalade.strategies.space import SearchSpace, StrategyFactory
-from escalade.strategies.stopping import StopRules
-from escalade.support.numbers import counted, real_number, whole_number
-from escalade.support.registry import named
+from escalade.strategies.space import StrategyFactory
+from escalade.support.numbers import counted, whole_number
 from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
-from escalade.training.search import Search
+from escalade.training.search import Search, turn
+from escalade.training.search_plan import SearchOptions, SearchPlan, name_of
 
 Function = Callable[[Any], Any]
 """A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
 
-_OVER = ("target", "budget", "seconds", "callback", "interrupted")  # after these no search begins again
-
 
 def optimize(
     function: Function,
-    x0: ArrayLike | Tensor | Callable[[np.random.Generator], ArrayLike],
+    x0: ArrayLike | Tensor | EarlierPoints | Callable[[np.random.Generator], ArrayLike],
     strategy: str | StrategyFactory = "cma-es",
     *,
     direction: Direction = "minimize",
@@ -72,7 +65,8 @@ def optimize(
             where ``x0`` is a tensor; they are its own.
         x0: where to begin, shape (dimension,), or a function of a ``numpy.random.Generator`` that gives such
             a vector, called for every search. A search after the first begins at a random point within the
-            bounds, or at the same vector where there are none.
+            bounds, or at the same vector where there are none. For cma-es also :class:`EarlierPoints`:
+            points whose values are known, of this function or one like it.
         strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``,
             which takes one by dimension, integers, restarts and budget (``strategy`` of the result names it);
             or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
@@ -121,28 +115,20 @@ def optimize(
     """
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be a function of an Optimum, not {callback!r}")
-    if budget is not None:
-        whole_number(budget, "budget", 1)
-    if target is not None:
-        real_number(target, "target")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
-    space = SearchSpace(x0, sigma, bounds, whole_number(seed, "seed"), integers)
-    choice = None
-    if strategy == "auto":
-        choice = choose(space.dimension, budget, integers=integers is not None, restarts=restarts is not None)
-        strategy = choice.name
-    factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
-    if integers is not None:
-        factory = _for_integers(strategy)
-    schedule = None if restarts is None else _schedule(restarts, strategy, space, population)
+    options = SearchOptions(
+        strategy, direction, sigma, population, bounds, integers, budget, target, tolerance, restarts
+    )
+    plan = SearchPlan(options, x0, whole_number(seed, "seed"))
+    space = plan.space
     with ExitStack() as closing:
         calls = FunctionCalls(
             function, workers=workers, vectorized=vectorized, tensors=space.tensors, catch=catch, seed=seed
         )
         closing.enter_context(calls)
         goals = Goals(
-            f"{_name(function)}: {_name(strategy)}, {counted(space.dimension, 'parameter')}, "
+            f"{name_of(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
             f"{counted(workers, 'worker') if workers else 'in this process'}",
             target,
             seconds=seconds,
@@ -151,47 +137,12 @@ def optimize(
         )
         wanted = [*recorders, *(["console"] if verbose else [])]
         listening = start_recorders(wanted, RunInfo(None, goals), closing)
-        search = Search(calls, space, direction, budget, target, limits, listening, callback, _name(strategy))
-        if choice is not None:
-            search.say(f"auto takes {choice.name}: {choice.why}")
-        starts = [Start(population)] if schedule is None else schedule.starts()
-        for start in starts:
-            before = calls.evaluations
-            made = space.make(factory, start, search.begun, direction)
-            limit = None if start.budget is None else before + start.budget
-            reason = search.run(made, StopRules(made, tolerance), limit)
-            if schedule is not None:
-                schedule.used(calls.evaluations - before)
-            if reason in _OVER:
-                break
+        search = Search(space, direction, budget, target, limits, listening, callback, plan.name)
+        calls.engine.on_note = search.say
+        if plan.note:
+            search.say(plan.note)
+        (reason,) = turn([(search, plan.turns(search))], calls, limits)
         found = search.found(reason)
     if math.isnan(found.best_fitness):
         raise InputError("the function gave no finite number at all: there is nothing to optimise")
     return found
-
-
-def _for_integers(strategy: str | StrategyFactory) -> StrategyFactory:
-    if strategy not in ("cma-es", CMAES):
-        raise InputError("integers is for strategy cma-es: leave it out, or round within the function")
-    return MarginCMAES
-
-
-def _schedule(
-    restarts: str, strategy: str | StrategyFactory, space: SearchSpace, population: int | None
-) -> Restarts:
-    """Return the schedule of searches called ``restarts``.
-
-    Raises:
-        InputError: there is no such schedule, or it is not for this strategy.
-    """
-    if callable(strategy) or not STRATEGIES[strategy].restarts:
-        able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
-        raise InputError(f"restarts={restarts!r} is for strategy {able}: leave it out")
-    first = default_population(space.dimension) if population is None else population
-    return named("restarts", restarts, RESTARTS)(first, space.rng)
-
-
-def _name(given: object) -> str:
-    """Return the name of a function or a class; a name as it is."""
-    called = getattr(given, "func", given)  # what a partial calls
-    return called if isinstance(called, str) else getattr(called, "__name__", type(called).__name__)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from escalade.api.groups import RunFacts, find_runs, read_facts
-from escalade.api.swept import with_sweeps
+from escalade.api.sweep import PICTURES, PLAN, best_of, load_sweep, states, trial_folder
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
 from escalade.errors import InputError
@@ -19,7 +19,7 @@ from escalade.media.curves import X_AXES, Curves, read_curves, read_numbers
 from escalade.media.figure import Array
 from escalade.media.panels import Workers
 from escalade.media.plane import Archived
-from escalade.media.report import FILMS, Reported, write_report
+from escalade.media.report import FILMS, Reported, Swept, write_report
 from escalade.recorders import read_notes, read_table
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -67,7 +67,7 @@ def report(
         raise InputError(f"`output` {output} must end in .html")
     if not output.parent.is_dir():
         raise InputError(f"`output` {output}: there is no folder {output.parent}")
-    found, sweeps = with_sweeps(places)
+    found, sweeps = _with_sweeps(places)
     folders = find_runs(found)
     every, names = list(map(read_facts, folders)), _names(folders)
     check_installed("a report", "plot", "matplotlib")
@@ -79,6 +79,29 @@ def report(
     reported = [_reported(facts, name) for facts, name in zip(every, names, strict=True)]
     write_report(reported, output, over, sweeps)
     return output
+
+
+def _with_sweeps(places: Sequence[Path]) -> tuple[list[Path], list[Swept]]:
+    """The folders, a sweep's replaced by that of its best trial's runs; and what a report says of each sweep.
+
+    Raises:
+        InputError: a sweep is at work, its files are damaged, or none of its trials is complete.
+    """
+    runs: list[Path] = []
+    sweeps: list[Swept] = []
+    for place in places:
+        if not (place / PLAN).is_file():
+            runs.append(place)
+            continue
+        study = load_sweep(place)
+        if (best := best_of(study)) is None:
+            raise InputError(f"{place}: no trial of this sweep has ended; go on with `escalade sweep`")
+        runs.append(trial_folder(place, best.number))
+        facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
+        shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
+        drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
+        sweeps.append(Swept(place.resolve().name, shown, chosen, drawn))
+    return runs, sweeps
 
 
 def _names(folders: Sequence[RunFolder]) -> list[str]:

@@ -1,12 +1,15 @@
-"""A search for options by Optuna: trials are runs in processes of their own, judged by their folders."""
+"""A search for options by Optuna: its trials are ordinary runs, whose evaluations it is told as they come."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import math
-import time
+import warnings
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
@@ -14,26 +17,35 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import assignments
-from escalade.api.jobs import check_job, end_jobs, start_job
-from escalade.api.series import plan_series
-from escalade.api.swept import PARTS, PLAN, SweepResult, open_study, write_results
+from escalade.api.series import plan_series, run_series
+from escalade.config.conversion import to_toml
 from escalade.config.options import Config
-from escalade.config.sweep import BUDGETS, read_sweep
+from escalade.config.sweep import BUDGETS, SweepPlan, read_sweep
 from escalade.errors import EscaladeError, InputError
+from escalade.media.figure import plotting_available, save_figure
 from escalade.recorders import Row
 from escalade.recorders.progress import ProgressTail
 from escalade.storage.files import read_bytes, storage, write_bytes
-from escalade.storage.lock import FolderLock
 from escalade.storage.run_folder import RunFolder
 from escalade.support.cores import cores
-from escalade.support.interrupts import INTERRUPTED, Interrupts
+from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import number, whole_number
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
-_POLL_SECONDS = 0.1
+    from escalade.training.loop import View
+
+PARTS = 20
+"""Parts that a run's budget is cut in; after each, its latest evaluation is reported to Optuna."""
+PLAN = "sweep.toml"
+PICTURES = {
+    "history.png": ("Return of the trials", "plot_optimization_history"),
+    "importance.png": ("How much each option matters", "plot_param_importances"),
+    "parallel.png": ("Options and returns", "plot_parallel_coordinate"),
+}
+"""Pictures in a sweep's folder: their titles, and the functions of Optuna that draw them."""
 
 
 def sweep(
@@ -43,7 +55,7 @@ def sweep(
     jobs: int = 1,
     trials: int | None = None,
     say: Callable[[str], None] = print,
-) -> SweepResult:
+) -> Study:
     """Search for options, as a file describes it; see :class:`escalade.config.sweep.SweepPlan`.
 
     A sweep that was interrupted or killed goes on where it was. With one job, and a budget that is not in
@@ -52,12 +64,16 @@ def sweep(
     Args:
         file: TOML.
         run_dir: the sweep's folder; None for ``runs/sweep-NAME``, with the name of the file.
-        jobs: trials that run at the same time, in processes.
+        jobs: trials that run at the same time, in threads; each then has one worker process at least.
         trials: how many there are to be; None for what the file says.
-        say: called with a line for each trial.
+        say: called with a line for each trial, and for what was found.
+
+    Returns:
+        Optuna's study, with ``trials`` and ``best_trial``, for its pictures and importances too.
 
     Raises:
-        InputError: something in the file is wrong, or the folder is another sweep's.
+        InputError: something in the file is wrong, the folder is another sweep's, or every trial failed.
+        KeyboardInterrupt: it was interrupted; what it has so far is saved and written.
     """
     whole_number(jobs, "`jobs`", 1)
     plan = read_sweep(file, trials)
@@ -74,9 +90,43 @@ def sweep(
             raise InputError(f"{folder} holds runs, and is not the folder of a sweep: name another `run_dir`")
         else:
             write_bytes(kept, read_bytes(Path(file)))
-        result = SweepResult(folder, plan, open_study(plan, folder))
-        interrupted = _Lead(result, jobs, say).run()
-        return replace(result, interrupted=interrupted, files=tuple(write_results(result)))
+        study = _open_study(plan, folder)
+        interrupted = _Lead(plan, folder, study, jobs, say).run()
+        _write_results(plan, folder, study, say)
+        if interrupted:
+            say("interrupted; the same command goes on with what is missing")
+            raise KeyboardInterrupt
+        if best_of(study) is None:
+            raise InputError(f"no trial of {folder} ran to its end: its trials.csv lists them")
+        return study
+
+
+def load_sweep(folder: str | PathLike[str]) -> Study:
+    """Optuna's study of the sweep in a folder.
+
+    Raises:
+        InputError: it is no sweep's folder, a sweep is at work in it, or its files are damaged.
+    """
+    place = Path(folder)
+    if not (place / PLAN).is_file():
+        raise InputError(f"{place} is not the folder of a sweep: it has no {PLAN}")
+    with RunFolder(place).locked():
+        return _open_study(read_sweep(place / PLAN), place)
+
+
+def best_of(study: Study) -> FrozenTrial | None:
+    """The complete trial of the largest value; None where none is complete."""
+    return study.best_trial if states(study)["complete"] else None
+
+
+def states(study: Study) -> Counter[str]:
+    """Count trials that are ``complete``, ``pruned``, ``fail``, or to go on: ``running``, ``waiting``."""
+    return Counter(trial.state.name.lower() for trial in study.get_trials(deepcopy=False))
+
+
+def trial_folder(folder: Path, trial: int) -> Path:
+    """The folder of the runs of the trial with this number."""
+    return folder / f"trial-{trial:04d}"
 
 
 def part_of(config: Config, row: Row) -> int:
@@ -91,24 +141,25 @@ class _Interrupted(BaseException):
 
 
 class _Lead:
-    """Optuna's objective: a trial's runs one after the other, each a command of its own."""
+    """Optuna's objective: a trial's runs, one after the other."""
 
-    def __init__(self, result: SweepResult, jobs: int, say: Callable[[str], None]) -> None:
-        self._result, self._plan, self._study, self._say = result, result.plan, result.study, say
-        states = result.states()
-        self._done = states["complete"] + states["pruned"] + states["fail"]
+    def __init__(
+        self, plan: SweepPlan, folder: Path, study: Study, jobs: int, say: Callable[[str], None]
+    ) -> None:
+        self._plan, self._folder, self._study, self._say = plan, folder, study, say
+        self._done = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
         self._jobs = max(1, min(jobs, self._plan.trials - self._done))
         self._interrupts, self._suggesting = Interrupts(), Lock()
 
     def run(self) -> bool:
-        """Run the trials that are missing; whether that was interrupted."""
+        """Run the trials that are missing; True where that was interrupted."""
         from optuna.trial import TrialState
 
         missing = self._plan.trials - self._done
         if missing <= 0:
             return False
         done = f", {self._done} of them done already" if self._done else ""
-        self._say(f"{self._plan.trials} trials in {self._result.folder}{done}")
+        self._say(f"{self._plan.trials} trials in {self._folder}{done}")
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)  # asked first
         with self._interrupts:
@@ -124,11 +175,14 @@ class _Lead:
         try:
             with self._suggesting:
                 config = self._plan.config(self._suggest(trial))
+            if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
+                share = max(1, cores() // self._jobs)
+                config = config.replace(workers=share if config.workers is None else config.workers or 1)
             results: list[float] = []
-            for folder, seed in zip(self._result.runs(trial.number), self._plan.seeds, strict=True):
+            for seed in self._plan.seeds:
                 if results:
                     self._judge(trial, PARTS * len(results), fmean(results))
-                results.append(self._run(trial, config.replace(seed=seed), folder, results))
+                results.append(self._run(trial, config.replace(seed=seed), results))
             return fmean(results)
         except EscaladeError as problem:
             trial.set_user_attr("problem", str(problem))
@@ -150,52 +204,44 @@ class _Lead:
             trial._suggest(name, distribution)
         return trial.params
 
-    def _run(self, trial: Trial, config: Config, folder: Path, before: list[float]) -> float:
+    def _run(self, trial: Trial, config: Config, before: list[float]) -> float:
         """Have a run, report its evaluations together with the runs ``before`` it; its last evaluation."""
-        while FolderLock(folder).look()[0] == "held":  # by a run that outlived a killed sweep
-            self._wait()
-        (planned,) = plan_series({"trial": config}, [config.seed], folder.parent)
-        job = None if planned.done else start_job(planned, max(1, cores() // self._jobs))
-        run, part, latest = RunFolder(folder), PARTS * len(before), math.nan
-        tail = ProgressTail(run.progress)
-        try:
-            ended = False
-            while not ended:
-                ended = job is None or job.process.poll() is not None  # first: then it has all of its rows
-                for row in tail.rows():
-                    if row.eval_return_mean is not None and math.isfinite(row.eval_return_mean):
-                        latest = row.eval_return_mean
-                    passed = PARTS * len(before) + min(part_of(config, row), PARTS - 1)
-                    while part < passed and math.isfinite(latest):
-                        part += 1  # at the end of the budget, the run's result counts
-                        self._judge(trial, part, fmean([*before, latest]))
-                if not ended:
-                    self._wait()
-            if job is not None:
-                check_job(job)
-        finally:
-            end_jobs([] if job is None else [job])
-        summary = run.read_summary()
-        if job is not None and job.process.returncode == INTERRUPTED:  # by someone else
-            self._interrupts.requested = True
-            self._wait()
-        if summary["eval_return_mean"] is None:
-            raise InputError(f"{folder}: its last evaluation is not a number")
-        return float(summary["eval_return_mean"])
+        latest, part = math.nan, PARTS * len(before)
 
-    def _wait(self) -> None:
-        if self._interrupts.requested:
-            raise _Interrupted
-        time.sleep(_POLL_SECONDS)
+        def see(row: Row) -> None:
+            nonlocal latest, part
+            if row.eval_return_mean is not None and math.isfinite(row.eval_return_mean):
+                latest = row.eval_return_mean
+            # At the end of the budget, the run's result counts.
+            passed = PARTS * len(before) + min(part_of(config, row), PARTS - 1)
+            while part < passed and math.isfinite(latest):
+                part += 1
+                self._judge(trial, part, fmean([*before, latest]))
+
+        def called_back(view: View) -> None:
+            if self._interrupts.requested:
+                raise _Interrupted
+            see(view.row)
+
+        (run,) = plan_series({"trial": config}, None, trial_folder(self._folder, trial.number))
+        folder = RunFolder(run.folder)
+        for row in ProgressTail(folder.progress).rows():  # of an earlier life of the sweep
+            see(row)
+        for ended in run_series([run], verbose=False, callbacks=[called_back]):
+            if ended.summary["stop_reason"] == "interrupted":
+                raise _Interrupted
+        value = folder.read_summary()["eval_return_mean"]
+        if value is None:
+            raise InputError(f"{run.folder}: its last evaluation is not a number")
+        return float(value)
 
     def _judge(self, trial: Trial, part: int, value: float) -> None:
         """Report a value, and raise Optuna's TrialPruned where the trial is to end."""
         from optuna import TrialPruned
 
-        known = self._study.get_trials(deepcopy=False)[trial.number].intermediate_values
-        if part not in known:
+        if part not in self._study.get_trials(deepcopy=False)[trial.number].intermediate_values:
             trial.report(value, part)
-        if part >= max(known, default=0) and trial.should_prune():  # of the last one, a verdict may be lost
+        if trial.should_prune():
             raise TrialPruned
 
     def _told(self, study: Study, trial: FrozenTrial) -> None:
@@ -205,8 +251,76 @@ class _Lead:
             best = study.best_trial
             record = "the best so far" if best.number == trial.number else f"best {number(best.value)}"
             how = f"return {number(trial.value)}, {record}"
-        elif trial.last_step is not None and trial.state.name == "PRUNED":
-            part = trial.last_step / (PARTS * len(self._plan.seeds))
-            reached = number(trial.intermediate_values[trial.last_step])
-            how = f"pruned after {part:.0%} of the budget, return {reached}"
+        elif trial.state.name == "PRUNED":
+            part = (trial.last_step or 0) / (PARTS * len(self._plan.seeds))
+            how = f"pruned after {part:.0%} of the budget, return {number(trial.value)}"
         self._say(f"trial {trial.number}: {how}  {assignments(trial.params, trial.params)}")
+
+
+def _open_study(plan: SweepPlan, folder: Path) -> Study:
+    """The study in the sweep's folder, whose lock the caller holds; made where there is none.
+
+    Raises:
+        InputError: the journal is damaged.
+    """
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    pruners: dict[str, optuna.pruners.BasePruner] = {
+        "median": optuna.pruners.MedianPruner(plan.startup_trials, round(plan.warmup * PARTS)),
+        "halving": optuna.pruners.SuccessiveHalvingPruner(min_resource=max(1, PARTS // 8)),
+        "none": optuna.pruners.NopPruner(),
+    }
+    path = folder / "study.jsonl"
+    with storage(path), path.open("ab+") as file:  # a sweep that was killed may have left half a line
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+    try:
+        journal = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+        make = partial(optuna.create_study, study_name="escalade", direction="maximize", load_if_exists=True)
+        return make(storage=journal, pruner=pruners[plan.pruner])
+    except (ValueError, KeyError, TypeError) as problem:
+        raise InputError(f"{path} is damaged ({problem}): move it away to begin anew") from None
+
+
+def _write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[str], None]) -> None:
+    """Write trials.csv, best.toml and Optuna's pictures into the sweep's folder, and say so."""
+    best, text = best_of(study), io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["trial", "state", "return", *plan.space])
+    for trial in study.get_trials(deepcopy=False):
+        table.writerow([trial.number, trial.state.name.lower(), trial.value, *trial.params.values()])
+    write_bytes(folder / "trials.csv", text.getvalue().encode())
+    if best is None:
+        return
+    head = f"# Trial {best.number} of {len(study.trials)}: return {best.value}\n"
+    options = plan.config(best.params).replace(seed=plan.seeds[0])
+    write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
+    drawn = _draw(study, folder) if plotting_available() else []
+    counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
+    say(f"{counted}: the best is trial {best.number}, return {number(best.value)}")
+    say(f"in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
+    say(f"train with the best options: escalade train --config {folder / 'best.toml'}")
+
+
+def _draw(study: Study, folder: Path) -> list[str]:
+    """Draw what there are enough trials for; the files' names."""
+    from matplotlib import pyplot, rc_context
+    from optuna.importance import PedAnovaImportanceEvaluator  # Optuna's default needs scikit-learn
+    from optuna.visualization import matplotlib as plots
+
+    values = [one.value for one in study.trials if one.state.name == "COMPLETE"]
+    drawn = []
+    for name, (_, draw) in PICTURES.items():
+        evaluated = {"evaluator": PedAnovaImportanceEvaluator()} if name == "importance.png" else {}
+        if evaluated and (len(values) < 4 or len(set(values)) == 1):
+            continue  # so few say nothing of importance
+        with rc_context({"savefig.bbox": "tight"}), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are experimental
+            figure = getattr(plots, draw)(study, target_name="return", **evaluated).figure
+            figure.set_size_inches(9, 5)
+            save_figure(figure, folder / name)
+            pyplot.close(figure)
+        drawn.append(name)
+    return drawn

@@ -273,7 +273,8 @@ def _run(
         loop = _loop(config, parts, session, listeners)
         if loaded is None:
             _say_what_is_special(loop, config, parts)
-        summary = session.run(loop)
+        session.begin(loop)
+        summary = session.end(loop, loop.run())
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 
 

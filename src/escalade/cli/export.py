@@ -24,7 +24,7 @@ def add_export(commands: Any) -> None:
         "give what the policy gives, to 1e-5.",
         examples=["runs/CartPole-v1/first --format torch-export --output agent.pt2"],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
+    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
     add_argument(parser, "--format", "{onnx,torchscript,torch-export}", "kind of file", "onnx")
     add_argument(parser, "--output", "FILE", "the file", "in the run's folder")
     add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", LATEST)

@@ -16,6 +16,7 @@ from escalade.cli.check import add_check
 from escalade.cli.compare import add_compare
 from escalade.cli.curves import add_plot
 from escalade.cli.detached import add_attach, add_stop
+from escalade.cli.environments import add_environments
 from escalade.cli.export import add_export
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
 from escalade.cli.reference import add_bench, add_presets
@@ -24,12 +25,12 @@ from escalade.cli.results import add_eval, add_render
 from escalade.cli.sweep import add_sweep
 from escalade.cli.training import add_resume, add_train
 from escalade.cli.watch import add_watch
+from escalade.cli.zoo import add_pull, add_push, add_zoo
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts
 from escalade.support.output import OutputFailure, printing, visible, wording
 from escalade.support.own_process import claim, end_process
-from escalade.support.terminal import abandon_terminals
 
 _COMMANDS = (
     add_train,
@@ -43,8 +44,12 @@ _COMMANDS = (
     add_sweep,
     add_report,
     add_presets,
+    add_environments,
     add_bench,
     add_check,
+    add_zoo,
+    add_push,
+    add_pull,
     add_attach,
     add_stop,
 )
@@ -133,6 +138,5 @@ def _version(parsed: argparse.Namespace) -> int:
 
 def _leave(code: int = INTERRUPTED) -> NoReturn:
     """End at once and leave nothing behind: workers end with this process by themselves."""
-    abandon_terminals()
     discard_in_flight()
     os._exit(code)

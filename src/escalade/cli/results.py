@@ -36,7 +36,7 @@ def add_eval(commands: Any) -> None:
             "runs/Pendulum-v1/first --env-kwargs '{\"g\": 12.0}'",
         ],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
+    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
     add_argument(parser, "--episodes", "N", "how many", "100")
     add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
     add_argument(parser, "--centre", "N", "which of several", "the best")
@@ -55,7 +55,7 @@ def add_render(commands: Any) -> None:
         _render,
         examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run, or a policy's file")
+    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
     place = "video.mp4 or video-CHECKPOINT.mp4 in RUN; of a file FILE.mp4"
     add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", place)
     parser.add_argument(

@@ -6,9 +6,7 @@ import argparse
 from typing import Any
 
 from escalade.cli.arguments import add_argument, add_command, whole
-from escalade.cli.output import INTERRUPTED, say
-from escalade.errors import InputError
-from escalade.support.numbers import number
+from escalade.cli.output import say
 
 
 def add_sweep(commands: Any) -> None:
@@ -33,15 +31,5 @@ def _sweep(parsed: argparse.Namespace) -> int:
     jobs, trials = whole("jobs", parsed.jobs, 1) or 1, whole("trials", parsed.trials, None)
     from escalade.api.sweep import sweep
 
-    result = sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)
-    best = result.best
-    if result.interrupted:
-        say("interrupted; the same command goes on with what is missing")
-    elif best is None:
-        raise InputError(f"no trial of {result.folder} ran to its end: its trials.csv lists them")
-    if best is not None:
-        states = ", ".join(f"{count} {state}" for state, count in result.states().items())
-        say(f"{states}: the best is trial {best.number}, return {number(best.value)}")
-        say(f"in {result.folder}: {', '.join(path.name for path in result.files)}")
-        say(f"train with the best options: escalade train --config {result.folder / 'best.toml'}")
-    return INTERRUPTED if result.interrupted else 0
+    sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)
+    return 0

@@ -47,7 +47,9 @@ def add_train(commands: Any) -> None:
             "Pendulum-v1 --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
         ],
     )
-    parser.add_argument("env", nargs="?", metavar="ENV", help="Gymnasium id, or package.module:Id-v0")
+    parser.add_argument(
+        "env", nargs="?", metavar="ENV", help="Gymnasium or EnvPool id, or package.module:Id-v0"
+    )
     add_series(parser)
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_detached(parser)

@@ -41,7 +41,9 @@ class Config:
         InputError: a value is impossible; the message names it.
     """
 
-    env: str = _environment("", "Gymnasium id, package.module:Id-v0, or package.module:Class", form="ENV")
+    env: str = _environment(
+        "", "Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class", form="ENV"
+    )
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
@@ -198,7 +200,7 @@ class Config:
 
     start_from: str | os.PathLike[str] | None = _policy(
         None,
-        "begin with the policy of another run: its latest, its best, or that of a generation; or of a file; "
+        "begin with the policy of another run: its latest, its best, or a generation's; a file; or zoo:NAME; "
         "@SHA256 behind it: only if it has these numbers",
         form="RUN[:CHECKPOINT]",
         unset="begin anew",

@@ -15,7 +15,7 @@ from escalade.config.forms import describe
 from escalade.config.options import OPTIONS, Config
 from escalade.config.strategy_text import layered, split_strategy, value_of
 from escalade.errors import InputError, nearest
-from escalade.support.installing import install
+from escalade.support.installing import check_installed
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -66,47 +66,40 @@ class SweepPlan:
         return Config(**layered(presets.options(given["env"], self.preset, given), given))
 
 
-_HINTS = get_type_hints(SweepPlan) | {"pruning": Values}
-
-
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
     """Read a sweep's file; ``trials`` wins over what it says.
 
     Raises:
         InputError: it cannot be read, something in it is wrong, or Optuna is missing.
     """
+    check_installed("a sweep", "sweep", "optuna")  # whose distributions make the space
+    content = parse_toml(path) | ({} if trials is None else {"trials": trials})
     try:
-        import optuna  # noqa: F401 - whose distributions make the space
-    except ImportError:
-        raise InputError(f"sweeps need Optuna: {install('sweep')}") from None
-    content = parse_toml(path)
-    try:
-        return _plan(content | ({} if trials is None else {"trials": trials}))
+        return _plan({"trials": 0, "options": {}, "space": {}, "pruning": {}} | content)
     except InputError as problem:
         raise InputError(f"{os.fspath(path)}: {problem}") from None
 
 
 def _plan(content: Values) -> SweepPlan:
-    empty: Values = {"trials": 0, "options": {}, "space": {}, "pruning": {}}
-    read = _read(empty | content, _HINTS, "")
-    read |= _read(read.pop("pruning"), _HINTS, "[pruning] ")
-    read["options"] = options = from_values(read["options"], "[options]")
-    read["space"] = space = _space(read["space"])
+    hints = get_type_hints(SweepPlan)
+    read = _read(content, hints | {"pruning": Values}, "")
+    read |= _read(read.pop("pruning"), hints, "[pruning] ")
+    read |= {"options": from_values(read["options"], "[options]"), "space": _space(read["space"])}
     plan = SweepPlan(**read)
-    if plan.trials < 1:
-        raise InputError("trials must be a whole number of at least 1")
-    if not 0 <= plan.warmup < 1:
-        raise InputError("[pruning] warmup must be a part of the budget, from 0 to below 1")
-    if not 0 < len(plan.seeds) == len(set(plan.seeds)):
-        raise InputError("seeds must be a list of seeds, each once")
-    if not options.get("env"):
-        raise InputError("[options] must name an env")
-    if not space:
-        raise InputError("[space] is empty: name an option to search, such as sigma = {low = 0.1, high = 1}")
-    if own := [name for name in ("seed", "run_dir") if name in options]:
-        raise InputError(f"[options] {own[0]} is the sweep's to choose: leave it out")
-    if both := [name for name in space if name in options]:
-        raise InputError(f"{both[0]} stands in [options] and in [space]: choose one")
+    own = [name for name in ("seed", "run_dir") if name in plan.options]
+    both = [name for name in plan.space if name in plan.options]
+    problems = {
+        "trials must be a whole number of at least 1": plan.trials < 1,
+        "[pruning] warmup must be a part of the budget, from 0 to below 1": not 0 <= plan.warmup < 1,
+        "seeds must be a list of seeds, each once": not 0 < len(plan.seeds) == len(set(plan.seeds)),
+        "[options] must name an env": not plan.options.get("env"),
+        "[space] is empty: name an option to search, such as sigma = {low = 0.1, high = 1}": not plan.space,
+        f"[options] {', '.join(own)} is the sweep's to choose: leave it out": own,
+        f"{', '.join(both)} stands in [options] and in [space]: choose one": both,
+    }
+    for problem, found in problems.items():
+        if found:
+            raise InputError(problem)
     if not any(getattr(plan.config({}), name) for name in BUDGETS):
         raise InputError(f"a trial needs a budget: give one of {', '.join(BUDGETS)} in [options]")
     return plan

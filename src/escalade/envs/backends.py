@@ -36,6 +36,14 @@ class BackendEntry(Entry):
 
 
 BACKENDS: Final[dict[str, BackendEntry]] = {
+    "mujoco": BackendEntry(
+        "MuJoCo's batch (of 4.0 and later)",
+        "escalade.envs.mujoco_backend",
+        packages=("mujoco",),
+        extra="mujoco",
+        most_rows=1024,
+        fresh=True,
+    ),
     "envpool": BackendEntry(
         "EnvPool",
         "escalade.envs.envpool_backend",
@@ -68,6 +76,8 @@ def settle_backend(environment: Environment) -> Environment:
     Raises:
         InputError: the backend was asked for by name and has no such environment.
     """
+    if environment.exclusive:
+        return environment
     if environment.backend != "auto":
         if environment.backend not in BACKENDS:  # of the environment's module, which a worker imports now
             import_named(environment.module, f"environment {environment.id}")

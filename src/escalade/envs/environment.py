@@ -22,10 +22,12 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close
 from escalade.envs.early_end import EarlyEnd
+from escalade.envs.envpool_worlds import BACKEND, WorldSpec, all_ids, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build, factory_spec
 from escalade.envs.frames import Frames
 from escalade.envs.providers import register
 from escalade.envs.quiet import mujoco_quiet, quiet
+from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, nearest
@@ -82,6 +84,11 @@ class Environment:
         return _module_of(self.spec)
 
     @property
+    def exclusive(self) -> bool:
+        """True where only one backend has the environment, and it is not Gymnasium's."""
+        return isinstance(self.spec, WorldSpec)
+
+    @property
     def plain(self) -> bool:
         """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.early_end is None
@@ -107,6 +114,8 @@ class Environment:
         limit = self.max_episode_steps if self.plain else None  # None: as registered
         if isinstance(self.spec, FactorySpec):
             return build(self.spec, self.kwargs, limit, extra)
+        if isinstance(self.spec, WorldSpec):
+            return self.spec.build(self.kwargs, limit, extra)
         return gymnasium.make(
             self.spec,
             max_episode_steps=limit,
@@ -179,13 +188,48 @@ def resolve(
         info_keys=(*info_keys, *further),
         behaviour_keys=further,
     )
+    bare, env = _first(bare, env_id)
+    spec = bare.spec
+    limit = max_episode_steps or _own_limit(env, bare.frames.outer_skip(spec))
     try:
-        env = bare.make()
+        observation, action = env.observation_space, env.action_space
+    except AttributeError as problem:
+        raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
+    try:
+        check_observation_space(observation)
+        if bare.exclusive:
+            check_asked(spec.id, backend, env, bare.info_keys)
+        if reward_info is not None:
+            _try_info(env, env_id, reward_info)
+    finally:
+        close(env)
+    return replace(
+        bare,
+        backend=BACKEND if bare.exclusive else backend,
+        max_episode_steps=limit,
+        observation_space=observation,
+        action_space=action,
+        threshold=spec.reward_threshold,
+        fresh=fresh_environments or needs_fresh(spec),
+    )
+
+
+def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[Any, Any]]:
+    """The environment that ``bare`` makes; EnvPool's of that id where Gymnasium has only the name left."""
+    spec, kwargs = bare.spec, bare.kwargs
+    try:
+        return bare, bare.make()
     except InputError:
         raise
     except error.DependencyNotInstalled as problem:
         raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
+        known = (
+            is_gymnasiums_own(spec) or _module_of(spec) == "gymnasium.envs"
+        )  # whose function says: moved away
+        world = find_world(spec.id) if known else None
+        if world is not None:
+            return _first(replace(bare, spec=world), env_id)
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (TypeError, ValueError, AssertionError) as problem:
         if kwargs:
@@ -197,25 +241,6 @@ def resolve(
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
-    limit = max_episode_steps or _own_limit(env, bare.frames.outer_skip(spec))
-    try:
-        observation, action = env.observation_space, env.action_space
-    except AttributeError as problem:
-        raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
-    try:
-        check_observation_space(observation)
-        if reward_info is not None:
-            _try_info(env, env_id, reward_info)
-    finally:
-        close(env)
-    return replace(
-        bare,
-        max_episode_steps=limit,
-        observation_space=observation,
-        action_space=action,
-        threshold=spec.reward_threshold,
-        fresh=fresh_environments or needs_fresh(spec),
-    )
 
 
 def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
@@ -299,7 +324,10 @@ def _find(env_id: str) -> EnvSpec:
         with without_warnings():  # "a newer version exists": the user chose this one
             return gymnasium.spec(name)
     except error.Error:
-        raise InputError(f"unknown environment {env_id!r}{nearest(name, gymnasium.registry)}") from None
+        if (world := None if colon else find_world(name)) is not None:
+            return world
+        hint = nearest(name, {*gymnasium.registry, *all_ids()})
+        raise InputError(f"unknown environment {env_id!r}{hint}") from None
 
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:

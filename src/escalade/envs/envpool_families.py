@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from escalade.envs.quiet import quiet
+from escalade.errors import EnvironmentFailure
 from escalade.support.own_process import is_own
 
 _ENTRY = "envpool.entry"  # the module of EnvPool that imports every family
@@ -37,14 +38,29 @@ def import_for(env_id: str) -> Any:
         return envpool
 
 
-def make_pool(env_id: str, seeds: list[int], max_episode_steps: int | None) -> Any:
-    """A pool of one environment for each seed; without a limit of steps, the id's own holds."""
+def make_pool(env_id: str, seeds: list[int], max_episode_steps: int | None, **settings: Any) -> Any:
+    """A pool of one environment for each seed; without a limit of steps, the id's own holds.
+
+    ``settings`` are arguments of EnvPool's for these environments.
+
+    Raises:
+        EnvironmentFailure: it could not be made: a file is missing.
+    """
     limit = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
     envpool = import_for(env_id)
-    with quiet():
-        return envpool.make(
-            env_id, env_type="gymnasium", num_envs=len(seeds), num_threads=1, seed=seeds, **limit
-        )
+    options = {"num_envs": len(seeds), "num_threads": 1, "seed": seeds} | settings | limit
+    try:
+        with quiet():
+            return envpool.make(env_id, env_type="gymnasium", **options)
+    except RuntimeError as problem:
+        raise EnvironmentFailure(f"environment {env_id} failed to start: {problem}") from problem
+
+
+def family_of(env_id: str) -> str:
+    """The package of EnvPool's that has the id, such as ``envpool.mujoco.dmc``."""
+    import_for(env_id)
+    family: str = importlib.import_module("envpool.registration").registry.specs[env_id][0]
+    return family
 
 
 def _without_families() -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import gymnasium
 
+from escalade.envs.quiet import quiet
 from escalade.errors import InputError
 from escalade.support.installing import install
 from escalade.support.shared import without_warnings
@@ -27,6 +28,14 @@ _PROVIDERS = (
     _Provider("ale_py", "atari", re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")),
     _Provider("pybullet_envs_gymnasium", "pybullet", re.compile(r".*Bullet(Deriv)?Env-v\d+$")),
 )
+
+
+def register_all() -> None:
+    """Import all of these packages that are installed."""
+    for provider in _PROVIDERS:
+        if importlib.util.find_spec(provider.package) is not None:
+            with quiet():
+                importlib.import_module(provider.package)
 
 
 def register(env_id: str) -> None:

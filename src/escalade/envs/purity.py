@@ -14,10 +14,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escalade.envs.backends import BACKENDS
+from escalade.envs.backends import BACKENDS, vectorize
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment
 from escalade.envs.spaces import flatten
+from escalade.envs.vector import VectorEnvironment
 
 Verdict = Literal["pure", "history", "random", "shared", "unknown"]
 
@@ -75,12 +76,15 @@ def probe_purity(environment: Environment, seed: int = 0) -> Purity:
     """Replay an episode in a new object, in a used one, and beside another that runs at the same time.
 
     At most about 220 steps of random actions. Environments are closed again. Backends whose every episode
-    begins in a new environment, or in the state of one, are not probed.
+    begins in a new environment, or in the state of one, are not probed; but where only such a backend has the
+    environment, two of its waves are compared.
     """
-    if environment.backend != "auto" and BACKENDS[environment.backend].fresh:
+    if environment.backend != "auto" and BACKENDS[environment.backend].fresh and not environment.exclusive:
         return Purity("pure")
     player = _Player(environment, seed)
     try:
+        if environment.exclusive:
+            return _probe_waves(environment, player, seed)
         return _probe(environment, player, seed)
     except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
@@ -128,6 +132,14 @@ def _probe_side_by_side(
     return Purity("pure" if step is None else "shared", step, player.steps)
 
 
+def _probe_waves(environment: Environment, player: _Player, seed: int) -> Purity:
+    """Play two episodes at once, and once more with their places changed."""
+    first, again = (player.wave(seeds) for seeds in ([seed, seed + 1], [seed + 1, seed]))
+    found = [_first_difference(first[row], again[1 - row]) for row in (0, 1)]
+    steps = [step for step in found if step is not None]
+    return Purity("random" if steps else "pure", min(steps, default=None), player.steps)
+
+
 class _Player:
     """Plays episodes with the same random actions each time."""
 
@@ -146,6 +158,32 @@ class _Player:
             return self.play(env, seed, _REPLAY_STEPS)
         finally:
             close(env)
+
+    def wave(self, seeds: list[int]) -> list[list[NDArray[Any]]]:
+        """Episodes of these seeds in a new vector environment, all with the same actions.
+
+        Where it holds fewer, they are played one after the other.
+        """
+        vector = vectorize(self._environment, len(seeds))
+        waves = [seeds] if vector.slots == len(seeds) else [[seed] for seed in seeds]
+        try:
+            return [seen for wave in waves for seen in self._wave(vector, wave)]
+        finally:
+            vector.close()
+
+    def _wave(self, vector: VectorEnvironment, seeds: list[int]) -> list[list[NDArray[Any]]]:
+        running = np.arange(len(seeds))
+        seen = [[row.reshape(-1)] for row in vector.reset(running, np.array(seeds, np.int64)).copy()]
+        for action in self._actions[:_REPLAY_STEPS]:
+            observations, rewards, ended = vector.step(running, np.array([action] * len(running)))
+            self.steps += len(running)
+            for row, number in enumerate(running.tolist()):
+                facts = [np.reshape(rewards[row], -1), np.reshape(ended[row], -1)]
+                seen[number].append(np.concatenate([observations[row].reshape(-1), *facts]))
+            running = running[~ended]
+            if not len(running):
+                break
+        return seen
 
     def play(self, env: gymnasium.Env[Any, Any], seed: int, steps: int) -> list[NDArray[Any]]:
         """Return what the environment gave: of the reset, then of each step."""

@@ -59,6 +59,8 @@ def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
     """
     try:
         env = environment.make(render_mode=mode)
+    except InputError:
+        raise
     except error.DependencyNotInstalled as problem:
         raise _needs_package(environment, problem) from problem
     except TypeError as problem:  # its constructor takes no render_mode

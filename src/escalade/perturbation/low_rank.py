@@ -213,25 +213,12 @@ class LowRankDraws:
     def weighted_square_sum(
         self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
     ) -> Center:
-        """``sum_k weights[k] * (noise_k - shift)**2``; every perturbation is written out for it."""
-        total = np.zeros(self.source.dimension, dtype)
-        term = np.empty_like(total)
-        for number, weight in enumerate(weights):
-            if weight != 0.0:
-                self.write(number, 1.0, term)
-                if shift is not None:
-                    term -= shift
-                term *= term
-                term *= weight
-                total += term
-        return total
-
-    def weighted_mean_squares(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         """``sum_k weights[k] * noise_k**2``, where a matrix's squares are replaced by their mean over it.
 
-        For strategies whose deviations are one a matrix. The mean square of ``A B^T / sqrt(r)`` is the sum of
-        ``(A^T A) * (B^T B)`` over r m n.
+        For strategies whose deviations are one a matrix; none of these shifts. The mean square of
+        ``A B^T / sqrt(r)`` is the sum of ``(A^T A) * (B^T B)`` over r m n.
         """
+        assert shift is None
         total = np.zeros(self.source.dimension, dtype)
         for some, numbers in self._gathered(weights):
             for part in self.source.parts:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from escalade.perturbation.source import Center, Draws, NoiseSource, Weights
+from escalade.perturbation.source import Center, Draws, NoiseSource
 
 
 class Population(Protocol):
@@ -85,22 +85,6 @@ class GaussianPopulation:
         self.draws.write(number, self.scale, out)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
         (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
-
-    def weighted_sum(self, weights: Weights) -> Center:
-        """``sum_k weights[k] * noise_k`` over the distinct perturbations, in the members' type."""
-        return self.draws.weighted_sum(weights, self.dtype)
-
-    def weighted_pieces(self, weights: Weights) -> Iterator[tuple[slice, Center]]:
-        """:meth:`weighted_sum` in stretches of the vector, where the source has ``weighted_pieces``."""
-        pieces = getattr(self.draws, "weighted_pieces", None)
-        if pieces is None:
-            yield slice(None), self.weighted_sum(weights)
-        else:
-            yield from pieces(weights, self.dtype)
-
-    def weighted_square_sum(self, weights: Weights, shift: Center | None = None) -> Center:
-        """``sum_k weights[k] * (noise_k - shift)**2`` over the distinct perturbations."""
-        return self.draws.weighted_square_sum(weights, shift, self.dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the address alone; the draws are made anew where it arrives."""

@@ -2,7 +2,8 @@
 
 As ``init_from`` of es-distributed, the code of Salimans et al. 2017, but for one thing: there the rest of
 the larger network's weights keeps its first, random numbers. Here those that lead from new units to old ones
-begin at 0, so that what the old outputs compute is at first what they computed in the smaller network.
+begin at 0, so that what the old outputs compute is at first what they computed in the smaller network. It is
+here for ``start_from`` of docs/library.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Plastic layers: their weights change at every step by a rule, and the rule is what evolves.
 
 Najarro and Risi 2020, "Meta-Learning through Hebbian Plasticity in Random Networks" (arXiv 2007.02686).
+Through torch.func it takes 1.5 to 3.9 times as long (benchmarks/convolutions.md).
 """
 
 from __future__ import annotations

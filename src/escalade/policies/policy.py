@@ -25,6 +25,7 @@ from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.files import AnyPath
 from escalade.storage.tensors import write
+from escalade.storage.zoo import located
 
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
@@ -228,7 +229,7 @@ class Policy(nn.Module):
 
 
 def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
-    """Read a policy from a run folder or from its ``policy.safetensors``.
+    """Read a policy from a run folder, from its ``policy.safetensors``, or from the package: ``zoo:NAME``.
 
     ``network`` is needed for policies trained from a module of the user's: no code is read from
     the file.
@@ -236,7 +237,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     Raises:
         InputError: there is no policy there, it is damaged, or ``network`` does not fit it.
     """
-    file = Path(path)
+    file = located(path)
     if file.is_dir():
         file = file / "policy.safetensors"
     saved = PolicyFile.read(file)

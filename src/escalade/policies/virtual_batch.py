@@ -1,7 +1,8 @@
 """Virtual batch normalisation: by the statistics of a fixed batch under the member's own parameters.
 
 Salimans et al. 2016, "Improved Techniques for Training GANs", section 3.4; Salimans et al. 2017 found
-that it makes evolution strategies work on Atari, because perturbed networks then act differently.
+that it makes evolution strategies work on Atari, because perturbed networks then act differently. Through
+torch.func their network takes 33 to 61 % longer (benchmarks/convolutions.md).
 """
 
 from __future__ import annotations

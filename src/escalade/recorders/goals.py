@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import correlation, linear_regression
 
 from escalade.recorders.row import Row
 from escalade.support.numbers import number
 
-_LEAST = 6  # evaluations before anything is said of the target
-_EXPLAINED = 0.5  # the share of the evaluations' variance that a straight line must explain
-_TIMES = 10.0  # the time to the target is a guess: none is made beyond so many times the run so far
 _SPACING = 0.01  # between rows that are kept, as a share of the run so far
 
 
@@ -63,45 +59,28 @@ class Goals:
 
 
 class Outlook:
-    """The time that a run has left, judged by the later half of its time so far.
+    """The time that a run has left until its first budget is spent, at the pace of the later half so far.
 
     Args:
         goals: of the run.
-        earlier: rows from before. Their evaluations count.
-        paced: whether their pace counts too; that of a run before it was resumed may be another machine's.
+        earlier: rows from before.
+        paced: whether their pace counts; that of a run before it was resumed may be another machine's.
     """
 
     def __init__(self, goals: Goals, earlier: Sequence[Row] = (), *, paced: bool = False) -> None:
         self._goals = goals
-        last = earlier[-1] if earlier and not paced else None
-        first = (0.0, 0, 0) if last is None else (last.seconds, last.generation, last.env_steps or 0)
-        self._marks: deque[tuple[float, int, int]] = deque([first])
-        self._evaluations: deque[tuple[float, float]] = deque()
-        self._row = last
-        for row in earlier:
-            if paced:
-                self.add(row)
-            else:
-                self._evaluated(row)
+        self._row = earlier[-1] if earlier and not paced else None
+        self._marks = deque([(0.0, 0, 0) if self._row is None else _mark(self._row)])
+        for row in earlier if paced else ():
+            self.add(row)
 
     def add(self, row: Row) -> None:
         """Take note of a row."""
         self._row = row
-        self._evaluated(row)
         if row.seconds - self._marks[-1][0] >= _SPACING * row.seconds:
-            self._marks.append((row.seconds, row.generation, row.env_steps or 0))
+            self._marks.append(_mark(row))
         while len(self._marks) > 2 and self._marks[1][0] <= row.seconds / 2:
             self._marks.popleft()
-
-    def _evaluated(self, row: Row) -> None:
-        if row.eval_return_mean is None:
-            return
-        kept = self._evaluations
-        if len(kept) > _LEAST and row.seconds - kept[-2][0] < _SPACING * row.seconds:
-            kept.pop()  # a hundred of them tell as much as a thousand, and are looked at as often
-        kept.append((row.seconds, row.eval_return_mean))
-        while len(kept) > _LEAST and kept[0][0] < row.seconds / 2:
-            kept.popleft()
 
     def seconds_left(self) -> float | None:
         """Seconds until the first budget is spent; None where there is no budget, or no pace yet."""
@@ -119,18 +98,9 @@ class Outlook:
                 left.append((limit - now) * passed / (now - before))
         return max(0.0, min(left)) if left else None
 
-    def seconds_to_target(self) -> float | None:
-        """Seconds until evaluations reach the target at their pace; None where it is not clear."""
-        target, row = self._goals.target_return, self._row
-        if target is None or row is None or len(self._evaluations) < _LEAST:
-            return None
-        at, values = zip(*self._evaluations, strict=True)
-        if at[0] == at[-1]:
-            return None
-        if len(set(values)) == 1 or correlation(at, values) ** 2 < _EXPLAINED:
-            return None
-        left = (target - values[-1]) / linear_regression(at, values).slope
-        return left if 0 < left <= _TIMES * row.seconds else None
+
+def _mark(row: Row) -> tuple[float, int, int]:
+    return row.seconds, row.generation, row.env_steps or 0
 
 
 def duration(seconds: float) -> str:

@@ -19,11 +19,11 @@ from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.row import Row
 from escalade.support.numbers import number
 from escalade.support.output import visible, wording
-from escalade.support.terminal import QuietTerminal
 
 _SECONDS = 0.2  # between two drawings
 _WIDEST = 110
 _BAR = 30
+_ECHO = 2  # columns that are left free, for the terminal's ^C: at its edge, that would begin a line
 _ERASE_LINE: list[tuple[ControlType, int]] = [(ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)]
 
 
@@ -47,11 +47,11 @@ class LiveConsole:
         self._outlook = Outlook(goals, earlier, paced=paced)
         self._row: Row | None = None
         self._width = self._height = 0  # of the panel on the screen
-        self._terminal = QuietTerminal(stream)
         self._measured = Console(file=stream)  # knows the width as it is; the other keeps it for a drawing
-        self._console = Console(file=stream, width=self._measured.width)
+        self._console = Console(file=stream, width=self._measured.width - _ECHO)
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
         self._live.start()
+        self._console.show_cursor(True)  # a process that ends at once then leaves the terminal as it was
 
     def generation(self, row: Row) -> None:
         self._row = row
@@ -74,7 +74,6 @@ class LiveConsole:
     def close(self) -> None:
         self._draw()
         self._live.stop()
-        self._terminal.end()
 
     def _draw(self) -> None:
         if self._row is None:
@@ -86,9 +85,10 @@ class LiveConsole:
 
     def _follow_resize(self) -> None:
         """Erase the lines that a narrower terminal has wrapped: the panel then takes more than its height."""
-        self._console.width = self._measured.width
-        if self._height and self._console.width < self._width:
-            extra = self._height * (-(-self._width // self._console.width) - 1)
+        width = self._measured.width
+        self._console.width = width - _ECHO
+        if self._height and width < self._width:
+            extra = self._height * (-(-self._width // width) - 1)
             self._console.control(Control(*_ERASE_LINE * extra))
         self._width = self._panel_width()
 
@@ -116,17 +116,13 @@ class LiveConsole:
             bars.add_row("budget", _bar(spent[1]), spent[0])
         if self._goals.target_return is not None:
             reached = self._goals.reached(self._first_evaluation, self._evaluation)
-            bars.add_row("target", _bar(reached), self._to_target(self._goals.target_return))
+            of = f"{self._evaluated()} of {number(self._goals.target_return)}"
+            bars.add_row("target", _bar(reached), of)
         title = Text(visible(self._goals.title))
         return Panel(Group(facts, bars), title=title, title_align="left", width=self._panel_width())
 
     def _evaluated(self) -> str:
         return "-" if self._evaluation is None else number(self._evaluation)
-
-    def _to_target(self, target: float) -> str:
-        away = self._outlook.seconds_to_target()
-        guess = "" if away is None else f", about {duration(away)} at this pace"
-        return f"{self._evaluated()} of {number(target)}{guess}"
 
 
 def _bar(share: float) -> ProgressBar:

@@ -15,6 +15,7 @@ from escalade.errors import EscaladeError, InputError, nearest
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.files import AnyPath, read_bytes, remove_strays, storage, write_bytes
 from escalade.storage.lock import FolderLock
+from escalade.storage.zoo import PREFIX, ZOO, located
 
 
 class RunFolder:
@@ -35,6 +36,11 @@ class RunFolder:
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
         self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there
+
+    @property
+    def _packaged(self) -> bool:
+        """True where it is of a policy that comes with the package."""
+        return self.path.parent == ZOO
 
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""
@@ -73,12 +79,12 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: AnyPath) -> RunFolder:
-        """The folder of an earlier run, to read; who writes into it takes its lock first.
+        """The folder of an earlier run, or of ``zoo:NAME``, to read; who writes into it takes its lock first.
 
         Raises:
             InputError: there is no run in it.
         """
-        folder = cls(path)
+        folder = cls(located(path))
         try:
             if not folder.path.is_dir():
                 raise InputError(f"there is no run folder {path}{_similar(folder.path)}")
@@ -93,8 +99,11 @@ class RunFolder:
         """Hold the folder's lock.
 
         Raises:
-            InputError: another run holds it.
+            InputError: another run holds it, or it is one of the package's own.
         """
+        if self._packaged:
+            name = PREFIX + self.path.name
+            raise InputError(f"{name} is only read: a new run may begin with it, as `start_from`")
         self.lock.acquire()
         try:
             yield
@@ -103,7 +112,7 @@ class RunFolder:
 
     def untouched(self) -> bool:
         """True where nothing of the run was done yet: no checkpoint, and no row of progress."""
-        if self.checkpoints.generations():
+        if self.checkpoints.generations() or self.policy.exists():
             return False
         return not self.progress.exists() or len(read_bytes(self.progress).splitlines()) <= 1
 
@@ -155,6 +164,8 @@ class RunFolder:
             name: what is made of the latest policy, with its ending.
             best: the same of the best policy; of a generation's it is ``name`` with its number.
         """
+        if self._packaged:
+            return Path(f"{self.path.name}-{name}")  # in the working folder
         plain = Path(name)
         names = {"latest": name, "best": best}
         return self.path / names.get(checkpoint, f"{plain.stem}-{checkpoint}{plain.suffix}")

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource
-from escalade.perturbation.low_rank import LowRankDraws
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.gaussian import GaussianStrategy, differences
 
@@ -56,15 +55,10 @@ class AdaptiveStrategy(GaussianStrategy):
         return np.asarray(self.deviations.numpy())
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
-        """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations.
-
-        Of noise of low rank, where a matrix has one deviation, its squares are replaced by their mean.
-        """
-        draws = self.sample().draws
-        if isinstance(draws, LowRankDraws):
-            return torch.from_numpy(draws.weighted_mean_squares(weights, self.center.numpy().dtype))
+        """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
         origin = None if shift is None else shift.numpy()
-        return torch.from_numpy(self.sample().weighted_square_sum(weights, origin))
+        members = self.sample()
+        return torch.from_numpy(members.draws.weighted_square_sum(weights, origin, members.dtype))
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
         """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""

@@ -15,7 +15,7 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(dimension: int, budget: int | None, *, integers: bool, restarts: bool) -> Choice:
+def choose(dimension: int, budget: int | None, *, matrix: bool, restarts: bool) -> Choice:
     """The strategy for a function of so many numbers.
 
     What it goes by is measured in ``benchmarks/strategies.md``: a matrix is worth its evaluations up to some
@@ -24,12 +24,12 @@ def choose(dimension: int, budget: int | None, *, integers: bool, restarts: bool
     Args:
         dimension: parameters.
         budget: evaluations that there are; None for no limit.
-        integers: whether some parameters are whole numbers.
+        matrix: whether it must be cma-es, as for whole numbers and for points that are known.
         restarts: whether searches begin again.
     """
     size = f"{dimension} parameter{'s' * (dimension != 1)}"
-    if integers:
-        return Choice("cma-es", "some parameters are whole numbers")
+    if matrix:
+        return Choice("cma-es", "only it takes whole numbers and earlier points")
     if dimension <= _FEW:
         return Choice("cma-es", f"{size} are few enough for a matrix")
     if restarts:

@@ -1,5 +1,5 @@
-"""CMA-ES: Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the equations and
-the default constants (its table 1) are numbered as there.
+"""CMA-ES: Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772v2 (2023); the equations
+and the default constants (its table 1) are numbered as there.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class CMAES(WrittenStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
+        covariance: the first covariance of members divided by sigma squared, shape (dimension, dimension),
+            symmetric and positive definite; the identity when not given.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -51,6 +53,7 @@ class CMAES(WrittenStrategy):
         population: int | None = None,
         sigma: float | str = 0.5,
         *,
+        covariance: ArrayLike | None = None,
         seed: int = 0,
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
@@ -60,7 +63,7 @@ class CMAES(WrittenStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         refuse_if_too_large(n, "full CMA-ES")
         self._set_constants(n, check_population(population))
-        self.covariance: Matrix = np.eye(n)
+        self.covariance: Matrix = np.eye(n) if covariance is None else _checked(covariance, n)
         self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
 
     def _set_constants(self, n: int, population: int) -> None:
@@ -73,7 +76,8 @@ class CMAES(WrittenStrategy):
         self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)  # eq. 56
         self.c_1 = 2 / ((n + 1.3) ** 2 + m)  # eq. 57
-        self.c_mu = min(1 - self.c_1, 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))  # eq. 58
+        # eq. 58; its 1/4 came with the tutorial's second version, of 2023, and helps in few dimensions.
+        self.c_mu = min(1 - self.c_1, 2 * (1 / 4 + m - 2 + 1 / m) / ((n + 2) ** 2 + m))
         least = min(  # eq. 50 to 52: how much all negative weights may take off together
             1 + self.c_1 / self.c_mu,
             1 + 2 * mu_eff_minus / (m + 2),
@@ -136,6 +140,17 @@ class CMAES(WrittenStrategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.__dict__.pop("_axes", None)
+
+
+def _checked(covariance: ArrayLike, n: int) -> Matrix:
+    """A copy of the first covariance; InputError where it is none of n parameters."""
+    matrix = np.array(covariance, dtype=np.float64)
+    if matrix.shape != (n, n):
+        raise InputError(f"covariance of shape {matrix.shape} must be of shape {(n, n)}")
+    symmetric = bool(np.isfinite(matrix).all()) and np.allclose(matrix, matrix.T)
+    if not symmetric or np.linalg.eigvalsh(matrix).min() <= 0:
+        raise InputError("covariance must be symmetric and positive definite")
+    return np.asarray((matrix + matrix.T) / 2)
 
 
 def default_population(dimension: int) -> int:

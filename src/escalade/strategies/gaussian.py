@@ -70,12 +70,21 @@ class GaussianStrategy(Strategy):
 
     def noise_sum(self, weights: Fitness) -> Tensor:
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
-        return torch.as_tensor(self.sample().weighted_sum(weights))
+        members = self.sample()
+        return torch.as_tensor(members.draws.weighted_sum(weights, members.dtype))
 
     def noise_pieces(self, weights: Fitness) -> Iterator[tuple[slice, Tensor]]:
-        """:meth:`noise_sum` in stretches of the vector, one after the other; the pieces are the caller's."""
-        for place, piece in self.sample().weighted_pieces(weights):
-            yield place, torch.as_tensor(piece)
+        """:meth:`noise_sum` in stretches of the vector, where draws have ``weighted_pieces``, else whole.
+
+        The pieces are the caller's.
+        """
+        members = self.sample()
+        pieces = getattr(members.draws, "weighted_pieces", None)
+        if pieces is None:
+            yield slice(None), self.noise_sum(weights)
+        else:
+            for place, piece in pieces(weights, members.dtype):
+                yield place, torch.as_tensor(piece)
 
 
 def differences(values: Fitness) -> Fitness:

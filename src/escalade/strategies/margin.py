@@ -33,6 +33,7 @@ class MarginCMAES(CMAES):
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
         lattice: the parameters that are rounded. Members are not rounded yet: :meth:`Lattice.round` does it.
+        covariance: the first covariance, as in :class:`~escalade.strategies.cma.CMAES`.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -50,11 +51,15 @@ class MarginCMAES(CMAES):
         sigma: float | str = 0.5,
         *,
         lattice: Lattice,
+        covariance: ArrayLike | None = None,
         seed: int = 0,
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(
+            x0, population, sigma,
+            covariance=covariance, seed=seed, direction=direction, perturbation=perturbation,
+        )  # fmt: skip
         self.lattice = lattice
         self.margin = 1 / (self.dimension * self.population_size)
         self.widths: Array = np.ones(len(lattice.places))

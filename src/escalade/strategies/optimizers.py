@@ -1,7 +1,9 @@
 """The optimisers that gradient strategies step their centre with.
 
 Each of the named ones is a few tensors and one ``step``. They are not ``torch.optim`` optimisers: the
-first method call on one of those imports ``torch._dynamo``, which takes longer than a short training.
+first method call on one of those imports ``torch._dynamo``, which takes longer than a short training. So
+Adam calls the kernel behind ``torch.optim.Adam(fused=True)`` itself, though its name is private: sums of
+torch's public calls would take several passes over the centre, and give other bits.
 A user's own ``torch.optim`` optimiser works all the same, through :class:`TorchOptimizer`.
 """
 
@@ -16,7 +18,6 @@ import torch
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.strategies.clipup import move_with_clipped_velocity
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
@@ -165,22 +166,48 @@ class SGD(CenterOptimizer):
             self.center[place].add_(descent, alpha=-lr)
 
 
-class ClippedMomentum(CenterOptimizer):
-    """The step of :class:`~escalade.strategies.clipup.ClipUp`, whose ``max_speed`` is ``2 * lr``.
+class ClipUp(CenterOptimizer):
+    """Momentum over the direction of descent alone, with a speed limit.
+
+    Toklu, Liskowski, Srivastava 2020, "ClipUp: A Simple and Powerful Optimizer for Distribution-based Policy
+    Evolution", arXiv 2008.02387, algorithm 2: ``v = clip(momentum * v - lr * g / |g|, max_speed)``, then
+    ``centre += v``, where ``clip`` shortens a vector that is longer than ``max_speed`` to that length. A
+    descent of zero has no direction and adds nothing to the velocity.
 
     Args:
         params: one tensor, the centre.
-        lr: the step size of a strategy that is given none.
+        lr: the step size of a strategy that is given none, a distance in parameter space.
         momentum: in [0, 1).
+        max_speed: the longest step; None is ``2 * lr``, the paper's advice, and follows a schedule of ``lr``.
+
+    Raises:
+        InputError: ``lr`` or ``max_speed`` is not positive, or ``momentum`` not in [0, 1).
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float = 0.01, momentum: float = 0.9) -> None:
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 0.01,
+        momentum: float = 0.9,
+        max_speed: float | None = None,
+    ) -> None:
+        if not lr > 0:
+            raise InputError(f"ClipUp's lr {lr} must be above 0")
+        if not 0 <= momentum < 1:
+            raise InputError(f"ClipUp's momentum {momentum} must be at least 0 and below 1")
+        if max_speed is not None and not max_speed > 0:
+            raise InputError(f"ClipUp's max_speed {max_speed} must be above 0")
         super().__init__(params, lr, ("velocity",))
-        self.momentum = momentum
+        self.momentum, self.max_speed = momentum, max_speed
 
     def step(self, descent: Tensor, lr: float) -> None:
-        velocity = self.memory["velocity"]
-        move_with_clipped_velocity([self.center], [descent], [velocity], lr, self.momentum, 2 * lr)
+        velocity, limit = self.memory["velocity"], 2 * lr if self.max_speed is None else self.max_speed
+        length = float(descent.norm())
+        velocity.mul_(self.momentum).sub_(descent, alpha=lr / length if length > 0 else 0.0)
+        speed = float(velocity.norm())
+        if speed > limit:
+            velocity.mul_(limit / speed)
+        self.center.add_(velocity)
 
 
 class TorchOptimizer(CenterOptimizer):
@@ -244,7 +271,7 @@ OptimizerFactory = Callable[[Iterable[Tensor]], torch.optim.Optimizer | CenterOp
 NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
     "adam": Adam,
     "sgd": SGD,
-    "clipup": ClippedMomentum,
+    "clipup": ClipUp,
 }
 """The optimisers that can be given by name."""
 
@@ -264,7 +291,7 @@ def make_optimizer(
     """
     factory: Any = named("optimizer", optimizer, NAMED) if isinstance(optimizer, str) else optimizer
     if momentum is not None:
-        if getattr(factory, "func", factory) not in (SGD, ClippedMomentum):
+        if getattr(factory, "func", factory) not in (SGD, ClipUp):
             raise InputError(f"momentum {momentum} needs the optimizer sgd or clipup")
         if not 0 <= real_number(momentum, "momentum") < 1:
             raise InputError(f"momentum {momentum} must be at least 0 and below 1")

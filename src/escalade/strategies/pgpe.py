@@ -16,7 +16,7 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.descent import DescentStrategy
-from escalade.strategies.optimizers import ClippedMomentum, OptimizerFactory
+from escalade.strategies.optimizers import ClipUp, OptimizerFactory
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import SHAPINGS
 from escalade.support.numbers import real_number
@@ -82,7 +82,7 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         self.max_change = max_change
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
         radius = math.sqrt(float(self.deviations.double().square().sum()))
-        self.set_optimizer(optimizer or partial(ClippedMomentum, lr=radius / 30), lr, momentum, weight_decay)
+        self.set_optimizer(optimizer or partial(ClipUp, lr=radius / 30), lr, momentum, weight_decay)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)

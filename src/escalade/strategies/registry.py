@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # when the program runs, a class is imported when first used:
     from escalade.strategies.cma import CMAES as CMAES
     from escalade.strategies.cr_fm_nes import CRFMNES as CRFMNES
     from escalade.strategies.deep_ga import DeepGA as DeepGA
+    from escalade.strategies.des import DES as DES
+    from escalade.strategies.les import LES as LES
     from escalade.strategies.lm_ma import LMMAES as LMMAES
     from escalade.strategies.ma import MAES as MAES
     from escalade.strategies.openai_es import OpenAIES as OpenAIES
@@ -197,6 +199,21 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Chrabaszcz et al. 2018",
         use="networks, without a learning rate",
         grows=False,
+        adapts_sigma=True,
+    ),
+    "des": StrategyEntry(
+        "Discovered ES",
+        "escalade.strategies.des:DES",
+        paper="Lange et al. 2023",
+        use="networks and functions, when the scale of each parameter should adapt",
+        options=frozenset({"lr"}),
+        adapts_sigma=True,
+    ),
+    "les": StrategyEntry(
+        "Learned ES",
+        "escalade.strategies.les:LES",
+        paper="Lange et al. 2023",
+        use="policies, with nothing to tune",
         adapts_sigma=True,
     ),
     "deep-ga": StrategyEntry(

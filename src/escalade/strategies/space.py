@@ -14,12 +14,15 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size
 from escalade.strategies.base import Direction, Strategy
 from escalade.strategies.bounds import Bounds
+from escalade.strategies.earlier import EarlierPoints, beginning
 from escalade.strategies.lattice import lattice_of
 from escalade.strategies.restarts import Start
 
 Array = NDArray[np.float64]
 StrategyFactory = Callable[..., Strategy]
 """A strategy's class, or what is called like one."""
+
+_AROUND = 1 / 3  # of the first sigma: how far around earlier points it may be as good as at them
 
 
 class SearchSpace:
@@ -29,29 +32,44 @@ class SearchSpace:
     multiplied by its scale and then mapped into the bounds.
 
     Args:
-        x0: where to begin, shape (dimension,), or a function that makes such a vector of a random generator.
+        x0: where to begin: shape (dimension,), a function that makes such a vector of a random generator, or
+            :class:`~escalade.strategies.earlier.EarlierPoints`.
         sigma: the first standard deviation, a number or one a parameter; None is 0.3 of the range between
             two bounds and 0.5 elsewhere.
         bounds: see :class:`escalade.strategies.bounds.Bounds`.
         seed: of the noise, and of all that is drawn for restarts.
         integers: numbers of the parameters that are whole numbers in the function's points.
+        direction: ``minimize`` or ``maximize``.
+        noise: the table that all searches draw from; one made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
     """
 
     def __init__(
-        self, x0: Any, sigma: Any, bounds: Any, seed: int, integers: Sequence[int] | None = None
+        self,
+        x0: Any,
+        sigma: Any,
+        bounds: Any,
+        seed: int,
+        integers: Sequence[int] | None = None,
+        direction: Direction = "minimize",
+        noise: NoiseTable | None = None,
     ) -> None:
-        self.seed = seed
+        self.seed, self._direction = seed, direction
         self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
         self._x0 = x0 if callable(x0) and not isinstance(x0, Tensor) else None
-        first = x0 if self._x0 is None else self._x0(self.rng)
+        self._earlier = x0.best(direction) if isinstance(x0, EarlierPoints) else None
+        if self._earlier is not None:
+            first = self._earlier.mean(axis=0)
+        else:
+            first = x0 if self._x0 is None else self._x0(self.rng)
         self.tensors = isinstance(first, Tensor)
         self._first = _vector(first)
         self.dimension = len(self._first)
         self.bounds = Bounds(bounds, self.dimension)
-        self.bounds.check(self._first)
+        for point in [self._first] if self._earlier is None else self._earlier:
+            self.bounds.check(point)
         with np.errstate(invalid="ignore"):
             ranges = np.where(self.bounds.both, 0.3 * (self.bounds.upper - self.bounds.lower), 0.5)
         deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
@@ -59,17 +77,22 @@ class SearchSpace:
         self._scale = deviations / self._sigma
         self.lattice = None if integers is None else lattice_of(integers, self.bounds, self._scale)
         self._bent = self.bounds if self.lattice is None else self.bounds.without(self.lattice.places)
-        self._noise = NoiseTable(seed, table_size(self.dimension))
+        self._noise = NoiseTable(seed, table_size(self.dimension)) if noise is None else noise
 
-    def make(self, factory: StrategyFactory, start: Start, number: int, direction: Direction) -> Strategy:
+    def make(self, factory: StrategyFactory, start: Start, number: int) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
-        options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": direction}
+        options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": self._direction}
         options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
         if start.population is not None:
             options["population"] = start.population
         if self.lattice is not None:
             options["lattice"] = self.lattice
-        return factory(self._start(number), perturbation=self._noise, **options)
+        x0 = self._start(number)
+        if self._earlier is not None and number == 0:
+            x0, options["sigma"], options["covariance"] = beginning(
+                self._bent.invert(self._earlier) / self._scale, _AROUND * self._sigma
+            )
+        return factory(x0, perturbation=self._noise, **options)
 
     def _start(self, number: int) -> Array:
         x = self._first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -61,6 +62,39 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
         "\n".join(files),
         "## Versions",
         versions + ".",
+    ]
+    return visible("\n\n".join(parts) + "\n")
+
+
+def model_card(settings: str, summary: Mapping[str, Any], repo: str) -> str:
+    """The README.md of a Hugging Face repository that holds a run's policy.
+
+    Args:
+        settings: config.toml's text.
+        summary: the run's.
+        repo: its OWNER/NAME.
+    """
+    name, env = repo.rpartition("/")[2], summary["env"]
+    score = f"{summary['eval_return_mean']} +/- {summary['eval_return_std']}"
+    result = {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"type": env, "name": env},
+        "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score, "verified": False}],
+    }
+    head = {  # YAML holds JSON
+        "library_name": "escalade",
+        "tags": ["escalade", "evolution-strategies", "reinforcement-learning", summary["strategy"], env],
+        "model-index": [{"name": name, "results": [] if summary["eval_return_mean"] is None else [result]}],
+    }
+    parts = [
+        "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---"]),
+        f"# {env}, trained with Escalade",
+        _result(summary),
+        "## Play it",
+        f"    pip install 'escalade[hub]'\n    escalade pull {repo}\n    escalade eval {name}",
+        f"In Python, after that: `policy = escalade.load({name!r})`, and `policy.act(observation)`.",
+        "## Settings",
+        f"```toml\n{settings.strip()}\n```",
     ]
     return visible("\n\n".join(parts) + "\n")
 

@@ -164,7 +164,8 @@ def run_plan(
                 saver=Saver(folder),
                 warn=not plan.verbose,
             )
-            summary = session.run(loop)
+            session.begin(loop)
+            summary = session.end(loop, loop.run())
     finally:
         setup.layout.writer(module)(strategy.center.detach())
     return _result(module, loop, objective, summary, folder, history)

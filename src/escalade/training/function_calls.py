@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -17,9 +18,25 @@ from escalade.strategies.vectors import as_float64
 from escalade.support.numbers import whole_number
 
 Array = NDArray[np.float64]
-"""Exceptions of the user's function that count as NaN does: these types; True is every Exception."""
 
 _WARM = ["torch", "escalade.fitness.points"]
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a function at some points."""
+
+    numbers: Array
+    """Shape (n,); NaN where the function raised."""
+    failed: NDArray[np.bool_]
+    """Points at which it raised what is caught, shape (n,)."""
+    words: str
+    """The last of those exceptions; empty where there was none."""
+
+    def part(self, rows: slice) -> Values:
+        """The values of some of the points."""
+        failed = self.failed[rows]
+        return Values(self.numbers[rows], failed, self.words if failed.any() else "")
 
 
 class FunctionCalls:
@@ -47,13 +64,7 @@ class FunctionCalls:
             )
         if not callable(function):
             raise InputError(f"the function must be callable as function(x), and {function!r} is not")
-        self.evaluations = 0
-        """Points whose values are known."""
-        self.failures = 0
-        """Those of them at which the function raised."""
-        self.last_failure = ""
-        """The last of those exceptions, in words."""
-        self.generations = 0
+        self._generations = self._evaluations = self._failures = 0
         self._vectorized, self._seed = vectorized, seed
         setup = PointsSetup(function, vectorized, tensors, caught(catch))
         if workers:
@@ -68,14 +79,14 @@ class FunctionCalls:
     ) -> None:
         self.engine.close()
 
-    def values(self, points: Array) -> Array:
-        """Call the function for points of shape (n, dimension); its values, shape (n,).
+    def values(self, points: Array) -> Values:
+        """Call the function for points of shape (n, dimension).
 
         Raises:
             EnvironmentFailure: it raised what is not to be caught, or it has raised at every point so far.
             InputError: it gave no number.
         """
-        job, n = PointsJob(self._seed, self.generations, points.copy()), len(points)
+        job, n = PointsJob(self._seed, self._generations, points.copy()), len(points)
         results = self.engine.run(job, 1 if self._vectorized else n).in_order()
         values = as_float64(results[0][0] if self._vectorized else [value for value, _ in results])
         if values.size != n:
@@ -83,12 +94,13 @@ class FunctionCalls:
                 f"the function gave an array of shape {values.shape} for {n} points: it must give one number "
                 "a point"
             )
-        said = [words for _, words in results if words is not None]
-        self.generations += 1
-        self.evaluations += n
-        if said:
-            self.failures += n if self._vectorized else len(said)
-            self.last_failure = said[-1]
-        if said and self.failures == self.evaluations:
-            raise EnvironmentFailure(f"{said[0]}, and so it was at all {n} points: there is nothing to learn")
-        return values.reshape(n)
+        said = [words for _, words in results]
+        failed = np.broadcast_to([words is not None for words in said], n)
+        self._generations += 1
+        self._evaluations += n
+        self._failures += int(failed.sum())
+        if self._failures == self._evaluations:
+            first = next(words for words in said if words is not None)
+            raise EnvironmentFailure(f"{first}, and so it was at all {n} points: there is nothing to learn")
+        last = next((words for words in reversed(said) if words is not None), "")
+        return Values(values.reshape(n), failed, last)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from escalade.config.conversion import from_values
+from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
@@ -119,7 +120,8 @@ class SavedPolicy:
         """That of a checkpoint: ``latest``, ``best`` or a generation; ``center`` as in :meth:`of`.
 
         ``latest`` is the centre that the run goes on from, and once it has ended that of policy.safetensors.
-        ``best`` is that of best.safetensors: of the best evaluation on the way.
+        ``best`` is that of best.safetensors: of the best evaluation on the way. In a folder without
+        checkpoints, as the zoo has them and ``escalade pull`` makes them, ``latest`` is policy.safetensors.
 
         Raises:
             InputError: there is no such checkpoint, or ``network`` is missing.
@@ -136,6 +138,15 @@ class SavedPolicy:
         def check(content: Stored) -> SavedPolicy:
             return cls.of(content, network, center, folder.read_summary())
 
+        if (
+            checkpoint == "latest"
+            and center is None
+            and folder.policy.exists()
+            and not checkpoints.generations()
+        ):
+            alone = load(folder.policy, network)
+            generation = folder.read_summary().get("generations")
+            return cls._with(read_config(folder), alone, network is not None, generation)
         if checkpoint == "latest":
             return checkpoints.load_latest(check).checkpoint
         if checkpoint == "best":

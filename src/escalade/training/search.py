@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 import torch
@@ -18,13 +18,15 @@ from escalade.strategies.result import FitnessHistory, Optimum
 from escalade.strategies.shaping import usable
 from escalade.strategies.space import SearchSpace
 from escalade.strategies.stopping import StopRules
-from escalade.training.function_calls import FunctionCalls
+from escalade.training.function_calls import FunctionCalls, Values
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.progress import Counts, Progress
 
 Array = NDArray[np.float64]
 Callback = Callable[[Optimum], bool | None]
+Turns = Generator[Array, Values, str]
+"""A search in turns: it gives the points of a generation, is sent their values, and returns why it ended."""
 
 
 class _Points:
@@ -39,7 +41,6 @@ class Search:
     """One search after another on the same function, and the best that they found.
 
     Args:
-        calls: of the function.
         space: where searches begin, and how members become points.
         direction: ``minimize`` or ``maximize``.
         budget: evaluations after which to stop; None for no such limit.
@@ -48,11 +49,11 @@ class Search:
         recorders: who is given a row for each generation, and notes.
         callback: called with what is found so far after each generation; True stops.
         strategy: its name, for the result.
+        number: of the function, where there are many: the last number of every point that it is called with.
     """
 
     def __init__(
         self,
-        calls: FunctionCalls,
         space: SearchSpace,
         direction: Direction,
         budget: int | None,
@@ -61,71 +62,55 @@ class Search:
         recorders: Sequence[Recorder],
         callback: Callback | None,
         strategy: str,
+        number: int | None = None,
     ) -> None:
         self.begun = 0
         """Number of searches begun."""
-        self._calls, self._space, self._limits = calls, space, limits
+        self.evaluations = self.failures = 0
+        """Points whose values are known, and those of them at which the function raised."""
+        self.progress = Progress()
+        self._space, self._limits = space, limits
         self._sign = 1.0 if direction == "minimize" else -1.0
         self._budget, self._target = budget, target
         self._recorders, self._callback, self._strategy = recorders, callback, strategy
-        self._progress = Progress()
-        self._notes = Notes(recorders, self._progress, _Points())
+        self._number = number
+        self._notes = Notes(recorders, self.progress, _Points())
         self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
         self._leader: Strategy | None = None  # of the search that found the best, or the only one so far
         self._history = FitnessHistory()
-        self._deadline = Deadline()
-        calls.engine.on_note, calls.engine.on_wait = self._notes.say, self._deadline
 
     def say(self, text: str) -> None:
         """Give the recorders a note."""
         self._notes.say(text)
 
-    def run(self, strategy: Strategy, rules: StopRules, limit: int | None) -> str:
-        """Search until the end; why it ended. ``limit`` is where it gives way to the next one.
-
-        Raises:
-            InputError: the time was up inside the first generation.
-        """
+    def run(self, strategy: Strategy, rules: StopRules, limit: int | None) -> Turns:
+        """Search until the end. ``limit`` is where it gives way to the next one."""
         self.begun += 1
         if self.begun > 1:
             self._notes.say(f"search {self.begun} begins, with population {strategy.population_size}")
         if not len(self._best):
             self._leader = strategy
-        try:
-            while True:
-                reason = self._generation(strategy, rules)
-                if reason is not None:
-                    return reason
-                if limit is not None and self._calls.evaluations >= limit:
-                    return "limit"
-        except KeyboardInterrupt:
-            if self._calls.evaluations == 0:
-                raise
-            return "interrupted"
-        except TimeUp:
-            if self._calls.evaluations == 0:
-                raise InputError(
-                    f"seconds {self._limits.seconds} ended inside the first generation, so nothing is found: "
-                    "give it more"
-                ) from None
-            return "seconds"
+        while True:
+            reason = yield from self._generation(strategy, rules)
+            if reason is not None:
+                return reason
+            if limit is not None and self.evaluations >= limit:
+                return "limit"
 
-    def _generation(self, strategy: Strategy, rules: StopRules) -> str | None:
+    def _generation(self, strategy: Strategy, rules: StopRules) -> Generator[Array, Values, str | None]:
         began = time.monotonic()
         points = self._space.points(write_all(strategy.sample()))
-        self._deadline.set(self._limits.seconds_for_generation(self._progress))
-        try:
-            failures = self._calls.failures
-            values = self._calls.values(points)
-        finally:
-            self._deadline.set(None)
-        if self._calls.failures > failures:
-            self._notes.say(f"{self._calls.last_failure}: such points count as the worst", kind="failed")
+        told = yield points if self._number is None else _numbered(points, self._number)
+        values = told.numbers
+        self.evaluations += len(values)
+        self.failures += int(told.failed.sum())
+        if told.words:
+            self._notes.say(f"{told.words}: such points count as the worst", kind="failed")
         self._remember(strategy, points, values)
         scales = strategy.sigma, strategy.lr  # this generation's: tell moves them on
         strategy.tell(values)
-        self._progress.generation += 1
-        self._progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
+        self.progress.generation += 1
+        self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
         self._record(strategy, values, scales)
         stopped = self._callback is not None and bool(self._callback(self.found("")))
         reason = "callback" if stopped else rules.check(self._sign * values)
@@ -146,9 +131,9 @@ class Search:
         """``target``, ``budget`` or ``seconds``, once one of them is reached."""
         if self._target is not None and self._best_value <= self._sign * self._target:
             return "target"
-        if self._budget is not None and self._calls.evaluations >= self._budget:
+        if self._budget is not None and self.evaluations >= self._budget:
             return "budget"
-        return self._limits.reached(self._progress)
+        return self._limits.reached(self.progress)
 
     def _record(self, strategy: Strategy, values: Array, scales: tuple[float, float]) -> None:
         if not self._recorders:
@@ -156,10 +141,10 @@ class Search:
         finite = values[usable(values)]
         spread = finite if len(finite) else np.full(1, np.nan)
         row = Row(
-            generation=self._progress.generation,
-            episodes=self._calls.evaluations,
+            generation=self.progress.generation,
+            episodes=self.evaluations,
             env_steps=None,
-            seconds=round(self._progress.total.seconds, 4),
+            seconds=round(self.progress.total.seconds, 4),
             return_mean=float(spread.mean()),
             return_std=float(spread.std()),
             return_min=float(spread.min()),
@@ -189,9 +174,58 @@ class Search:
             best_fitness=self._sign * self._best_value if known else math.nan,
             center=own(center),
             history=self._history.rows,
-            evaluations=self._calls.evaluations,
-            failures=self._calls.failures,
+            evaluations=self.evaluations,
+            failures=self.failures,
             restarts=self.begun - 1,
             stop_reason=reason,
             strategy=self._strategy,
         )
+
+
+def _numbered(points: Array, number: int) -> Array:
+    return np.column_stack([points, np.full(len(points), float(number))])
+
+
+def turn(searches: Sequence[tuple[Search, Turns]], calls: FunctionCalls, limits: Limits) -> list[str]:
+    """Turn searches side by side, one call for the points of all, until each has ended; why each did.
+
+    Raises:
+        InputError: the time was up inside the first generation.
+    """
+    reasons: dict[int, str] = {}
+    deadline = calls.engine.on_wait = Deadline()
+    try:
+        waiting = {number: next(turns) for number, (_, turns) in enumerate(searches)}
+        while waiting:
+            progress = searches[next(iter(waiting))][0].progress
+            deadline.set(limits.seconds_for_generation(progress))
+            told = calls.values(np.concatenate(list(waiting.values())))
+            deadline.set(None)
+            first = 0
+            for number, points in list(waiting.items()):
+                rows = slice(first, first := first + len(points))
+                try:
+                    waiting[number] = searches[number][1].send(told.part(rows))
+                except StopIteration as ended:
+                    reasons[number] = ended.value
+                    del waiting[number]
+    except (KeyboardInterrupt, TimeUp) as cut:
+        _check_begun(searches, cut, limits)
+        reason = "seconds" if isinstance(cut, TimeUp) else "interrupted"
+        return [reasons.get(number, reason) for number in range(len(searches))]
+    finally:
+        deadline.set(None)
+    return [reasons[number] for number in range(len(searches))]
+
+
+def _check_begun(
+    searches: Sequence[tuple[Search, Turns]], cut: KeyboardInterrupt | TimeUp, limits: Limits
+) -> None:
+    """Raise where a search that was cut has found nothing yet."""
+    if all(search.evaluations for search, _ in searches):
+        return
+    if isinstance(cut, KeyboardInterrupt):
+        raise cut
+    raise InputError(
+        f"seconds {limits.seconds} ended inside the first generation, so nothing is found: give it more"
+    ) from None

@@ -146,17 +146,16 @@ class Session:
     rows: int = 0
     """Recorded generations at the end."""
 
-    def run(self, loop: Loop) -> dict[str, Any]:
-        """Run ``loop`` from where the folder stands, and leave in the folder what a run leaves.
-
-        Returns:
-            The summary.
-        """
-        facts, folder = self.facts, self.facts.folder
+    def begin(self, loop: Loop) -> None:
+        """Put ``loop`` where the folder stands, with the engine's notes and waits."""
+        facts = self.facts
         self.engine.on_note, self.engine.on_wait = loop.notes.say, loop.deadline
-        if folder is not None and facts.loaded is not None:
-            _go_on(loop, folder, facts.loaded, self.lost)
-        reason = loop.run()
+        if facts.folder is not None and facts.loaded is not None:
+            _go_on(loop, facts.folder, facts.loaded, self.lost)
+
+    def end(self, loop: Loop, reason: str) -> dict[str, Any]:
+        """Leave in the folder what a run leaves that ended for ``reason``; its summary."""
+        facts, folder = self.facts, self.facts.folder
         self.rows = loop.progress.rows
         loop.objective.save_module(loop.strategy)
         summary = summarize(loop, reason, facts.subject, facts.machine)

@@ -14,6 +14,7 @@ from escalade.config.options import OPTIONS
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
+from escalade.storage.zoo import PREFIX
 
 _OF_NETWORK = ("hidden", "activation", "bias")
 _NOT_INHERITED = ("start_from", "init", "action_noise")
@@ -35,7 +36,7 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
     """``RUN:CHECKPOINT`` as path and checkpoint, which is None where there is none; a digest is left out."""
     whole, _ = without_digest(text)
     place, colon, checkpoint = whole.rpartition(":")
-    if not colon or not place or os.path.exists(whole):
+    if not colon or place in ("", "zoo") or os.path.exists(whole):
         return Path(whole), None
     return Path(place), checkpoint
 
@@ -43,7 +44,8 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
 def absolute(text: str | os.PathLike[str]) -> str:
     """The same, wherever it is read: as a run's config.toml has it."""
     (place, checkpoint), (_, digest) = split(text), without_digest(text)
-    return str(place.absolute()) + (f":{checkpoint}" if checkpoint else "") + (f"@{digest}" if digest else "")
+    where = str(place if str(place).startswith(PREFIX) else place.absolute())
+    return where + (f":{checkpoint}" if checkpoint else "") + (f"@{digest}" if digest else "")
 
 
 def inherited(given: Values) -> Values:

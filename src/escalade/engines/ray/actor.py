@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import Factory, JobDropped, Work
 from escalade.engines.ray.messages import UnfitNode
-from escalade.engines.ray.versions import all_versions, difference
 from escalade.engines.results import Batch, Results
 from escalade.errors import EngineFailure, EscaladeError
+from escalade.support.versions import versions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,6 +100,17 @@ class RayWorker:
 
             return Crew(make, max(1, processes), step_timeout)
         return make()
+
+
+def all_versions() -> dict[str, str]:
+    """Escalade's own version, and those of all that can change a last bit."""
+    return {"escalade": metadata.version("escalade")} | versions()
+
+
+def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """Name what differs; empty when nothing does. A package that only one side has is no difference."""
+    names = [name for name in theirs if name in ours and theirs[name] != ours[name]]
+    return ", ".join(f"{name} {theirs[name]} (here {ours[name]})" for name in names)
 
 
 def _as_ours(problem: BaseException, node: str) -> EscaladeError:

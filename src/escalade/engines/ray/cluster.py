@@ -15,9 +15,9 @@ from queue import SimpleQueue
 from typing import Any
 
 from escalade.engines.base import EngineOptions, Factory
+from escalade.engines.ray.actor import RayWorker, all_versions
 from escalade.engines.ray.connection import Connection
 from escalade.engines.ray.messages import Event, Failed, Handle, Lost, Node, Ready, Reply
-from escalade.engines.ray.versions import all_versions
 
 _WHOLE = 1e-9  # what a share of a resource may be off by
 _RESTARTS = 20  # of one actor, before another is started in its place
@@ -39,8 +39,6 @@ class RayCluster:
     def __init__(self, factory: Factory, options: EngineOptions) -> None:
         self._connection = Connection(options.address, None if options.elastic else options.workers)
         import cloudpickle
-
-        from escalade.engines.ray.actor import RayWorker
 
         self.events: SimpleQueue[Event] = SimpleQueue()
         self.dashboard = self._connection.dashboard

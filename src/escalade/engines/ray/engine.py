@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from escalade.engines.base import EngineOptions, keep_waiting
+from escalade.engines.base import EngineOptions, Factory, keep_waiting
+from escalade.engines.ray.cluster import RayCluster
 from escalade.engines.ray.fleet import Fleet
 from escalade.engines.ray.messages import Cluster, Event, Failed, Handle, Lost, Ready, Reply, UnfitNode
 from escalade.engines.report import NodeReport, Report
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 _LISTEN_SECONDS = 0.2
 _PIECES = 4  # chunks in a worker's hands, so that it never waits for the next
 _MOST_LOSSES = 20  # of the same items, each time with the worker that had them
+
+
+def start(factory: Factory, options: EngineOptions) -> RayEngine:
+    """The engine ``ray``.
+
+    Raises:
+        InputError: Ray is missing, the address cannot be reached, or the versions differ.
+    """
+    return RayEngine(RayCluster(factory, options), options)
 
 
 def _to_stderr(text: str) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.later import Later, needs
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend, vectorize
@@ -10,7 +11,8 @@ from escalade.envs.quiet import quiet
 
 pytest.importorskip("Box2D")
 pytest.importorskip("cv2")
-envpool = pytest.importorskip("envpool")
+pytestmark = needs("envpool")
+envpool = Later("envpool")
 SMALL = Frames(grayscale=True, resize=(8, 8), frame_skip=4)
 DRIVE = np.array([0.1, 1.0, 0.0], np.float32)
 

@@ -1,0 +1,50 @@
+"""The policies that come with the package, made of finished runs of the presets.
+
+    escalade train CartPole-v1 --seed 1 --run-dir runs/CartPole-v1-1
+    python benchmarks/zoo.py runs/CartPole-v1-1 ...
+
+Each run that was solved becomes src/escalade/zoo/PRESET: its policy, its config without what was this
+machine's, and its summary, whose score is that of ``escalade eval``: 100 fresh episodes. A preset has one
+policy, of the first seed from 1 on that solves it; nobody picks the best of many.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import escalade
+from escalade.config import presets
+from escalade.config.files import read_config, write_config
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.zoo import PREFIX, ZOO
+
+
+def preset_of(env: str, kwargs: dict[str, object]) -> str:
+    """The name of the preset that a run took."""
+    tuned = {name: presets.read(name).options for name in presets.names() if "/" not in name}
+    found = [name for name, has in tuned.items() if (has["env"], has.get("env_kwargs", {})) == (env, kwargs)]
+    return found[0]
+
+
+def add(run: str) -> str:
+    """Take a run's policy into the zoo; the line that says so."""
+    source = RunFolder.open(run)
+    config, summary = read_config(source), source.read_summary()
+    if not summary["solved"]:
+        raise SystemExit(f"{run} did not solve its task")
+    name = preset_of(config.env, config.env_kwargs)
+    place = RunFolder(ZOO / name)
+    place.path.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source.policy, place.policy)
+    # What was this machine's, or the budget of an evening, is left to whoever plays or trains on.
+    write_config(place, config.replace(run_dir=None, seconds=None, workers=None, backend="auto"))
+    score = escalade.evaluate(PREFIX + name)
+    summary |= {"eval_return_mean": score.mean, "eval_return_std": score.std}
+    place.write_summary(summary | {"eval_episodes": len(score.returns)})
+    return f"{PREFIX}{name}: {score.mean:.2f} ± {score.std:.2f}, seed {config.seed}"
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:]:
+        print(add(each), flush=True)

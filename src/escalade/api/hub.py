@@ -1,0 +1,135 @@
+"""Policies to and from repositories of Hugging Face."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from escalade.config.conversion import read_toml, to_toml
+from escalade.config.files import read_config
+from escalade.config.options import OPTIONS, Config
+from escalade.errors import InputError
+from escalade.policies.policy_file import PolicyFile
+from escalade.storage.files import read_bytes, storage, write_bytes
+from escalade.storage.run_folder import RunFolder
+from escalade.support.installing import check_installed
+from escalade.training.card import model_card
+
+_FILMS = ("video.mp4", "video.gif")
+_CODE = ("env", "strategy", "policy", "wrappers")
+"""Options that may name code to import: a pulled config that does is refused."""
+_NOT_PULLED = ("run", "novelty")
+"""Groups of options that are not taken from a pulled config: what playing does not need."""
+
+
+def push(run: str | PathLike[str], repo: str) -> str:
+    """Upload a run's policy with its config, a model card and its film; the repository's address.
+
+    Args:
+        run: the folder of a run that has ended, or ``zoo:NAME``.
+        repo: ``OWNER/NAME``; made where there is none.
+
+    Raises:
+        InputError: the run has no policy, huggingface_hub or a token is missing, or the upload is refused.
+    """
+    check_installed("'escalade push'", "hub", "huggingface_hub")
+    from huggingface_hub import CommitOperationAdd, HfApi, get_token
+
+    folder = RunFolder.open(run)
+    settings = to_toml(read_config(folder).replace(run_dir=None, start_from=None))
+    summary = folder.read_summary()
+    if not summary or not folder.policy.is_file():
+        raise InputError(
+            f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
+        )
+    films = [name for name in _FILMS if (folder.path / name).is_file()]
+    files: dict[str, Any] = {name: folder.path / name for name in ("policy.safetensors", *films)}
+    files |= {"config.toml": settings.encode(), "README.md": model_card(settings, summary, repo).encode()}
+    if get_token() is None:
+        raise InputError("there is no token of Hugging Face: 'hf auth login', or set HF_TOKEN")
+    added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=what) for name, what in files.items()]
+    with _in_words(repo):
+        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+        address = str(api.create_repo(repo, exist_ok=True))
+        api.create_commit(repo, added, commit_message=f"{summary['env']}, trained with Escalade")
+    return address
+
+
+def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
+    """Download what :func:`push` uploaded into a new folder, which can be read as a run's; the folder.
+
+    The policy is checked as any policy's file. Of the config only what makes task, policy and training is
+    kept: nothing in it names code, nor how many workers there are to be.
+
+    Args:
+        repo: ``OWNER/NAME``.
+        output: the folder; NAME, in the working folder, where None.
+
+    Raises:
+        InputError: there is no such repository, it holds no policy of Escalade's, or the folder is there.
+    """
+    check_installed("'escalade pull'", "hub", "huggingface_hub")
+    from huggingface_hub import HfApi
+
+    folder = RunFolder(Path(repo).name if output is None else output)
+    if folder.path.exists():
+        raise InputError(f"`output` {folder.path} is there already: name another")
+    with tempfile.TemporaryDirectory() as place:
+        with _in_words(repo):
+            api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+            there = {file.rfilename for file in api.model_info(repo).siblings or ()}
+            if not there.issuperset(wanted := (folder.policy.name, folder.config.name)):
+                raise InputError(f"{repo} has no policy that 'escalade push' uploaded")
+            found = [Path(api.hf_hub_download(repo, name, local_dir=place)) for name in wanted]
+        try:
+            PolicyFile.read(found[0])
+            config = _plain(found[1])
+        except InputError as problem:
+            raise InputError(f"{repo}: {str(problem).replace(f'{place}/', '')}") from None
+        policy = read_bytes(found[0])
+    with storage(folder.path):
+        folder.path.mkdir(parents=True)
+    write_bytes(folder.policy, policy)
+    folder.write_config(to_toml(config))
+    return folder.path
+
+
+def _plain(path: Path) -> Config:
+    """The config in a file of somebody else's, without what would run code or is another machine's."""
+    values = read_toml(path)
+    if named := [name for name in _CODE if ":" in str(values.get(name, ""))]:
+        raise InputError(f"its config.toml names code to import, as `{named[0]}`: that is not pulled")
+    return Config(
+        **{
+            name: value
+            for name, value in values.items()
+            if OPTIONS[name].metadata["group"] not in _NOT_PULLED and name != "start_from"
+        }
+    )
+
+
+@contextmanager
+def _in_words(repo: str) -> Iterator[None]:
+    """Turn what the hub's library raises into one line.
+
+    Raises:
+        InputError: the repository cannot be read or written, or is not reached.
+    """
+    from huggingface_hub import errors
+
+    # Its HTTP library's, whose errors for want of a network are no HfHubHTTPError.
+    unreached = cast("type[Exception]", errors.HfHubHTTPError.__mro__[1])
+    try:
+        yield
+    except InputError:
+        raise
+    except errors.RepositoryNotFoundError:
+        mend = "check its name; a private one needs a token: 'hf auth login', or set HF_TOKEN"
+        raise InputError(f"there is no repository {repo} that you may read: {mend}") from None
+    except (unreached, OSError, ValueError) as problem:
+        raise InputError(f"{repo}: {problem}") from None

@@ -1,0 +1,81 @@
+"""DES, the discovered evolution strategy: Lange, Schaul, Chen, Zahavy, Dalibard, Lu, Singh and Flennerhag
+2023, "Discovering evolution strategies via meta-black-box optimization", arXiv 2211.11260, section 5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.perturbation import NoiseSource
+from escalade.strategies.adaptive import AdaptiveStrategy
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.ranking import share_ties
+from escalade.strategies.schedules import Schedule, parse
+
+_SHARPNESS, _STEEPNESS = 20.0, 12.5
+
+
+class DES(AdaptiveStrategy):
+    """Move to a weighted mean of the members, by weights that were read off a learned strategy.
+
+    The member of rank r of n, the best having rank 0, has the weight
+
+        ``w = softmax(20 * (1 - sigmoid(12.5 * (r / (n - 1) - 0.5))))``
+
+    so that the better half counts nearly equally. With members ``centre + sigma * s_i``:
+
+        ``centre += lr * sigma * sum_i w_i * s_i``
+        ``sigma += sigma_lr * (sigma * sqrt(sum_i w_i * s_i**2) - sigma)``
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        lr: the step size of the centre: a number, a schedule, or the text of one.
+        sigma_lr: that of the deviations.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    antithetic = False
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int = 64,
+        sigma: float | str | ArrayLike | Tensor = 0.1,
+        *,
+        lr: float | str | Schedule = 1.0,
+        sigma_lr: float | str | Schedule = 0.1,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        self._lr = parse(lr, "lr")
+        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
+
+    @property
+    def lr(self) -> float:
+        return self._lr(self.generation)
+
+    def update(self, fitness: Fitness) -> None:
+        lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
+        weights = share_ties(rank_weights(len(fitness)), fitness)
+        step, squares = self.noise_sum(weights), self.square_sum(weights)
+        self.center += lr * self.deviations * step
+        self.deviations = self.deviations * (1 + sigma_lr * (torch.sqrt(squares) - 1))
+
+
+def rank_weights(population: int) -> NDArray[np.float64]:
+    """The weights of the best, the second best, ... member, shape (population,); their sum is 1."""
+    places = np.arange(population) / (population - 1) - 0.5
+    powers = np.exp(_SHARPNESS / (1 + np.exp(_STEEPNESS * places)) - _SHARPNESS)
+    return np.asarray(powers / powers.sum())

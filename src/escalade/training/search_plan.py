@@ -1,0 +1,120 @@
+"""The plan of a search of a function: the options of optimize, checked and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from escalade.errors import InputError
+from escalade.perturbation import NoiseTable
+from escalade.strategies.base import Direction
+from escalade.strategies.choice import choose
+from escalade.strategies.cma import CMAES, default_population
+from escalade.strategies.earlier import EarlierPoints
+from escalade.strategies.margin import MarginCMAES
+from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.restarts import RESTARTS, Restarts, Start
+from escalade.strategies.space import SearchSpace, StrategyFactory
+from escalade.strategies.stopping import StopRules
+from escalade.support.numbers import real_number, whole_number
+from escalade.support.registry import named
+from escalade.training.search import Search, Turns
+
+_OVER = ("target", "budget", "seconds", "callback", "interrupted")  # after these no search begins again
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of a search, as :func:`escalade.optimize` tells them.
+
+    Raises:
+        InputError: one is impossible; the message names it.
+    """
+
+    strategy: str | StrategyFactory
+    direction: Direction
+    sigma: Any
+    population: int | None
+    bounds: Any
+    integers: Sequence[int] | None
+    budget: int | None
+    target: float | None
+    tolerance: float
+    restarts: str | None
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            whole_number(self.budget, "budget", 1)
+        if self.target is not None:
+            real_number(self.target, "target")
+
+
+class SearchPlan:
+    """One function's search: its space, who searches there, and which search follows on which.
+
+    Args:
+        options: of the search.
+        x0: where to begin, as in :func:`escalade.optimize`.
+        seed: of the search.
+        noise: the table that all strategies draw from; one made from the seed when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    def __init__(self, options: SearchOptions, x0: Any, seed: int, noise: NoiseTable | None = None) -> None:
+        self._options = options
+        integers = options.integers
+        self.space = SearchSpace(x0, options.sigma, options.bounds, seed, integers, options.direction, noise)
+        strategy, self.note = options.strategy, ""
+        if strategy == "auto":
+            choice = choose(
+                self.space.dimension,
+                options.budget,
+                matrix=integers is not None or isinstance(x0, EarlierPoints),
+                restarts=options.restarts is not None,
+            )
+            strategy, self.note = choice.name, f"auto takes {choice.name}: {choice.why}"
+        self.name = name_of(strategy)
+        self._factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
+        if isinstance(x0, EarlierPoints) and strategy != "cma-es" and not callable(strategy):
+            raise InputError("EarlierPoints are for strategy cma-es: give a vector as x0")
+        if integers is not None:
+            if strategy not in ("cma-es", CMAES):
+                raise InputError(
+                    "integers is for strategy cma-es: leave it out, or round within the function"
+                )
+            self._factory = MarginCMAES
+        self._schedule = None if options.restarts is None else self._scheduled(strategy, options.restarts)
+
+    def _scheduled(self, strategy: str | StrategyFactory, restarts: str) -> Restarts:
+        if callable(strategy) or not STRATEGIES[strategy].restarts:
+            able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
+            raise InputError(f"restarts={restarts!r} is for strategy {able}: leave it out")
+        population = self._options.population
+        first = default_population(self.space.dimension) if population is None else population
+        return named("restarts", restarts, RESTARTS)(first, self.space.rng)
+
+    def turns(self, search: Search) -> Turns:
+        """One search after another; why the last one ended."""
+        starts: Iterable[Start] = [Start(self._options.population)]
+        if self._schedule is not None:
+            starts = self._schedule.starts()
+        reason = ""
+        for start in starts:
+            before = search.evaluations
+            made = self.space.make(self._factory, start, search.begun)
+            limit = None if start.budget is None else before + start.budget
+            reason = yield from search.run(made, StopRules(made, self._options.tolerance), limit)
+            if self._schedule is not None:
+                self._schedule.used(search.evaluations - before)
+            if reason in _OVER:
+                break
+        return reason
+
+
+def name_of(given: object) -> str:
+    """The name of a function or a class; a name as it is."""
+    called = getattr(given, "func", given)  # what a partial calls
+    return called if isinstance(called, str) else getattr(called, "__name__", type(called).__name__)

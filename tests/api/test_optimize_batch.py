@@ -1,0 +1,121 @@
+"""optimize_batch: searches of many functions side by side, each as if it were alone."""
+
+import numpy as np
+import pytest
+import torch
+
+import escalade
+from escalade.errors import EnvironmentFailure, InputError
+
+PLACES = np.array([[1.0, 2.0, 3.0], [-4.0, 0.5, 2.0], [0.0, 0.0, 9.0]])
+
+
+def sphere(points, numbers):
+    return ((points - PLACES[numbers]) ** 2).sum(axis=1)
+
+
+def test_each_function_gets_its_own_minimum_in_calls_for_all():
+    calls = []
+
+    def function(points, numbers):
+        calls.append(np.unique(numbers).tolist())
+        assert points.dtype == np.float64
+        assert numbers.dtype == np.int64
+        return sphere(points, numbers)
+
+    found = escalade.optimize_batch(function, np.zeros((3, 3)), target=1e-10)
+    np.testing.assert_allclose([one.best for one in found], PLACES, atol=1e-4)
+    assert {one.stop_reason for one in found} == {"target"}
+    assert len(calls) == max(len(one.history) for one in found)
+    assert calls[0] == [0, 1, 2]
+    ended = sorted(len(one.history) for one in found)
+    assert [sum(len(numbers) >= 3 - k for numbers in calls) for k in range(3)] == ended
+
+
+@pytest.mark.parametrize("restarts", [None, "bipop"])
+def test_a_search_does_not_depend_on_the_others(restarts):
+    options = {"bounds": (-10, 10), "budget": 2000, "restarts": restarts, "seed": 3}
+    together = escalade.optimize_batch(sphere, np.zeros((3, 3)), **options)
+    others = escalade.optimize_batch(
+        lambda x, n: np.where(n == 1, sphere(x, n), np.cos(x).sum(axis=1)), np.zeros((3, 3)), **options
+    )
+    assert np.array_equal(together[1].history, others[1].history)
+    assert np.array_equal(together[1].best, others[1].best)
+    assert not np.array_equal(together[0].history, others[0].history)
+
+
+def test_the_first_search_is_that_of_optimize():
+    alone = escalade.optimize(lambda x: ((x - PLACES[0]) ** 2).sum(), np.zeros(3), seed=7)
+    batch = escalade.optimize_batch(sphere, np.zeros((3, 3)), seed=7)
+    assert np.array_equal(batch[0].history, alone.history)
+    assert np.array_equal(batch[0].best, alone.best)
+    assert (batch[0].stop_reason, batch[0].evaluations) == (alone.stop_reason, alone.evaluations)
+
+
+def test_searches_of_the_same_function_draw_noise_of_their_own():
+    found = escalade.optimize_batch(lambda x, n: (x**2).sum(axis=1), np.ones((2, 3)), budget=50)
+    assert not np.array_equal(found[0].history, found[1].history)
+
+
+def test_tensors_in_are_tensors_out_and_the_functions_own():
+    def function(points, numbers):
+        assert points.dtype == torch.float64
+        value = ((points - torch.from_numpy(PLACES)[numbers]) ** 2).sum(dim=1)
+        points.zero_()
+        numbers.zero_()
+        return value
+
+    found = escalade.optimize_batch(function, torch.zeros(3, 3), "snes", budget=4000)
+    np.testing.assert_allclose(torch.stack([one.best for one in found]), PLACES, atol=0.05)
+
+
+def test_what_is_caught_counts_for_every_search_of_the_call():
+    count = 0
+
+    def function(points, numbers):
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise OSError("no answer")
+        return sphere(points, numbers)
+
+    found = escalade.optimize_batch(function, np.zeros((3, 3)), population=8, budget=80, catch=OSError)
+    assert [one.failures for one in found] == [8, 8, 8]
+    count = 0
+    with pytest.raises(EnvironmentFailure, match="no answer"):
+        escalade.optimize_batch(function, np.zeros((3, 3)), budget=80)
+
+
+def test_an_interrupt_gives_what_was_found():
+    count = 0
+
+    def function(points, numbers):
+        nonlocal count
+        count += 1
+        if count == 5:
+            raise KeyboardInterrupt
+        return sphere(points, numbers)
+
+    found = escalade.optimize_batch(function, np.zeros((3, 3)))
+    assert [(one.stop_reason, len(one.history)) for one in found] == [("interrupted", 4)] * 3
+    with pytest.raises(KeyboardInterrupt):
+        escalade.optimize_batch(lambda x, n: (_ for _ in ()).throw(KeyboardInterrupt), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("function", "x0", "options", "words"),
+    [
+        (None, [[1.0]], {}, r"callable as function\(points, numbers\)"),
+        (sphere, [1.0], {}, r"x0 of shape \(1,\) must have a row for each function"),
+        (sphere, np.zeros((0, 3)), {}, "must have a row"),
+        (sphere, np.full((2, 3), np.nan), {}, "finite"),
+        (sphere, np.zeros((2, 3)), {"budget": 0}, "budget"),
+        (sphere, np.zeros((2, 3)), {"strategy": "snes", "restarts": "ipop"}, "restarts='ipop' is for"),
+        (lambda x, n: 1.0, np.zeros((2, 3)), {}, "it must give one number a point"),
+        (lambda x, n: np.where(n == 1, np.nan, 1.0), np.zeros((2, 3)), {}, "function 1 gave no finite"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(function, x0, options, words):
+    with pytest.raises(InputError, match=words) as raised:
+        escalade.optimize_batch(function, x0, **options)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,85 @@
+"""Policies that come with the package: each is what it says, and stands wherever a run does."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import escalade
+from escalade.cli.main import main
+from escalade.config import presets
+from escalade.config.files import read_config
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.zoo import ZOO, names
+
+CHEAP = ["CartPole-v1", "MountainCarContinuous-v0"]
+STILL_TO_BE_TRAINED = {"Ant-v5", "Hopper-v5", "Reacher-v5", "Walker2d-v5"}
+
+
+def target(name):
+    return presets.read(name).options["target_return"]
+
+
+def test_every_preset_that_is_solved_has_a_policy():
+    solved = {name for name in presets.names() if presets.read(name).result}
+    assert set(names()) == solved - STILL_TO_BE_TRAINED
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_cheap_policy_reaches_its_target(name):
+    assert escalade.evaluate(f"zoo:{name}", episodes=20, workers=0).mean >= target(name)
+
+
+@pytest.mark.slow("src/escalade/zoo", "src/escalade/envs", "src/escalade/policies", "benchmarks/zoo.py")
+@pytest.mark.parametrize("name", names())
+def test_the_score_of_a_policy_reaches_its_target(name):
+    """As ``escalade eval`` plays it here: on another machine the same, to within rounding and chance."""
+    found = escalade.evaluate(f"zoo:{name}")
+    assert len(found.returns) == 100
+    assert found.mean >= target(name)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_lies_beside_a_policy(name):
+    folder = RunFolder.open(f"zoo:{name}")
+    config, summary = read_config(folder), folder.read_summary()
+    assert (config.env, config.env_kwargs) == (
+        presets.read(name).options["env"],
+        presets.read(name).options.get("env_kwargs", {}),
+    )
+    assert (config.backend, config.workers, config.seconds) == ("auto", None, None)
+    assert summary["eval_return_mean"] >= target(name)
+    assert (summary["eval_episodes"], summary["seed"]) == (100, config.seed)
+    assert escalade.load(f"zoo:{name}").env_id == config.env
+
+
+def test_all_of_them_are_small():
+    assert sum(file.stat().st_size for file in ZOO.rglob("*") if file.is_file()) < 200_000
+
+
+def test_the_list(capsys):
+    assert main(["zoo"]) == 0
+    assert "zoo:LunarLanderContinuous-v3" in capsys.readouterr().out
+    assert main(["zoo", "--json"]) == 0
+    listed = {facts["name"]: facts for facts in json.loads(capsys.readouterr().out)}
+    assert listed.keys() == {f"zoo:{name}" for name in names()}
+    lander = listed["zoo:LunarLanderContinuous-v3"]
+    assert lander["env_kwargs"] == {"continuous": True}
+    assert (lander["parameters"], lander["target_return"], lander["episodes"]) == (16, 200.0, 100)
+
+
+def test_what_is_made_of_one_lies_in_the_working_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(ZOO.rglob("*"))
+    assert main(["export", "zoo:CartPole-v1", "--format", "torchscript"]) == 0
+    assert capsys.readouterr().out.startswith("CartPole-v1-policy.")
+    assert sorted(ZOO.rglob("*")) == before
+
+
+def test_a_run_begins_with_one_and_goes_on_anywhere(tmp_path, monkeypatch):
+    small = {"population": 4, "generations": 1, "eval_episodes": 1, "workers": 0, "verbose": False}
+    start = {"start_from": "zoo:CartPole-v1"}
+    run = escalade.train("CartPole-v1", preset=None, run_dir=tmp_path / "run", **start, **small)
+    assert read_config(run.folder).start_from.startswith("zoo:CartPole-v1@")
+    monkeypatch.chdir(Path("/"))
+    assert escalade.resume(run, generations=2, verbose=False).summary["generations"] == 2

@@ -1,0 +1,50 @@
+"""``escalade environments``: what is installed, by family, with spaces and limits."""
+
+import json
+
+import pytest
+
+from escalade.cli.main import main
+
+pytest.importorskip("envpool")
+
+
+def said(capsys, *words):
+    assert main(["environments", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_families_are_listed_with_their_numbers(capsys):
+    lines = {line.split()[0]: line for line in said(capsys).splitlines()}
+    assert "6  CartPole-v0, CartPole-v1, MountainCar-v0, ..." in lines["gymnasium.classic_control"]
+    assert "51  AcrobotSwingup-v1" in lines["envpool.dm_control"]
+
+
+def test_a_word_shows_spaces_and_limits(capsys):
+    lines = said(capsys, "cheetahrun").splitlines()
+    assert lines == [
+        "envpool.dm_control:",
+        "  CheetahRun-v1  17 numbers -> 6 actions in [-1, 1], 1,000 steps",
+    ]
+    lines = [line.strip() for line in said(capsys, "TOY_TEXT").splitlines()]
+    assert "FrozenLake-v1            one of 16 -> one of 4, 100 steps" in lines
+    assert "CliffWalking-v0          one of 48 -> one of 4, no limit" in lines
+
+
+def test_players_and_choices_are_told(capsys):
+    assert "AnimalShogi-v1  environment AnimalShogi-v1 is for several players" in said(capsys, "animal")
+    assert "-> choices of 40 x 20, 20 steps" in said(capsys, "jumanji/binpack")
+
+
+def test_json_has_the_spaces(capsys):
+    (one,) = json.loads(said(capsys, "NChain", "--json"))["environments"]
+    assert (one["env"], one["family"], one["max_episode_steps"]) == ("NChain-v0", "envpool.toy_text", 1000)
+    assert one["observation_space"] == {"kind": "Discrete", "n": 5, "start": 0}
+    assert "HalfCheetah-v5" in json.loads(said(capsys, "--json"))["families"]["gymnasium.mujoco"]
+
+
+def test_a_word_that_nothing_has_is_refused(capsys):
+    assert main(["environments", "cheetahrum"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("escalade: no environment has 'cheetahrum' in its id or family; did you mean")
+    assert "CheetahRun-v1" in error
