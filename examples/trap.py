@@ -2,8 +2,8 @@
 
     python examples/trap.py [--novelty nsr] [--seconds 600]
 
-The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and mostly
-stays there; a search for novelty finds the way around. The task is that of Conti et al. 2018
+The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and stays
+there; a search for novelty finds the way around. The task is that of Conti et al. 2018
 (arXiv 1712.06560), with Gymnasium's Ant in place of a humanoid; see benchmarks/novelty.md.
 """
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import escalade
 
-BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 1.0
+BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 1.5
 """The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
 BEYOND = 2.6
 """Metres ahead from which on an ant is beyond the trap: past its back by more than its legs are long."""

@@ -214,7 +214,7 @@ def test_a_million_parameters_take_no_dense_population():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.isfinite(total).all()
-    assert peak < 4 * dimension + 50_000  # the sum itself, and next to nothing beside it
+    assert peak < 4 * dimension + 100_000  # the sum itself, and next to nothing beside it
 
 
 def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
