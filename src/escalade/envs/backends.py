@@ -70,8 +70,8 @@ CHOICES: Final = ChainMap[str, Any](BACKENDS, {"auto": None})
 def settle_backend(environment: Environment) -> Environment:
     """Replace the backend ``auto`` by the fastest one that can run this environment.
 
-    EnvPool where it has the environment and is faster, Gymnasium elsewhere: benchmarks/backends.md
-    has the measurements.
+    MuJoCo's batch or EnvPool where one has the environment and is faster, Gymnasium elsewhere:
+    benchmarks/backends.md has the measurements.
 
     Raises:
         InputError: the backend was asked for by name and has no such environment.

@@ -30,7 +30,7 @@ def supports(environment: Environment) -> bool:
         and not environment.kwargs
         and set(environment.info_keys) <= set(TASKS[environment.id].infos)
         and is_gymnasiums_own(environment.spec)
-        and _has_batches()
+        and importlib.util.find_spec("mujoco.batch") is not None
     )
 
 
@@ -107,14 +107,6 @@ class MujocoVector:
             call(*arguments)
         except self._library.SimulationError as problem:
             raise SlotError(int(np.flatnonzero(slots == problem.ids[0])[0]), problem) from problem
-
-
-def _has_batches() -> bool:
-    """Tell whether MuJoCo is installed, and new enough."""
-    try:
-        return importlib.util.find_spec("mujoco.batch") is not None
-    except ModuleNotFoundError:  # of mujoco itself
-        return False
 
 
 def _may_touch(model: Any) -> bool:
