@@ -13,12 +13,11 @@ from judge import Done, Judge, arguments, settings
 from ppo import Shown, environments, policy_options
 from sb3_contrib import ARS
 from sb3_contrib.common.vec_env import AsyncEval
-from tasks import TASKS
 
 
 def main() -> None:
     args = arguments()
-    task, given = TASKS[args.task], settings("ars", args.task)
+    task, given = args.task, settings("ars", args.task.settings)
     judge = Judge(task, args.seed, args.seconds)
     kind = "MlpPolicy" if "policy" in given else "LinearPolicy"
     options, normalize = policy_options(given), given.get("normalize", False)

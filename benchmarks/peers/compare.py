@@ -1,10 +1,14 @@
 """Escalade beside Stable-Baselines3's PPO, sb3-contrib's ARS and EvoTorch's PGPE, on the same two cores.
 
     python benchmarks/peers/compare.py --peers PEERS/bin/python [--tasks TASK ...] [--seconds 600]
+    python benchmarks/peers/compare.py --peers PEERS/bin/python --unseen --cores 0 --seconds 60
 
 PEERS is an environment that was made from requirements.txt. One program runs at a time, in turns, until it
 solves the task (100 fresh episodes) or the seconds are over. Appends a line of JSON for each run to
 ../results/peers.jsonl; runs that are there already are not repeated. ../tables.py makes tables and picture.
+With ``--unseen`` the tasks are those of unseen.toml, without targets, the programs are Escalade without a preset,
+PPO, SBX's SAC, ARS and actions by chance, and the file is ../results/unseen.jsonl. ``--cores`` holds a program to some
+of the machine's, so that two commands may run side by side.
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasks import HERE, RESULTS, TASKS
+from tasks import HERE, RESULTS, TASKS, UNSEEN, UNSEEN_RESULTS
 
 PROGRAMS = {"escalade": "escalade_train.py", "ppo": "ppo.py", "pgpe": "pgpe.py", "ars": "ars.py"}
+UNSEEN_PROGRAMS = {"escalade": PROGRAMS["escalade"], "ppo": "ppo.py", "sac": "sac.py", "ars": "ars.py"}
+UNSEEN_PROGRAMS |= {"chance": "chance.py"}
+DISCRETE = ("MiniGrid", "HighwayFast", "Catch", "FrozenLake")  # where SAC has nothing to choose from
 GRACE = 120.0  # seconds beyond the limit before a program that does not end is ended
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
@@ -33,9 +40,8 @@ def done(file: Path) -> set[tuple[str, str, int]]:
     return {(run["task"], run["program"], run["seed"]) for run in map(json.loads, lines)}
 
 
-def run(python: str, program: str, task: str, seed: int, seconds: float) -> dict[str, Any]:
+def run(words: list[Any], seconds: float) -> dict[str, Any]:
     """One program's evaluations, and whether and when it solved the task."""
-    words = [python, HERE / PROGRAMS[program], task, "--seed", seed, "--seconds", seconds]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     env = os.environ | QUIET
     process = subprocess.Popen(list(map(str, words)), text=True, env=env, start_new_session=True, **pipes)
@@ -52,29 +58,45 @@ def run(python: str, program: str, task: str, seed: int, seconds: float) -> dict
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     solved = next((line["seconds"] for line in lines if line.get("solved")), None)
     if failed or not lines:  # no result, rather than one that looks unsolved
-        raise SystemExit(f"{program} on {task} failed: {err.strip()[-2000:] or process.returncode}")
+        raise SystemExit(f"{' '.join(map(str, words))} failed: {err.strip()[-2000:] or process.returncode}")
     curve = [[line["seconds"], line["env_steps"], line["mean"]] for line in lines if "mean" in line]
     return {"solved": solved, "limit": seconds, "curve": curve}
+
+
+def wanted(given: argparse.Namespace) -> list[tuple[str, int, str]]:
+    """Tasks, seeds and programs that have no run yet, in turns."""
+    programs = given.programs or list(UNSEEN_PROGRAMS if given.unseen else PROGRAMS)
+    tasks = given.tasks or list(UNSEEN if given.unseen else TASKS)
+    return [
+        (task, seed, program)
+        for task, seed, program in itertools.product(tasks, given.seeds, programs)
+        if (task, program, seed) not in done(given.output) and (program != "sac" or not task.startswith(DISCRETE))
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", required=True, help="Python of the environment with the peers")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
+    parser.add_argument("--unseen", action="store_true", help="the tasks of unseen.toml, for a time")
+    parser.add_argument("--tasks", nargs="+", choices=[*TASKS, *UNSEEN])
+    parser.add_argument("--programs", nargs="+", choices=list(UNSEEN_PROGRAMS | PROGRAMS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--cores", help="as taskset has it, such as 0 or 0-1; all of them where it is left out")
+    parser.add_argument("--output", type=Path)
     given = parser.parse_args()
-    for task, seed, program in itertools.product(given.tasks, given.seeds, given.programs):
-        if (task, program, seed) in done(given.output):
-            continue
+    given.output = given.output or (UNSEEN_RESULTS if given.unseen else RESULTS)
+    for task, seed, program in wanted(given):
         python = sys.executable if program == "escalade" else given.peers
-        found = run(python, program, task, seed, given.seconds)
+        words = [python, HERE / UNSEEN_PROGRAMS.get(program, f"{program}.py"), task]
+        words += ["--seed", seed, "--seconds", given.seconds]
+        found = run((["taskset", "-c", given.cores] if given.cores else []) + words, given.seconds)
         what = {"task": task, "program": program, "seed": seed, "date": str(datetime.date.today())}
+        what |= {"cores": given.cores} if given.cores else {}
         with given.output.open("a") as file:
             file.write(json.dumps(what | found) + "\n")
-        word = "not solved" if found["solved"] is None else f"solved in {found['solved']} s"
+        last = found["curve"][-1][-1] if found["curve"] else "nothing"
+        word = f"at {last}" if found["solved"] is None else f"solved in {found['solved']} s"
         print(f"{task}, {program}, seed {seed}: {word}", flush=True)
 
 

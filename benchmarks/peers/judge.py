@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from tasks import HERE, TASKS, Task
+from tasks import HERE, TASKS, UNSEEN, Task
 
 SHARE = 0.1  # of the time, for evaluations
 FEW, MANY = 10, 100
@@ -36,7 +36,7 @@ def settings(program: str, *keys: str) -> dict[str, Any]:
 def arguments() -> Any:
     """Of the command line of a program."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("task", type=(TASKS | UNSEEN).__getitem__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600.0)
     return parser.parse_args()
@@ -50,11 +50,9 @@ class Judge:
     """Evaluates policies on ``task`` until one solves it, or ``seconds`` have passed."""
 
     def __init__(self, task: Task, seed: int, seconds: float) -> None:
-        import gymnasium
-
         self.task, self.seconds = task, seconds
         self._born = psutil.Process().create_time()
-        self._envs = [gymnasium.make(task.env, **task.kwargs) for _ in range(FEW)]
+        self._envs = [task.make() for _ in range(FEW)]
         self.space = self._envs[0].action_space
         self._seed = 1_000_000 * (1 + seed)
         self._spent = 0.0
@@ -68,15 +66,16 @@ class Judge:
         now = time.time() - self._born
         if self._spent > SHARE * now and now < self.seconds:
             return
-        mean = self._evaluate(act, FEW, env_steps)
-        if mean >= self.task.target and self._evaluate(act, MANY, env_steps) >= self.task.target:
+        mean = self.evaluate(act, FEW, env_steps)
+        if mean >= self.task.target and self.evaluate(act, MANY, env_steps) >= self.task.target:
             self._write(solved=True)
             raise Done
         if now >= self.seconds:
             self._write(solved=False)
             raise Done
 
-    def _evaluate(self, act: Act, episodes: int, env_steps: int) -> float:
+    def evaluate(self, act: Act, episodes: int, env_steps: int) -> float:
+        """The mean return of fresh episodes; it is written, too."""
         began, returns = time.time(), []
         while len(returns) < episodes:
             returns += self._ten(act)

@@ -14,7 +14,6 @@ from evotorch.algorithms import PGPE
 from evotorch.neuroevolution import VecGymNE
 from gymnasium.spaces import Discrete
 from judge import Done, Judge, arguments, settings
-from tasks import TASKS
 
 
 def acting(policy: Any, space: Any) -> Any:
@@ -30,8 +29,8 @@ def acting(policy: Any, space: Any) -> Any:
 
 def main() -> None:
     args = arguments()
-    task = TASKS[args.task]
-    given = settings("pgpe", "mujoco" if args.task.endswith("-v5") else "classic", args.task)
+    task = args.task
+    given = settings("pgpe", "mujoco" if task.name.endswith("-v5") else "classic", task.name)
     judge = Judge(task, args.seed, args.seconds)
     if "stdev_init" in given:
         given.pop("radius_init")

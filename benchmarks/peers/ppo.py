@@ -17,7 +17,6 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
-from tasks import TASKS
 
 
 class Shown(BaseCallback):
@@ -47,7 +46,7 @@ def acting(model: Any) -> Any:
 
 def environments(task: Any, seed: int, given: dict[str, Any], **normalize: Any) -> Any:
     """The library's vector of environments, normalised where its settings say so."""
-    made = make_vec_env(task.env, given.pop("n_envs", 1), seed=seed, env_kwargs=task.kwargs)
+    made = make_vec_env(task.make, given.pop("n_envs", 1), seed=seed)
     return VecNormalize(made, **normalize) if given.pop("normalize", False) else made
 
 
@@ -69,7 +68,7 @@ def policy_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     args = arguments()
-    task, given = TASKS[args.task], settings("ppo", args.task)
+    task, given = args.task, settings("ppo", args.task.settings)
     judge, timesteps = Judge(task, args.seed, args.seconds), given.pop("timesteps")
     envs = environments(task, args.seed, given, gamma=given.get("gamma", 0.99))
     options = policy_options(given)

@@ -26,10 +26,10 @@ Run = dict[str, Any]
 Runs = dict[tuple[str, str], list[Run]]
 
 
-def results() -> Runs:
+def results(file: Path = RESULTS) -> Runs:
     """Runs by task and program."""
     found: Runs = defaultdict(list)
-    for run in lines_of(RESULTS):
+    for run in lines_of(file):
         found[run["task"], run["program"]].append(run)
     return found
 

@@ -34,3 +34,18 @@ def test_exit_functions_run_and_output_is_written():
 
 def test_a_thread_is_waited_for():
     assert "thread done" in left("thread")
+
+
+IMPORT = """
+import gc
+from escalade.support.own_process import claim
+claim()
+before = gc.get_stats()[0]["collections"]
+import torch
+print(gc.get_stats()[0]["collections"] - before)
+"""
+
+
+def test_garbage_is_hardly_looked_for_while_torch_is_imported():
+    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 30  # 350 as Python does it

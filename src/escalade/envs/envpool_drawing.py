@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Any
 
-from escalade.envs.envpool_families import family_of, make_pool
+from escalade.envs.envpool_families import is_mujoco, make_pool
 from escalade.errors import InputError
 from escalade.support.installing import install
 
@@ -21,7 +21,7 @@ _SECONDS = 120  # for a frame; the models of some robots are large
 
 def open_context(env_id: str) -> Any:
     """A graphics context of MuJoCo's, current in this thread, where EnvPool needs one; keep it."""
-    if not _is_mujoco(env_id):
+    if not is_mujoco(env_id):
         return None
     context = importlib.import_module("mujoco").GLContext(64, 64)
     context.make_current()
@@ -34,7 +34,7 @@ def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
     Raises:
         InputError: it did not draw.
     """
-    if _is_mujoco(env_id) and importlib.util.find_spec("mujoco") is None:
+    if is_mujoco(env_id) and importlib.util.find_spec("mujoco") is None:
         raise InputError(f"environment {env_id} needs a package to draw: {install('mujoco')}")
     command = [sys.executable, "-W", "ignore", "-m", __name__, json.dumps([env_id, settings])]
     try:
@@ -46,12 +46,8 @@ def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
     if done.returncode == 0:
         return
     said = (done.stderr.strip() or "its process ended").splitlines()[-1].rstrip(".")
-    mend = "; on a machine without a display, install EGL (libegl1)" if _is_mujoco(env_id) else ""
+    mend = "; on a machine without a display, install EGL (libegl1)" if is_mujoco(env_id) else ""
     raise InputError(f"environment {env_id} cannot be filmed, for EnvPool cannot draw it here: {said}{mend}")
-
-
-def _is_mujoco(env_id: str) -> bool:
-    return family_of(env_id).startswith("envpool.mujoco.")
 
 
 def _draw(env_id: str, settings: dict[str, Any]) -> None:

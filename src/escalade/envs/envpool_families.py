@@ -15,11 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from escalade.envs.envpool_models import without_textures
 from escalade.envs.quiet import quiet
 from escalade.errors import EnvironmentFailure
 from escalade.support.own_process import is_own
 
 _ENTRY = "envpool.entry"  # the module of EnvPool that imports every family
+_DRAWING = {"render_mode", "from_pixels"}
 _lock = threading.Lock()
 
 
@@ -48,7 +50,8 @@ def make_pool(env_id: str, seeds: list[int], max_episode_steps: int | None, **se
     """
     limit = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
     envpool = import_for(env_id)
-    options = {"num_envs": len(seeds), "num_threads": 1, "seed": seeds} | settings | limit
+    models = {} if _DRAWING & settings.keys() else _models(env_id)
+    options = {"num_envs": len(seeds), "num_threads": 1, "seed": seeds} | models | settings | limit
     try:
         with quiet():
             return envpool.make(env_id, env_type="gymnasium", **options)
@@ -61,6 +64,19 @@ def family_of(env_id: str) -> str:
     import_for(env_id)
     family: str = importlib.import_module("envpool.registration").registry.specs[env_id][0]
     return family
+
+
+def is_mujoco(env_id: str) -> bool:
+    """Tell whether EnvPool steps the id by MuJoCo."""
+    return family_of(env_id).startswith("envpool.mujoco.")
+
+
+def _models(env_id: str) -> dict[str, Any]:
+    """Where the models are from that nobody is going to look at; nothing for an environment without models."""
+    if not is_mujoco(env_id):
+        return {}
+    registry = importlib.import_module("envpool.registration").registry
+    return {"base_path": without_textures(registry.specs[env_id][2]["base_path"])}
 
 
 def _without_families() -> Any:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 import threading
 from typing import NoReturn
 
 _own = False
+_MOST_GARBAGE = 500_000  # objects; importing torch makes half as many, and all of them stay
 
 
 def claim() -> None:
-    """Say that this process is Escalade's own: the command line, or the server of its workers."""
+    """Say that this process is Escalade's own: the command line, or the server of its workers.
+
+    From here on, garbage is looked for when half a million objects are new instead of 700. To look for it 350
+    times was a fifth of importing torch, which makes none: benchmarks/start.md.
+    """
     global _own  # noqa: PLW0603 - it is said of the whole process
     _own = True
+    gc.set_threshold(_MOST_GARBAGE)
 
 
 def is_own() -> bool:

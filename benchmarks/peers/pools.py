@@ -1,0 +1,25 @@
+"""EnvPool's environments for programs that step Gymnasium's: one at a time, and kept between episodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gymnasium.wrappers import FlattenObservation
+
+from escalade.envs.envpool_object import PooledEnv
+from escalade.envs.envpool_worlds import one_of
+
+
+class KeptWorld(PooledEnv):
+    """Makes its pool once, with the first seed; every later reset goes on with the pool's random numbers."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        if self._pool is None:
+            return super().reset(seed=seed, options=options)
+        self._steps = 0
+        return one_of(self.observation_space, self._pool.reset()[0]), {}
+
+
+def flat(env_id: str) -> Any:
+    """One environment whose observations are vectors."""
+    return FlattenObservation(KeptWorld(env_id))
