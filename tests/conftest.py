@@ -9,6 +9,8 @@ import pytest
 from tests.museum import Museum
 from tests.touched import concerns, touched
 
+from escalade.engines.fork_server import warm_up
+
 # Tests that share what takes long to make or to import go to one process: their group's name by file.
 TOGETHER = {
     "tests/engines/test_ray_cluster.py": "ray",
@@ -24,10 +26,26 @@ TOGETHER = {
 # Where runs draw their curves. It takes half of the time of a short run, and other tests do not look at them.
 DRAWN = ("tests/media/test_pictures.py",)
 
+# What the workers of tests need: modules of torch, rollouts, and the backends.
+SERVED = [
+    "escalade.fitness.work",
+    "escalade.fitness.points",
+    "escalade.policies.torch_network",
+    "escalade.rollout.rollouts",
+    "escalade.envs.gymnasium_backend",
+    "escalade.envs.envpool_backend",
+    "escalade.envs.envpool_preload",
+    "escalade.envs.mujoco_backend",
+    "escalade.envs.mujoco_preload",
+]
+
 # What tests send to the commands that they start.
 FOR_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 _NICE = 5
+
+# Commands that tests start compile the package once, not each of them anew, whatever the environment says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -102,6 +120,18 @@ def _signals():
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _server(_signals):
+    """The server that workers are forked from has all they need, whichever test is the first to have workers.
+
+    It imports what its first run asks for, and nothing later: each worker of the other tests would import
+    torch or EnvPool itself, for a second and more.
+    """
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        warm_up(SERVED, {"ESCALADE_PRELOADED_ENVIRONMENT": "CartPole-v1"})
+    yield
 
 
 @pytest.fixture(scope="session")

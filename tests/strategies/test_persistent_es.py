@@ -84,8 +84,11 @@ def whole(theta, windows):
 
 
 def mean_gradient(es, generations, lr):
-    start, states = float(es.center[0]), np.ones((es.population_size, 23))
-    for _ in range(generations):
+    """The mean over ``generations``, after two unrolls in which the members' starts spread."""
+    states = np.ones((es.population_size, 23))
+    for generation in range(100 + generations):
+        if generation == 100:
+            start = float(es.center[0])
         if isinstance(es, PersistentES):
             states[es.fresh] = 1.0
         states, losses = window(states, es.ask().numpy()[:, 0])
@@ -96,13 +99,13 @@ def mean_gradient(es, generations, lr):
 @pytest.mark.parametrize("hold", [1, 50])
 def test_an_influence_that_comes_late_is_in_the_gradient(hold):
     start, lr = np.array([0.02]), 1e-12  # the centre stays where it is
-    options = {"population": 2000, "sigma": 0.02, "optimizer": "sgd", "momentum": 0.0, "lr": lr}
+    options = {"population": 800, "sigma": 0.02, "optimizer": "sgd", "momentum": 0.0, "lr": lr}
     options |= {"direction": "minimize", "seed": 3}
     truth = (whole(0.02 + 1e-5, 50) - whole(0.02 - 1e-5, 50)) / 2e-5
-    persistent = mean_gradient(PersistentES(start, windows=50, hold=hold, **options), 500, lr)
-    truncated = mean_gradient(OpenAIES(start, shaping="raw", **options), 500, lr)
-    assert persistent == pytest.approx(truth, rel=0.1)
-    assert truncated < 0.6 * truth  # it misses what comes after the window
+    persistent = mean_gradient(PersistentES(start, windows=50, hold=hold, **options), 200, lr)
+    truncated = mean_gradient(OpenAIES(start, shaping="raw", **options), 200, lr)
+    assert persistent == pytest.approx(truth, rel=0.15)
+    assert truncated < 0.7 * truth  # it misses what comes after the window
 
 
 def test_it_goes_on_bit_for_bit():

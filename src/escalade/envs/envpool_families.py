@@ -72,7 +72,7 @@ def is_mujoco(env_id: str) -> bool:
 
 
 def _models(env_id: str) -> dict[str, Any]:
-    """Where the models are from that nobody is going to look at; nothing for an environment without models."""
+    """Arguments that take models without pictures, for an environment that has models."""
     if not is_mujoco(env_id):
         return {}
     registry = importlib.import_module("envpool.registration").registry
