@@ -6,7 +6,7 @@
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
 settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md
 and its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl:
-strategies.md. From results/worlds.jsonl: worlds.md. The README has the best numbers, of presets.jsonl and
+strategies.md. From results/worlds.jsonl: worlds.md. From results/unseen.jsonl: unseen.md. The README has the best numbers, of presets.jsonl and
 determinism.md, and five tasks of presets.jsonl and peers.jsonl.
 """
 
@@ -29,6 +29,7 @@ import strategies
 import worlds
 from escalade.config import presets as tuned
 from peers import table as peers
+from peers import unseen
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -36,6 +37,7 @@ PICTURE = HERE.parent / "docs" / "images" / "peers.png"
 END = "<!-- end -->\n"
 BEST = ("CartPole-v1", "HalfCheetah-v5")
 RUN = re.compile(r"^\| (\S+) \| (\S+) \| (.+) \| \w{16} \| (same|DIFFERENT) \|$", re.MULTILINE)
+SECONDS = 60  # after which returns on unseen tasks count
 FIVE = ("CartPole-v1", "LunarLander-v3", "HalfCheetah-v5", "Hopper-v5", "Walker2d-v5")
 
 
@@ -93,7 +95,7 @@ def five() -> str:
 def pages() -> dict[Path, str]:
     """The pages that hold tables, as the results have them."""
     blocks = {
-        HERE / "presets.md": {"presets": presets.table(("auto", "gymnasium"))},
+        HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
             "defaults": defaults.table(defaults.read()),
             "untuned": defaults.untuned(defaults.commanded()),
@@ -106,6 +108,11 @@ def pages() -> dict[Path, str]:
         },
         HERE / "worlds.md": worlds.markdown(),
         README: {"best": best()},
+    }
+    runs = unseen.unseen_runs()
+    blocks[HERE / "unseen.md"] = {
+        "unseen": unseen.returns(runs, SECONDS),
+        "unseen scores": unseen.scores(runs, SECONDS),
     }
     if peers.RESULTS.exists():
         runs = peers.results()

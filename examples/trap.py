@@ -29,9 +29,9 @@ import escalade
 
 BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 1.5
 """The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
-BEYOND = 2.2
-"""Metres ahead from which on an ant is beyond the trap: its body, 0.25 metres to each side, is past the back."""
-TIMESTEP, SKIP, STEPS, PERIOD, TORQUE = 0.02, 5, 100, 0.5, 0.4
+BEYOND = 2.6
+"""Metres ahead from which on an ant is beyond the trap: past its back by more than its legs are long."""
+TIMESTEP, SKIP, STEPS, PERIOD, TORQUE = 0.02, 5, 200, 0.5, 0.4
 """Seconds of the simulator's step, its steps to an action, actions to an episode, seconds of the clock's
 turn, and the part of Ant-v5's torque that an action of 1 is: full torque makes it jump and fall over."""
 
@@ -90,7 +90,7 @@ class Ant(AntEnv):
 
 
 def make(walls: bool = True, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """The ant, for ten seconds at most."""
+    """The ant, for twenty seconds at most."""
     return TimeLimit(Ant(walls, render_mode), STEPS)
 
 

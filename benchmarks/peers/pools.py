@@ -8,6 +8,9 @@ from gymnasium.wrappers import FlattenObservation
 
 from escalade.envs.envpool_object import PooledEnv
 from escalade.envs.envpool_worlds import one_of
+from escalade.support.own_process import claim
+
+claim()  # of EnvPool's families, only the one that is needed is imported
 
 
 class KeptWorld(PooledEnv):

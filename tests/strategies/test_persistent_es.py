@@ -99,11 +99,11 @@ def mean_gradient(es, generations, lr):
 @pytest.mark.parametrize("hold", [1, 50])
 def test_an_influence_that_comes_late_is_in_the_gradient(hold):
     start, lr = np.array([0.02]), 1e-12  # the centre stays where it is
-    options = {"population": 800, "sigma": 0.02, "optimizer": "sgd", "momentum": 0.0, "lr": lr}
+    options = {"population": 400, "sigma": 0.02, "optimizer": "sgd", "momentum": 0.0, "lr": lr}
     options |= {"direction": "minimize", "seed": 3}
     truth = (whole(0.02 + 1e-5, 50) - whole(0.02 - 1e-5, 50)) / 2e-5
-    persistent = mean_gradient(PersistentES(start, windows=50, hold=hold, **options), 200, lr)
-    truncated = mean_gradient(OpenAIES(start, shaping="raw", **options), 200, lr)
+    persistent = mean_gradient(PersistentES(start, windows=50, hold=hold, **options), 100, lr)
+    truncated = mean_gradient(OpenAIES(start, shaping="raw", **options), 100, lr)
     assert persistent == pytest.approx(truth, rel=0.15)
     assert truncated < 0.7 * truth  # it misses what comes after the window
 
