@@ -65,11 +65,11 @@ def run(words: list[Any], seconds: float) -> dict[str, Any]:
 
 def wanted(given: argparse.Namespace) -> list[tuple[str, int, str]]:
     """Tasks, seeds and programs that have no run yet, in turns."""
-    programs = given.programs or list(UNSEEN_PROGRAMS if given.unseen else PROGRAMS)
-    tasks = given.tasks or list(UNSEEN if given.unseen else TASKS)
+    programs, tasks = (UNSEEN_PROGRAMS, UNSEEN) if given.unseen else (PROGRAMS, TASKS)
+    each = itertools.product(given.tasks or tasks, given.seeds, dict.fromkeys(given.programs or programs))
     return [
         (task, seed, program)
-        for task, seed, program in itertools.product(tasks, given.seeds, programs)
+        for task, seed, program in each
         if (task, program, seed) not in done(given.output) and (program != "sac" or not task.startswith(DISCRETE))
     ]
 

@@ -39,6 +39,8 @@ def scores(runs: Runs, seconds: float) -> str:
     rows = []
     for label, of in found.items():
         own = {task: values for task, values in of.items() if values}
+        if not own:
+            continue
         (method,) = score({label: own}, {task: bounds[task] for task in own}).methods
         within = "" if method.score_low is None else f" [{method.score_low:.2f}, {method.score_high:.2f}]"
         rows.append([label, str(len(own)), str(method.runs), f"{method.score_iqm:.2f}{within}"])
