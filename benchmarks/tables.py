@@ -6,8 +6,8 @@
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
 settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md
 and its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl:
-strategies.md. From results/worlds.jsonl: worlds.md. From results/unseen.jsonl: unseen.md. The README has the best numbers, of presets.jsonl and
-determinism.md, and five tasks of presets.jsonl and peers.jsonl.
+strategies.md. From results/worlds.jsonl: worlds.md. From results/unseen.jsonl: unseen.md. The README has the
+best numbers, of presets.jsonl and determinism.md, and five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations

@@ -131,7 +131,6 @@ def _server(_signals):
     """
     if os.environ.get("PYTEST_XDIST_WORKER"):
         warm_up(SERVED, {"ESCALADE_PRELOADED_ENVIRONMENT": "CartPole-v1"})
-    yield
 
 
 @pytest.fixture(scope="session")

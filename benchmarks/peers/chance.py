@@ -1,6 +1,6 @@
 """Actions by chance: what a return of nothing learned is.
 
-    python benchmarks/peers/chance.py TASK [--seed 1]
+python benchmarks/peers/chance.py TASK [--seed 1]
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 PEERS is an environment that was made from requirements.txt. One program runs at a time, in turns, until it
 solves the task (100 fresh episodes) or the seconds are over. Appends a line of JSON for each run to
 ../results/peers.jsonl; runs that are there already are not repeated. ../tables.py makes tables and picture.
-With ``--unseen`` the tasks are those of unseen.toml, without targets, the programs are Escalade without a preset,
-PPO, SBX's SAC, ARS and actions by chance, and the file is ../results/unseen.jsonl. ``--cores`` holds a program to some
-of the machine's, so that two commands may run side by side.
+With ``--unseen`` the tasks are those of unseen.toml, without targets, the programs are Escalade without a
+preset, PPO, SBX's SAC, ARS and actions by chance, and the file is ../results/unseen.jsonl. ``--cores`` holds
+a program to some of the machine's, so that two commands may run side by side.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def wanted(given: argparse.Namespace) -> list[tuple[str, int, str]]:
     return [
         (task, seed, program)
         for task, seed, program in each
-        if (task, program, seed) not in done(given.output) and (program != "sac" or not task.startswith(DISCRETE))
+        if (task, program, seed) not in done(given.output)
+        and (program != "sac" or not task.startswith(DISCRETE))
     ]
 
 
@@ -82,7 +83,9 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", choices=list(UNSEEN_PROGRAMS | PROGRAMS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--cores", help="as taskset has it, such as 0 or 0-1; all of them where it is left out")
+    parser.add_argument(
+        "--cores", help="as taskset has it, such as 0 or 0-1; all of them where it is left out"
+    )
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     given.output = given.output or (UNSEEN_RESULTS if given.unseen else RESULTS)

@@ -1,4 +1,4 @@
-"""Tables of the tasks that no setting was chosen on, from ../results/unseen.jsonl; ../tables.py places them."""
+"""Tables of unseen tasks, from ../results/unseen.jsonl; ../tables.py places them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def scores(runs: Runs, seconds: float) -> str:
     """The interquartile mean of scores: 0 is what chance has, 1 the best run of any program on the task."""
     tasks = [task for task in _tasks(runs) if _chance(runs, task)]
     found = {
-        TITLES[program]: {task: _at(runs[task, program], seconds) for task in tasks if (task, program) in runs}
+        TITLES[program]: {
+            task: _at(runs[task, program], seconds) for task in tasks if (task, program) in runs
+        }
         for program in PROGRAMS
     }
     bounds = {}

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 _TEXTURE = re.compile(r"<texture\b([^>]*?)(/?)>")
-_KEPT = re.compile(r'''\b(name|type|file)\s*=\s*["']([^"']*)["']''')
+_KEPT = re.compile(r"""\b(name|type|file)\s*=\s*["']([^"']*)["']""")
 _MODELS = "mujoco"  # the folder of models in each of EnvPool's packages of files
 
 
@@ -31,15 +31,16 @@ def without_textures(base: str) -> str:
     if not source.is_dir():
         return base
     facts = f"{source} {source.stat().st_mtime_ns} {metadata.version('envpool')}"
-    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escalade" / "envpool-models"
-    place = kept / hashlib.sha256(facts.encode()).hexdigest()[:16]
-    if place.is_dir():
-        return str(place)
     try:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        kept = caches / "escalade" / "envpool-models"
+        place = kept / hashlib.sha256(facts.encode()).hexdigest()[:16]
+        if place.is_dir():
+            return str(place)
         kept.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=kept))
         _copy(source, made / _MODELS)
-    except OSError:  # a home that cannot be written: the models as they are do, and take longer
+    except (OSError, RuntimeError):  # no home, or none to write to: the models as they are take longer
         return base
     with contextlib.suppress(OSError):  # another process was first
         made.rename(place)
