@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import escalade
 
-BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 1.5
+BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 2.5
 """The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
 BEYOND = 2.6
 """Metres ahead from which on an ant is beyond the trap: past its back by more than its legs are long."""

@@ -41,7 +41,7 @@ def test_no_ant_leaves_through_the_back(trap):
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_no_ant_comes_in_through_a_side(trap, side):
-    place, velocity = (1.35, 2.5 * side), (0.0, -8.0 * side)
+    place, velocity = (1.35, (trap.HALF_WIDTH + 1) * side), (0.0, -12.0 * side)
     free, held = (thrown(trap.make(walls=walls), place, velocity) for walls in (False, True))
     assert (side * free[:, 1]).min() < 0
     beside = (held[:, 0] > trap.OPENING) & (held[:, 0] < trap.BACK)
