@@ -36,10 +36,12 @@ def settings(program: str, *keys: str) -> dict[str, Any]:
 def arguments() -> Any:
     """Of the command line of a program."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("task", type=(TASKS | UNSEEN).__getitem__)
+    parser.add_argument("task", choices=TASKS | UNSEEN)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600.0)
-    return parser.parse_args()
+    given = parser.parse_args()
+    given.task = (TASKS | UNSEEN)[given.task]
+    return given
 
 
 class Done(Exception):

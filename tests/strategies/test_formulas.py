@@ -179,6 +179,15 @@ def test_ars(dimension, population, top):
         tell_and_compare(es, fitness, before, center)
 
 
+@pytest.mark.parametrize("returns", [1e-160, 1e-45])
+def test_ars_stays_where_returns_differ_by_less_than_its_noise_can_tell(returns):
+    es = ARS(first_center(4), 2, 0.05, perturbation=TABLE)
+    before = es.center.clone()
+    es.ask()
+    es.tell(returns * np.array([1.0, 2.0]))
+    assert torch.equal(es.center, before)
+
+
 def test_ars_keeps_every_direction_that_ties_with_the_last_one():
     es = ARS(first_center(4), 6, 0.05, lr=0.1, top_directions=2, perturbation=TABLE)
     before, delta = es.center.numpy().astype(np.float64), noise(es, 0.05)[0::2]

@@ -17,6 +17,9 @@ from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.schedules import Schedule, parse, parse_sigma
 from escalade.support.numbers import whole_number
 
+_LEAST_SPREAD = np.finfo(np.float32).tiny
+"""Of returns that say anything: a smaller one is zero in the noise's own type, and its inverse infinite."""
+
 
 class ARS(GaussianStrategy):
     """Step along the directions whose better end was best, scaled by the spread of their returns.
@@ -81,7 +84,7 @@ class ARS(GaussianStrategy):
         # Directions that tie with the last one in are kept too: their order means nothing.
         kept = best >= np.sort(best)[-self._kept(len(best))]
         spread = pairs[kept].std()
-        if spread == 0:
+        if spread < _LEAST_SPREAD:
             return
         weights = np.where(kept, differences(fitness), 0.0)
         factor = self.lr / (np.count_nonzero(kept) * spread)
