@@ -30,6 +30,7 @@ import worlds
 from escalade.config import presets as tuned
 from peers import table as peers
 from peers import unseen
+from peers.tasks import UNSEEN_RESULTS
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -109,7 +110,7 @@ def pages() -> dict[Path, str]:
         HERE / "worlds.md": worlds.markdown(),
         README: {"best": best()},
     }
-    runs = unseen.unseen_runs()
+    runs = peers.results(UNSEEN_RESULTS)
     blocks[HERE / "unseen.md"] = {
         "unseen": unseen.returns(runs, SECONDS),
         "unseen scores": unseen.scores(runs, SECONDS),

@@ -24,12 +24,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasks import HERE, RESULTS, TASKS, UNSEEN, UNSEEN_RESULTS
+from tasks import EVERY, HERE, RESULTS, TASKS, UNSEEN, UNSEEN_RESULTS
 
-PROGRAMS = {"escalade": "escalade_train.py", "ppo": "ppo.py", "pgpe": "pgpe.py", "ars": "ars.py"}
-UNSEEN_PROGRAMS = {"escalade": PROGRAMS["escalade"], "ppo": "ppo.py", "sac": "sac.py", "ars": "ars.py"}
-UNSEEN_PROGRAMS |= {"chance": "chance.py"}
-DISCRETE = ("MiniGrid", "HighwayFast", "Catch", "FrozenLake")  # where SAC has nothing to choose from
+PROGRAMS, UNSEEN_PROGRAMS = ("escalade", "ppo", "pgpe", "ars"), ("escalade", "ppo", "sac", "ars", "chance")
 GRACE = 120.0  # seconds beyond the limit before a program that does not end is ended
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
@@ -67,11 +64,11 @@ def wanted(given: argparse.Namespace) -> list[tuple[str, int, str]]:
     """Tasks, seeds and programs that have no run yet, in turns."""
     programs, tasks = (UNSEEN_PROGRAMS, UNSEEN) if given.unseen else (PROGRAMS, TASKS)
     each = itertools.product(given.tasks or tasks, given.seeds, dict.fromkeys(given.programs or programs))
+    made = done(given.output)
     return [
         (task, seed, program)
         for task, seed, program in each
-        if (task, program, seed) not in done(given.output)
-        and (program != "sac" or not task.startswith(DISCRETE))
+        if (task, program, seed) not in made and not (program == "sac" and EVERY[task].discrete)
     ]
 
 
@@ -79,8 +76,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", required=True, help="Python of the environment with the peers")
     parser.add_argument("--unseen", action="store_true", help="the tasks of unseen.toml, for a time")
-    parser.add_argument("--tasks", nargs="+", choices=[*TASKS, *UNSEEN])
-    parser.add_argument("--programs", nargs="+", choices=list(UNSEEN_PROGRAMS | PROGRAMS))
+    parser.add_argument("--tasks", nargs="+", choices=EVERY)
+    parser.add_argument("--programs", nargs="+", choices={*PROGRAMS, *UNSEEN_PROGRAMS})
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument(
@@ -90,10 +87,10 @@ def main() -> None:
     given = parser.parse_args()
     given.output = given.output or (UNSEEN_RESULTS if given.unseen else RESULTS)
     for task, seed, program in wanted(given):
-        python = sys.executable if program == "escalade" else given.peers
-        words = [python, HERE / UNSEEN_PROGRAMS.get(program, f"{program}.py"), task]
-        words += ["--seed", seed, "--seconds", given.seconds]
-        found = run((["taskset", "-c", given.cores] if given.cores else []) + words, given.seconds)
+        own = program == "escalade"
+        words = ["taskset", "-c", given.cores] if given.cores else []
+        words += [sys.executable if own else given.peers, HERE / f"{'escalade_train' if own else program}.py"]
+        found = run([*words, task, "--seed", seed, "--seconds", given.seconds], given.seconds)
         what = {"task": task, "program": program, "seed": seed, "date": str(datetime.date.today())}
         what |= {"cores": given.cores} if given.cores else {}
         with given.output.open("a") as file:

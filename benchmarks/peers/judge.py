@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from tasks import HERE, TASKS, UNSEEN, Task
+from tasks import EVERY, HERE, Task
 
 SHARE = 0.1  # of the time, for evaluations
 FEW, MANY = 10, 100
@@ -36,11 +36,11 @@ def settings(program: str, *keys: str) -> dict[str, Any]:
 def arguments() -> Any:
     """Of the command line of a program."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("task", choices=TASKS | UNSEEN)
+    parser.add_argument("task", choices=EVERY)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600.0)
     given = parser.parse_args()
-    given.task = (TASKS | UNSEEN)[given.task]
+    given.task = EVERY[given.task]
     return given
 
 

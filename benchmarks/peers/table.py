@@ -66,7 +66,7 @@ def _seconds(runs: list[Run]) -> str:
 def returns(runs: Runs) -> str:
     """Median return of each program on each task after some minutes."""
     rows = [
-        [task, name, *(_after(runs[task, program], 60.0 * minutes) for minutes in MINUTES)]
+        [task, name, *(after(runs[task, program], 60.0 * minutes) for minutes in MINUTES)]
         for task in _tasks(runs)
         for program, name in NAMES.items()
         if (task, program) in runs
@@ -74,13 +74,14 @@ def returns(runs: Runs) -> str:
     return markdown(["task", "program", *(f"after {minutes} min" for minutes in MINUTES)], rows)
 
 
-def _after(runs: list[Run], seconds: float) -> str:
+def after(runs: list[Run], seconds: float) -> str:
     """The last evaluation until then; a solved run stays where it was, one that had ended before has none."""
-    seen = [value for run in runs if (value := _at(run, seconds)) is not None]
+    seen = [value for run in runs if (value := at(run, seconds)) is not None]
     return f"{statistics.median(seen):.4g}" if len(seen) == len(runs) else "-"
 
 
-def _at(run: Run, seconds: float) -> float | None:
+def at(run: Run, seconds: float) -> float | None:
+    """The last evaluation until then of one run."""
     seen = [mean for when, _, mean in run["curve"] if when <= seconds]
     there = run["solved"] is not None or run["limit"] >= seconds
     return seen[-1] if seen and there else None

@@ -27,6 +27,8 @@ class Task:
     """Whether it takes Escalade minutes."""
     unseen: bool = False
     """Whether it is one of EnvPool's that no setting was chosen on: no target, no preset."""
+    discrete: bool = False
+    """Whether its actions are choices, where it is unseen."""
 
     @property
     def settings(self) -> str:
@@ -52,3 +54,4 @@ def _read(file: str, **more: Any) -> dict[str, Task]:
 TASKS = _read("tasks.toml")
 """Tasks with a target, in the table's order."""
 UNSEEN = _read("unseen.toml", unseen=True)
+EVERY = TASKS | UNSEEN

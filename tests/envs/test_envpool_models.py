@@ -1,13 +1,12 @@
 """The models that pools compile: without pictures, and with the same physics."""
 
-import importlib
 import os
 import re
 
 import numpy as np
 import pytest
 
-from escalade.envs import envpool_models
+from escalade.envs import envpool_families, envpool_models
 from escalade.envs.envpool_families import import_for, make_pool
 from escalade.envs.envpool_models import without_textures
 
@@ -24,8 +23,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def base_of(env_id):
-    import_for(env_id)
-    return importlib.import_module("envpool.registration").registry.specs[env_id][2]["base_path"]
+    return envpool_families._registered(env_id)[2]["base_path"]
 
 
 def walk(env_id, **settings):

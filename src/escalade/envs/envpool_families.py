@@ -31,6 +31,8 @@ def import_for(env_id: str) -> Any:
         if not is_own() or _ENTRY in sys.modules:
             return importlib.import_module("envpool")
         envpool = _without_families()
+        if env_id in envpool.list_all_envs():  # as for every pool of a run but the first
+            return envpool
         for family in _families_that_name(env_id, Path(str(envpool.__file__)).parent):
             if env_id in envpool.list_all_envs():
                 break
@@ -61,8 +63,7 @@ def make_pool(env_id: str, seeds: list[int], max_episode_steps: int | None, **se
 
 def family_of(env_id: str) -> str:
     """The package of EnvPool's that has the id, such as ``envpool.mujoco.dmc``."""
-    import_for(env_id)
-    family: str = importlib.import_module("envpool.registration").registry.specs[env_id][0]
+    family: str = _registered(env_id)[0]
     return family
 
 
@@ -75,8 +76,16 @@ def _models(env_id: str) -> dict[str, Any]:
     """Arguments that take models without pictures, for an environment that has models."""
     if not is_mujoco(env_id):
         return {}
-    registry = importlib.import_module("envpool.registration").registry
-    return {"base_path": without_textures(registry.specs[env_id][2]["base_path"])}
+    return {"base_path": without_textures(_registered(env_id)[2]["base_path"])}
+
+
+def _registered(env_id: str) -> tuple[str, str, dict[str, Any]]:
+    """EnvPool's entry for the id: its family, the class of its spec, and the arguments that this has."""
+    import_for(env_id)
+    entry: tuple[str, str, dict[str, Any]] = importlib.import_module("envpool.registration").registry.specs[
+        env_id
+    ]
+    return entry
 
 
 def _without_families() -> Any:
