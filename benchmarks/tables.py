@@ -4,10 +4,11 @@
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
-settings.md. From results/defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md
-and its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl:
-strategies.md. From results/worlds.jsonl: worlds.md. From results/unseen.jsonl: unseen.md. The README has the
-best numbers, of presets.jsonl and determinism.md, and five tasks of presets.jsonl and peers.jsonl.
+settings.md. From results/default_returns.jsonl, defaults.jsonl and untuned.jsonl: defaults.md. From
+results/peers.jsonl: peers.md and its picture. From results/learning: learning.md. From
+results/strategies.jsonl and bbob.jsonl: strategies.md. From results/worlds.jsonl: worlds.md. From
+results/unseen.jsonl: unseen.md. The README has the best numbers, of presets.jsonl and determinism.md, and
+five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from PIL import Image
 
 import bbob
+import default_returns
 import defaults
 import learning
 import presets
@@ -98,6 +100,7 @@ def pages() -> dict[Path, str]:
     blocks = {
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
+            "default returns": default_returns.table(default_returns.read()),
             "defaults": defaults.table(defaults.read()),
             "untuned": defaults.untuned(defaults.commanded()),
         },

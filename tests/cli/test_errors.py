@@ -34,6 +34,7 @@ TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
     ("eval zoo:CartPol-v1", ["no policy zoo:CartPol-v1", "did you mean zoo:CartPole-v1", "escalade zoo"]),
     ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is only read", "`start_from`"]),
+    ("watch zoo:CartPole-v1", ["zoo:CartPole-v1 is a policy without its run"]),
     ("train ENV --from zoo:Pole", ["--from zoo:Pole", "no policy zoo:Pole"]),
     ("train ENV --weight-penalty -1", ["--weight-penalty -1", "at least 0"]),
     ("train ENV --hidden 64,0", ["--hidden 64,0", "at least 1"]),

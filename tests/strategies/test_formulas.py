@@ -173,7 +173,7 @@ def test_ars(dimension, population, top):
         delta, before = noise(es, 0.05)[0::2], center
         plus, minus = fitness[0::2], fitness[1::2]
         best = sorted(range(population // 2), key=lambda k: -max(plus[k], minus[k]))
-        best = best[: top or math.ceil(len(best) / 2)]
+        best = best[: top or len(best)]
         spread = np.std([*plus[best], *minus[best]])
         center = before + lr / (len(best) * spread) * sum((plus[k] - minus[k]) * delta[k] for k in best)
         tell_and_compare(es, fitness, before, center)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from os import PathLike
+from os import PathLike, fspath
 from typing import Literal, NamedTuple
 
 from escalade.config.conversion import parse_toml
 from escalade.config.files import is_evolved, read_config
+from escalade.errors import InputError
 from escalade.recorders import Goals, Row
 from escalade.recorders.progress import ProgressTail
 from escalade.storage.run_folder import RunFolder
@@ -37,11 +38,13 @@ class Watch:
         run: the run's folder, or what :func:`escalade.train` returned.
 
     Raises:
-        InputError: there is no run in it.
+        InputError: there is no run in it, or a policy alone, as in the zoo.
     """
 
     def __init__(self, run: str | PathLike[str]) -> None:
         self.folder = RunFolder.open(run)
+        if self.folder.policy.exists() and not self.folder.progress.exists():
+            raise InputError(f"{fspath(run)} is a policy without its run: there is nothing to follow")
         self.goals = _goals(self.folder)
         self._tail = ProgressTail(self.folder.progress)
 

@@ -77,7 +77,7 @@ def check_declared(options: Mapping[str, Field[Any]], values: Mapping[str, Any])
     Raises:
         InputError: one is not as declared; the message names it and the mend.
     """
-    given = [name for name, value in values.items() if value not in (options[name].default, {})]
+    given = [name for name, value in values.items() if value not in (options[name].default, {}, ())]
     for name in given:
         _check_value(name, values[name], options[name].metadata)
         needed = options[name].metadata["needs"]

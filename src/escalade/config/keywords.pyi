@@ -59,7 +59,7 @@ class TrainOptions(ResumeOptions, total=False):
     lr: float | str | None
     weight_penalty: float
     policy: str
-    hidden: Sequence[int]
+    hidden: Sequence[int] | None
     activation: str
     init: Literal["normc", "xavier", "orthogonal", "zeros"]
     bias: bool

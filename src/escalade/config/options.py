@@ -146,9 +146,10 @@ class Config:
         choices=ARCHITECTURES,
         own="package.module:factory",
     )
-    hidden: tuple[int, ...] = _policy(
-        (),
-        "sizes of hidden layers: mlp is linear without; the last of gru and lstm is the cell's, or 64",
+    hidden: tuple[int, ...] | None = _policy(
+        None,
+        "sizes of hidden layers; the last of gru and lstm is the cell's",
+        unset="16 for mlp, 64 for gru and lstm",
         min=1,
         max=10**8,
     )

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
 from escalade.errors import InputError
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.layout import on_cpu
 from escalade.policies.modules import State, is_stateful, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
@@ -274,4 +275,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
 def architecture_of(options: dict[str, Any]) -> dict[str, Any]:
     """The part of a config that :func:`escalade.policies.networks.build` needs to make a network again."""
     chosen = {name: options[name] for name in _BUILD_OPTIONS}
-    return chosen | {"hidden": list(chosen["hidden"])}
+    hidden = chosen["hidden"]
+    if hidden is None:
+        hidden = ARCHITECTURES[chosen["policy"]].hidden if chosen["policy"] in ARCHITECTURES else ()
+    return chosen | {"hidden": list(hidden)}

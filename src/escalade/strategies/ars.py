@@ -4,8 +4,6 @@ approach to reinforcement learning", arXiv 1803.07055, algorithm 2.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -33,9 +31,9 @@ class ARS(GaussianStrategy):
         population: members a generation, even: two for each direction.
         sigma: standard deviation of the noise: a number, a schedule, or the text of one.
         lr: the step size: a number, a schedule, or the text of one.
-        top_directions: b, the directions that are kept; ``None`` keeps the better half. All of them
-            (``population // 2``) are V1 and V2 of the paper, a smaller b is V1-t and V2-t. A generation that
-            grows keeps more, in proportion.
+        top_directions: b, the directions that are kept. ``None`` keeps all of them, as V1 and V2 of the paper
+            do; a smaller b than ``population // 2`` is V1-t and V2-t. A generation that grows keeps more, in
+            proportion.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -94,5 +92,5 @@ class ARS(GaussianStrategy):
     def _kept(self, directions: int) -> int:
         """The number of a generation's directions that move the centre."""
         if self.top_directions is None:
-            return math.ceil(directions / 2)
+            return directions
         return self.top_directions * self.growth_factor

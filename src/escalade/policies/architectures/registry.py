@@ -19,6 +19,8 @@ class Architecture(Entry):
     use: str
     images: bool = False
     """True where it takes images only; the others flatten them."""
+    hidden: tuple[int, ...] = ()
+    """Sizes of hidden layers where none are given."""
 
 
 _HERE: Final = "escalade.policies.architectures"
@@ -27,7 +29,13 @@ _MLP: Final = frozenset({"hidden", "activation", "bias"})
 
 ARCHITECTURES: Final[dict[str, Architecture]] = {
     "linear": Architecture("one layer", f"{_HERE}.perceptron:make_linear", use="vectors", options=_BIAS),
-    "mlp": Architecture("multilayer perceptron", f"{_HERE}.perceptron:make_mlp", use="vectors", options=_MLP),
+    "mlp": Architecture(
+        "multilayer perceptron",
+        f"{_HERE}.perceptron:make_mlp",
+        use="vectors",
+        options=_MLP,
+        hidden=(16,),  # more than a line on most tasks: benchmarks/defaults.md
+    ),
     "quadratic": Architecture(
         "one layer, on the observation and the products of its numbers",
         f"{_HERE}.quadratic:make",
@@ -35,13 +43,18 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
         options=_BIAS,
     ),
     "gru": Architecture(
-        "a GRU cell behind plain layers", f"{_HERE}.recurrent:make_gru", use="vectors, memory", options=_MLP
+        "a GRU cell behind plain layers",
+        f"{_HERE}.recurrent:make_gru",
+        use="vectors, memory",
+        options=_MLP,
+        hidden=(64,),
     ),
     "lstm": Architecture(
         "an LSTM cell behind plain layers",
         f"{_HERE}.recurrent:make_lstm",
         use="vectors, memory",
         options=_MLP,
+        hidden=(64,),
     ),
     "hebbian": Architecture(
         "plastic layers: Najarro and Risi 2020",

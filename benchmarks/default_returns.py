@@ -1,0 +1,129 @@
+"""What an untuned run reaches in a short time, with each of some settings that could be the defaults.
+
+    taskset -c 0 python benchmarks/default_returns.py [TASK ...] [--candidates NAME ...] [--seeds 1 2]
+
+The tasks are EnvPool's and Gymnasium's, and none of peers/unseen.toml is among them: what is chosen here is
+judged there. Each run takes this one process, for 30 seconds (``--seconds``). Adds a line to
+results/default_returns.jsonl for each candidate, task and seed that is not there yet; tables.py makes the
+table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import escalade
+import presets
+from escalade.support.own_process import claim
+
+RESULTS = Path(__file__).parent / "results" / "default_returns.jsonl"
+EPISODES, CHANCE = 30, 12345  # of the final evaluation, and its seed
+TASKS = (
+    "AcrobotSwingup-v1",
+    "SwimmerSwimmer6-v1",
+    "HandReachDense-v3",
+    "MetaWorld/DoorOpen-v3",
+    "MetaWorld/PlateSlide-v3",
+    "Parking-v0",
+    "Reacher-v5",
+    "Pusher-v5",
+    "Hopper-v5",
+    "Pendulum-v1",
+)
+_ALL, _HALF = ({"strategy": "ars", "strategy_options": {"top_directions": kept}} for kept in (32, 16))
+_LINEAR, _NETWORK = {"policy": "linear"}, {"policy": "mlp", "hidden": [16]}
+_OPENAI = {"strategy": "openai-es", "lr": 0.05}
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "16 hidden units": _ALL | _NETWORK,
+    "16 hidden units, half the step": _ALL | _NETWORK | {"lr": 0.05},
+    "linear": _ALL | _LINEAR,
+    "16 hidden units, best half": _HALF | _NETWORK,
+    "linear, best half": _HALF | _LINEAR,
+    "16 hidden units, OpenAI-ES": _OPENAI | _NETWORK,
+    "linear, OpenAI-ES": _OPENAI | _LINEAR,
+    "16 hidden units, PGPE": {"strategy": "pgpe"} | _NETWORK,
+    "linear, PGPE": {"strategy": "pgpe"} | _LINEAR,
+    "linear, CMA-ES": {"strategy": "cma-es", "init": "zeros"} | _LINEAR,
+    "linear, best half, half the noise and step": _HALF | _LINEAR | {"sigma": 0.05, "lr": 0.05},
+    "linear, best half, population 32": {
+        "strategy": "ars",
+        "strategy_options": {"top_directions": 8},
+        "population": 32,
+    }
+    | _LINEAR,
+    "quadratic, best half": _HALF | {"policy": "quadratic", "init": "zeros"},
+}
+"""All with a population of 64, sigma and lr 0.1, where nothing else is said."""
+Line = dict[str, Any]
+
+
+def read() -> list[Line]:
+    """All runs of the candidates as they are now."""
+    lines = presets.lines_of(RESULTS)
+    return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["options"]]
+
+
+def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
+    """One run from its start to its end, and fresh episodes of its last centre; its line."""
+    options = CANDIDATES[candidate]
+    given = options | {"preset": None, "seed": seed, "seconds": seconds, "workers": 0, "verbose": False}
+    with tempfile.TemporaryDirectory() as folder:
+        found = escalade.train(task, run_dir=f"{folder}/run", **given)
+        score = escalade.evaluate(found, episodes=EPISODES, seed=CHANCE, workers=0)
+    steps = {name: found.summary[name] for name in ("env_steps", "generations")}
+    what = {"candidate": candidate, "options": options, "task": task, "seed": seed, "limit": seconds}
+    return what | steps | {"mean": score.mean}
+
+
+def table(lines: list[Line]) -> str:
+    """A row for each candidate: its mean return on each task, and the mean of its scores.
+
+    A score is 0 with the worst run of any candidate on the task, and 1 with the best.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for line in lines:
+        found.setdefault((line["candidate"], line["task"]), []).append(line["mean"])
+    rows = []
+    for name in CANDIDATES:
+        own = {task: found[name, task] for task in TASKS if (name, task) in found}
+        cells = [f"{statistics.mean(own[task]):.4g}" if task in own else "-" for task in TASKS]
+        whole = statistics.mean(_scores(lines, own)) if len(own) == len(TASKS) else None
+        runs = sum(map(len, own.values()))
+        rows.append([name, str(runs), *cells, "-" if whole is None else f"{whole:.2f}"])
+    return presets.markdown(["candidate", "runs", *TASKS, "score"], rows)
+
+
+def _scores(lines: list[Line], own: dict[str, list[float]]) -> list[float]:
+    scores = []
+    for task, values in own.items():
+        every = [line["mean"] for line in lines if line["task"] == task]
+        low, high = min(every), max(every)
+        scores.append(statistics.mean((value - low) / (high - low) for value in values))
+    return scores
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
+    parser.add_argument("--candidates", nargs="*", default=list(CANDIDATES))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=30.0)
+    given = parser.parse_args()
+    claim()  # of EnvPool's families, only the one that is needed is imported
+    for seed, task, candidate in itertools.product(given.seeds, given.tasks, given.candidates):
+        if (candidate, task, seed) in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
+            continue
+        line = run(candidate, task, seed, given.seconds)
+        with RESULTS.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(line) + "\n")
+        print({key: value for key, value in line.items() if key != "options"}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
