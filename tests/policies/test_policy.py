@@ -10,6 +10,7 @@ from torch import nn
 
 import escalade
 from escalade import InputError
+from escalade.config.options import Config
 from escalade.envs import ActionMap
 from escalade.policies.networks import batched_network, build
 from escalade.policies.normalizer import Normalization
@@ -268,3 +269,14 @@ def test_a_file_names_no_code_and_no_network_of_another_size(tmp_path):
         write(path, tensors, state | change)
         with pytest.raises(InputError, match=r"p\.safetensors cannot be used"):
             escalade.load(path)
+
+
+def test_hidden_sizes_that_are_not_given_are_the_architectures_own():
+    def hidden(**options):
+        return architecture_of(vars(Config(env="CartPole-v1", **options)))["hidden"]
+
+    assert hidden() == [16]
+    assert hidden(hidden=()) == []  # as runs of an mlp without hidden layers have it
+    assert hidden(policy="linear", hidden=()) == []  # as older config files have it
+    assert hidden(policy="lstm") == [64]
+    assert hidden(policy="tests.networks:Small") == []
