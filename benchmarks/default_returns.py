@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import defaults
 import escalade
 import presets
 from escalade.support.own_process import claim
@@ -76,7 +77,7 @@ def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
     with tempfile.TemporaryDirectory() as folder:
         found = escalade.train(task, run_dir=f"{folder}/run", **given)
         score = escalade.evaluate(found, episodes=EPISODES, seed=CHANCE, workers=0)
-    steps = {name: found.summary[name] for name in ("env_steps", "generations")}
+    steps = {name: found.summary[name] for name in ("env_steps", "generations", "stop_reason")}
     what = {"candidate": candidate, "options": options, "task": task, "seed": seed, "limit": seconds}
     return what | steps | {"mean": score.mean}
 
@@ -87,25 +88,20 @@ def table(lines: list[Line]) -> str:
     A score is 0 with the worst run of any candidate on the task, and 1 with the best.
     """
     found: dict[tuple[str, str], list[float]] = {}
+    every: dict[str, list[float]] = {}
     for line in lines:
         found.setdefault((line["candidate"], line["task"]), []).append(line["mean"])
+        every.setdefault(line["task"], []).append(line["mean"])
+    bounds = {task: (min(means), max(means)) for task, means in every.items()}
     rows = []
     for name in CANDIDATES:
-        own = {task: found[name, task] for task in TASKS if (name, task) in found}
-        cells = [f"{statistics.mean(own[task]):.4g}" if task in own else "-" for task in TASKS]
-        whole = statistics.mean(_scores(lines, own)) if len(own) == len(TASKS) else None
-        runs = sum(map(len, own.values()))
-        rows.append([name, str(runs), *cells, "-" if whole is None else f"{whole:.2f}"])
+        own = {task: statistics.mean(found[name, task]) for task in TASKS if (name, task) in found}
+        scores = [(own[task] - low) / (high - low) for task, (low, high) in bounds.items() if task in own]
+        score = f"{statistics.mean(scores):.2f}" if len(own) == len(TASKS) else "-"
+        runs = sum(len(found[name, task]) for task in own)
+        cells = [f"{own[task]:.4g}" if task in own else "-" for task in TASKS]
+        rows.append([name, str(runs), *cells, score])
     return presets.markdown(["candidate", "runs", *TASKS, "score"], rows)
-
-
-def _scores(lines: list[Line], own: dict[str, list[float]]) -> list[float]:
-    scores = []
-    for task, values in own.items():
-        every = [line["mean"] for line in lines if line["task"] == task]
-        low, high = min(every), max(every)
-        scores.append(statistics.mean((value - low) / (high - low) for value in values))
-    return scores
 
 
 def main() -> None:
@@ -116,13 +112,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     given = parser.parse_args()
     claim()  # of EnvPool's families, only the one that is needed is imported
-    for seed, task, candidate in itertools.product(given.seeds, given.tasks, given.candidates):
-        if (candidate, task, seed) in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
-            continue
-        line = run(candidate, task, seed, given.seconds)
-        with RESULTS.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(line) + "\n")
-        print({key: value for key, value in line.items() if key != "options"}, flush=True)
+    each = itertools.product(given.seeds, given.tasks, given.candidates)
+    wanted = ((candidate, task, seed) for seed, task, candidate in each)
+    defaults.measure(wanted, RESULTS, read, partial(run, seconds=given.seconds))
 
 
 if __name__ == "__main__":

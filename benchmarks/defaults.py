@@ -15,6 +15,8 @@ import itertools
 import json
 import math
 import statistics
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,22 @@ def _cell(runs: list[Line]) -> str:
     return f"- ({statistics.median(line['eval_return_mean'] for line in runs):.4g})"
 
 
+def measure(
+    wanted: Iterable[tuple[str, str, int]],
+    file: Path,
+    read: Callable[[], list[Line]],
+    run: Callable[[str, str, int], Line],
+) -> None:
+    """Run each candidate, task and seed that has no line in ``file`` yet, until a run is interrupted."""
+    for candidate, task, seed in wanted:
+        if (candidate, task, seed) in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
+            continue
+        line = run(candidate, task, seed)
+        if line["stop_reason"] == "interrupted":
+            return
+        _append(file, line)
+
+
 def _append(file: Path, line: Line) -> None:
     with file.open("a", encoding="utf-8") as out:
         out.write(json.dumps(line) + "\n")
@@ -170,13 +188,9 @@ def main() -> None:
             if (task, seed) not in {(line["task"], line["seed"]) for line in commanded()}:
                 _append(COMMANDED, command(task, seed, arguments.seconds or 300.0))
         return
-    for task, candidate, seed in itertools.product(arguments.tasks, arguments.candidates, arguments.seeds):
-        if (candidate, task, seed) in {(line["candidate"], line["task"], line["seed"]) for line in read()}:
-            continue
-        line = run(candidate, task, seed, arguments.seconds or 150.0)
-        if line["stop_reason"] == "interrupted":
-            return
-        _append(RESULTS, line)
+    each = itertools.product(arguments.tasks, arguments.candidates, arguments.seeds)
+    wanted = ((candidate, task, seed) for task, candidate, seed in each)
+    measure(wanted, RESULTS, read, partial(run, seconds=arguments.seconds or 150.0))
 
 
 if __name__ == "__main__":

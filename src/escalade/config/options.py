@@ -149,7 +149,7 @@ class Config:
     hidden: tuple[int, ...] | None = _policy(
         None,
         "sizes of hidden layers; the last of gru and lstm is the cell's",
-        unset="16 for mlp, 64 for gru and lstm",
+        unset=", ".join(f"{size} for {name}" for name, kind in ARCHITECTURES.items() for size in kind.hidden),
         min=1,
         max=10**8,
     )

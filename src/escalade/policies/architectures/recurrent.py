@@ -6,10 +6,9 @@ from itertools import pairwise
 
 from torch import nn
 
+from escalade.policies.architectures.registry import CELL
 from escalade.policies.architectures.shape import Request
 from escalade.policies.modules import Chain
-
-_CELL = 64
 
 
 def make_gru(request: Request) -> nn.Module:
@@ -23,7 +22,7 @@ def make_lstm(request: Request) -> nn.Module:
 
 
 def _behind_layers(kind: type[nn.GRUCell] | type[nn.LSTMCell], request: Request) -> nn.Module:
-    *sizes, last = [request.inputs, *(request.hidden or (_CELL,))]
+    *sizes, last = [request.inputs, *(request.hidden or CELL)]
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after, bias=request.bias), request.activation()]

@@ -26,6 +26,8 @@ class Architecture(Entry):
 _HERE: Final = "escalade.policies.architectures"
 _BIAS: Final = frozenset({"bias"})
 _MLP: Final = frozenset({"hidden", "activation", "bias"})
+CELL: Final = (64,)
+"""The size of a recurrent cell where none is given."""
 
 ARCHITECTURES: Final[dict[str, Architecture]] = {
     "linear": Architecture("one layer", f"{_HERE}.perceptron:make_linear", use="vectors", options=_BIAS),
@@ -47,14 +49,14 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
         f"{_HERE}.recurrent:make_gru",
         use="vectors, memory",
         options=_MLP,
-        hidden=(64,),
+        hidden=CELL,
     ),
     "lstm": Architecture(
         "an LSTM cell behind plain layers",
         f"{_HERE}.recurrent:make_lstm",
         use="vectors, memory",
         options=_MLP,
-        hidden=(64,),
+        hidden=CELL,
     ),
     "hebbian": Architecture(
         "plastic layers: Najarro and Risi 2020",
