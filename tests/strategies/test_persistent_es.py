@@ -1,6 +1,7 @@
 """Persistent ES and noise-reuse ES against their papers, and against what they are for."""
 
 import importlib.util
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +149,16 @@ def test_the_example_ends_where_whole_unrolls_do():
 def test_impossible_arguments_are_refused_by_name(options, message):
     with pytest.raises(InputError, match=message):
         PersistentES(np.zeros(3), **options)
+
+
+def test_a_population_travels_without_the_table_of_noise():
+    es = PersistentES(np.zeros(10), population=6, sigma=0.1, windows=5, perturbation=NoiseTable(3, 2**16))
+    population = es.sample()
+    sent = pickle.dumps(population)
+    assert len(sent) < 2000
+    there = pickle.loads(sent)
+    for member in range(6):
+        here, far = np.empty(10, np.float32), np.empty(10, np.float32)
+        population.write(member, here)
+        there.write(member, far)
+        assert here.tobytes() == far.tobytes()

@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from escalade.perturbation.population import Addressed
 from escalade.perturbation.source import Center, NoiseSource
 
 
@@ -31,7 +32,7 @@ Genome = tuple[Mutation, ...]
 
 
 @dataclass(frozen=True)
-class GenomePopulation:
+class GenomePopulation(Addressed):
     """Members ``start + sum of their mutations``, each sum taken from left to right in the type of ``start``.
 
     ``start`` has shape (dimension,). A process keeps the parents of the members that it wrote, so that a
@@ -114,11 +115,6 @@ class GenomePopulation:
             draws = self.source.draw(self.seed, generation, number + 1, self.dimension)
             draws.write(number, scale, noise)
             out += noise
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle the addresses; the noise is found or made anew where they arrive."""
-        state = {field.name: getattr(self, field.name) for field in fields(self)}
-        return state | {"source": getattr(self.source, "address", self.source)}
 
 
 _parents: OrderedDict[tuple[str, int, Genome], Center] = OrderedDict()

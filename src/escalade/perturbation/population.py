@@ -40,8 +40,17 @@ class Population(Protocol):
         ...
 
 
+class Addressed:
+    """A dataclass whose ``source`` of noise is pickled as its address, and made anew where it arrives."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        held: Any = self
+        state = {field.name: getattr(held, field.name) for field in fields(held)}
+        return state | {"source": getattr(held.source, "address", held.source)}
+
+
 @dataclass(frozen=True)
-class GaussianPopulation:
+class GaussianPopulation(Addressed):
     """Members ``center + sign * scale * noise_k``, whose noise is a source's draws of this generation.
 
     ``scale`` is a number or a vector of shape (dimension,). With ``antithetic``, members 2k and
@@ -85,11 +94,6 @@ class GaussianPopulation:
         self.draws.write(number, self.scale, out)
         # Mirrored members subtract the very same product, so a pair's mean is the centre.
         (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle the address alone; the draws are made anew where it arrives."""
-        state = {field.name: getattr(self, field.name) for field in fields(self)}
-        return state | {"source": getattr(self.source, "address", self.source)}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
+from escalade.perturbation.population import Addressed
 from escalade.perturbation.source import Center
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.descent import DescentStrategy
@@ -137,7 +138,7 @@ class PersistentES(DescentStrategy):
 
 
 @dataclass(frozen=True)
-class HeldPopulation:
+class HeldPopulation(Addressed):
     """Mirrored pairs, each with the noise of the generation in which it took it up (``since``)."""
 
     center: Center
