@@ -4,6 +4,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from tests.engines.owners import Closes
 
 import escalade
 from escalade import InputError
@@ -72,3 +73,18 @@ def test_threads_train_to_the_same_bits(tmp_path):
         options = small | {"engine": engine, "workers": workers, "run_dir": str(tmp_path / engine)}
         digests.add(escalade.train("CartPole-v1", verbose=False, **options).summary["params_sha256"])
     assert len(digests) == 1
+
+
+def test_threads_close_what_they_made_when_one_cannot_be_made(tmp_path):
+    made = []
+
+    def factory():
+        if len(made) == 2:
+            raise InputError("no third one")
+        made.append(Closes(tmp_path / f"{len(made)}"))
+        made[-1].where.mkdir()
+        return made[-1]
+
+    with pytest.raises(InputError, match="no third one"):
+        start_engine("threads", factory, 3)
+    assert [len(list(work.where.glob("closed-*"))) for work in made] == [1, 1]

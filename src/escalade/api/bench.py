@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,13 +110,14 @@ def bench(
         raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts = make_parts(config)
     parts.environment = settle_backend(parts.environment)
-    training = parts.start_engine(config)
-    most = int(training.info["slots"])
-    slots = min(most, -(-config.population * config.episodes_per_member // workers))
-    raw_engine = start_engine(config.engine, RawSetup(parts.environment, slots), workers)
     useful: list[float] = []
     raw: list[float] = []
-    try:
+    with ExitStack() as engines:
+        training = engines.enter_context(closing(parts.start_engine(config)))
+        most = int(training.info["slots"])
+        slots = min(most, -(-config.population * config.episodes_per_member // workers))
+        setup = RawSetup(parts.environment, slots)
+        raw_engine = engines.enter_context(closing(start_engine(config.engine, setup, workers)))
         turn = _TrainingTurns(config, parts, training)
         turn.run(0.0)  # warm-up: first contact with every page and cache
         raw_engine.run(0.2, workers)
@@ -126,9 +128,6 @@ def bench(
                 f"round {number + 1}: training {useful[-1]:,.0f}, raw {raw[-1]:,.0f} steps/s, "
                 f"ratio {useful[-1] / raw[-1]:.2f}"
             )
-    finally:
-        training.close()
-        raw_engine.close()
     return Measurement(
         useful=statistics.median(useful),
         raw=statistics.median(raw),

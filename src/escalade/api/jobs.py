@@ -75,13 +75,17 @@ def _start(one: Planned, share: int) -> _Job:
         command = ["resume", str(one.folder)]
         command += [word for name, value in changes.items() for word in words(name, value)]
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
-    process = subprocess.Popen(  # noqa: S603 - this program, without a shell
-        [sys.executable, "-m", "escalade", *command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        start_new_session=True,  # Ctrl-C reaches this process, which hands it on once: twice would not save
-    )
+    try:
+        process = subprocess.Popen(  # noqa: S603 - this program, without a shell
+            [sys.executable, "-m", "escalade", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C comes here, and is handed on once: twice would not save
+        )
+    except BaseException:
+        errors.close()
+        raise
     return _Job(one, process, errors)
 
 

@@ -40,4 +40,5 @@ def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
 
 def give_up_stdout() -> None:
     """Send what is still in standard output's buffer nowhere: at exit it would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -31,7 +31,13 @@ class ThreadEngine:
     def __init__(self, factory: Factory, workers: int) -> None:
         self.on_note: Callable[[str], None] = ignore_note
         self.on_wait: Callable[[], None] = keep_waiting
-        self._works = [factory() for _ in range(workers)]
+        self._works: list[Work] = []
+        try:
+            for _ in range(workers):
+                self._works.append(factory())
+        except BaseException:
+            self._close_works()
+            raise
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="escalade")
 
     @property
@@ -52,6 +58,9 @@ class ThreadEngine:
 
     def close(self) -> None:
         self._pool.shutdown()
+        self._close_works()
+
+    def _close_works(self) -> None:
         for work in self._works:
             close_work(work)
 
