@@ -1,5 +1,7 @@
 """Stateful policies from end to end: a user's own module and named ones, trained, looked at and loaded."""
 
+from typing import NamedTuple
+
 import gymnasium
 import numpy as np
 import pytest
@@ -142,3 +144,32 @@ class Growing(nn.Module):
 def test_a_state_that_cannot_be_is_refused(change, said):
     with pytest.raises(InputError, match=said):
         escalade.train(ENV, network=Growing(change), preset=None, generations=1, workers=0, verbose=False)
+
+
+class Memory(NamedTuple):
+    fast: torch.Tensor
+    slow: torch.Tensor
+
+
+class Named(nn.Module):
+    """Reads its state by name, in every step."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def initial_state(self, seed):
+        return Memory(torch.zeros(1), torch.ones(1))
+
+    def forward(self, x, state):
+        fast = 0.5 * state.fast + self.layer(x)
+        return fast + state.slow, Memory(fast, 0.9 * state.slow)
+
+
+def test_a_state_may_be_a_named_tuple(tmp_path):
+    torch.manual_seed(0)
+    done = escalade.train(ENV, network=Named(), run_dir=tmp_path / "r", workers=0, **OPTIONS)
+    assert len(escalade.evaluate(done, episodes=2, workers=0, network=Named()).returns) == 2
+    policy = escalade.load(done, network=Named())
+    policy.reset(1)
+    assert [len(policy.act(np.ones(2))) for _ in range(3)] == [1, 1, 1]

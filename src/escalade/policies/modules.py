@@ -28,12 +28,14 @@ def is_stateful(module: nn.Module) -> bool:
 
 
 def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
-    """The same structure with ``function`` of each tensor."""
+    """The same structure, named tuples too, with ``function`` of each tensor."""
     if isinstance(state, dict):
         return {name: map_state(function, state[name]) for name in sorted(state)}
     if isinstance(state, list | tuple):
         parts = [map_state(function, part) for part in state]
-        return parts if isinstance(state, list) else tuple(parts)
+        if isinstance(state, list):
+            return parts
+        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
     if not isinstance(state, Tensor):
         raise InputError(
             "a policy's state must be tensors, or tuples, lists and dicts of them, "
