@@ -80,3 +80,16 @@ def test_a_storage_that_is_none_costs_one_line(tmp_path):
     write(tmp_path / "here", a="a")
     with pytest.raises(StorageFailure, match="could not be reached or written"):
         Mirror(tmp_path / "here", str(tmp_path / "file" / "run")).push()
+
+
+def test_a_storage_that_is_away_does_not_hide_what_ended_the_run(tmp_path, monkeypatch):
+    mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
+
+    def away(name):
+        raise OSError("away")
+
+    monkeypatch.setattr(mirror._files, "rm_file", away)
+    with pytest.raises(InputError, match="the run's own"), mirror.led_by("driver"):
+        raise InputError("the run's own")
+    with pytest.raises(StorageFailure, match="away"), mirror.led_by("driver"):
+        pass

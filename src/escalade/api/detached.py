@@ -160,31 +160,28 @@ def attach(name: str, say: Callable[[str], None], address: str = "auto") -> dict
         EngineFailure: the run failed; the message says of what.
     """
     ray = _connect(address)
-    driver, life, heard, away, over = _find(ray, name), "", 0, False, False
-    while not over:
+    driver, life, heard, away = _find(ray, name), "", 0, False
+    while True:
         try:
             now, said, over = ray.get(driver.follow.remote(heard))
+            if life not in ("", now):  # another life, whose words begin anew
+                said, heard, over = "", 0, False
+            *lines, rest = said.split("\n")
+            for line in filter(None, lines):
+                say(line)
+            life, heard, away = now, heard + len(said) - len(rest), False
+            if over:
+                summary = dict(ray.get(driver.result.remote()))
+                ray.kill(driver)  # what it was for is at the storage path
+                return summary
+        except ray.exceptions.RayTaskError as problem:
+            ray.kill(driver)
+            raise problem.cause from None
         except ray.exceptions.RayActorError:
             if not away:
                 say("the driver is lost; the cluster starts it again")
             away = True
-            time.sleep(_POLL_SECONDS)
-            continue
-        away = False
-        if life not in ("", now):  # another life, whose words begin anew
-            said, heard, over = "", 0, False
-        *lines, rest = said.split("\n")
-        for line in filter(None, lines):
-            say(line)
-        life, heard = now, heard + len(said) - len(rest)
-        if not over:
-            time.sleep(_POLL_SECONDS)
-    try:
-        return dict(ray.get(driver.result.remote()))
-    except ray.exceptions.RayTaskError as problem:
-        raise problem.cause from None
-    finally:
-        ray.kill(driver)  # what it was for is at the storage path
+        time.sleep(_POLL_SECONDS)
 
 
 def stop(name: str, say: Callable[[str], None], address: str = "auto") -> dict[str, Any]:

@@ -8,7 +8,7 @@ objects. A checkpoint is verified when it is read, so a copy cut short is never 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,15 @@ class Mirror:
         try:
             with beating(lambda: self.beat(who)):
                 yield
-        finally:
-            with _reported(self.url):
-                self._files.rm_file(f"{self._root}/{LEASE}")
+        except BaseException:
+            with suppress(StorageFailure):  # it must not hide what ended the run
+                self._end_lease()
+            raise
+        self._end_lease()
+
+    def _end_lease(self) -> None:
+        with _reported(self.url):
+            self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
         """Bring what the copy has to the folder; whether there was a run: a first push that ended.

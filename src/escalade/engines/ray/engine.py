@@ -239,6 +239,7 @@ class RayEngine:
         worker.info = {}
         if event.for_good:
             del self._workers[event.worker]
+            self._cluster.end_worker(event.worker)  # and what the cluster holds of it
         else:
             self._cluster.await_ready(event.worker)
         self._hand_out()
