@@ -85,9 +85,9 @@ def optimize(
             tenth of it (at least 2 s) has passed beyond is given up.
         target: stop when a value as good as this is found.
         tolerance: when a search has converged, see :class:`escalade.strategies.stopping.StopRules`.
-        restarts: for cma-es and sep-cma-es: start again after convergence, with populations that double
-            (``ipop``), or with large and small ones in turns (``bipop``), until the budget is used, the
-            target is found, or the population has doubled nine times.
+        restarts: for cma-es, sep-cma-es, ma-es and xnes: start again after convergence, with populations that
+            double (``ipop``), or with large and small ones in turns (``bipop``), until the budget is used,
+            the target is found, or the population has doubled nine times.
         vectorized: the function takes all points of a generation, shape (n, dimension), and gives shape (n,).
         workers: processes that call the function, each on one thread; 0 calls it in this process. The
             function travels by value (cloudpickle), so a script needs no ``__main__`` guard.

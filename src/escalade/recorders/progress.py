@@ -108,11 +108,13 @@ class ProgressTail:
         return fresh
 
 
+_KINDS = {column.name: str(column.type) for column in fields(Row)}
+
+
 def _row(numbers: dict[str, float]) -> Row:
     values: dict[str, float | None] = {}
-    kinds = {column.name: str(column.type) for column in fields(Row)}
     for name in COLUMNS:
-        value, kind = numbers[name], kinds[name]
+        value, kind = numbers[name], _KINDS[name]
         missing = "None" in kind and math.isnan(value)
         values[name] = None if missing else int(value) if kind.startswith("int") else value
     others = [(name, value) for name, value in numbers.items() if name not in COLUMNS]

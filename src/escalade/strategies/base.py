@@ -235,9 +235,10 @@ class Strategy(ABC):
         norm, moved = float(before.norm()), distance(self.center, before)
         if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
             self.center.copy_(before)
+            lr = "" if math.isnan(self.lr) else f"lr (now {self.lr:g}) or "
             raise InputError(
                 f"generation {self.generation + 1} takes the centre beyond the largest {before.dtype}: "
-                f"use a smaller lr (now {self.lr:g}) or sigma (now {self.sigma:g})"
+                f"use a smaller {lr}sigma (now {self.sigma:g})"
             )
         self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
