@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -24,19 +24,16 @@ class Start:
     """Evaluations after which this search gives way to the next one."""
 
 
-class Restarts(Protocol):
-    """The rule that says which search comes next."""
-
-    def starts(self) -> Iterator[Start]:
-        """One after the other; the first has the population that was given."""
-        ...
-
-    def used(self, evaluations: int) -> None:
-        """Say how many evaluations the search just started has taken, once it has ended."""
-        ...
+Restarts = Generator[Start, int, None]
+"""Searches, the first with the population that was given. Sent are the evaluations that the last one used."""
 
 
-class IPOP:
+def once(population: int | None) -> Restarts:
+    """One search, and no restart."""
+    yield Start(population)
+
+
+def ipop(population: int, rng: np.random.Generator) -> Restarts:
     """Double the population at each restart.
 
     Auger and Hansen 2005, "A Restart CMA Evolution Strategy With Increasing Population Size", CEC 2005.
@@ -45,20 +42,11 @@ class IPOP:
         population: of the first search.
         rng: not used; the schedule is fixed.
     """
-
-    def __init__(self, population: int, rng: np.random.Generator) -> None:
-        self._population = population
-
-    def starts(self) -> Iterator[Start]:
-        """One after the other."""
-        for doubling in range(LARGEST_DOUBLING + 1):
-            yield Start(self._population * 2**doubling)
-
-    def used(self, evaluations: int) -> None:
-        """Nothing depends on it."""
+    for doublings in range(LARGEST_DOUBLING + 1):
+        yield Start(population * 2**doublings)
 
 
-class BIPOP:
+def bipop(population: int, rng: np.random.Generator) -> Restarts:
     """Two kinds of restarts in turns, whichever has used less: large populations, and small ones.
 
     Hansen 2009, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009. The
@@ -70,38 +58,19 @@ class BIPOP:
         population: of the first search.
         rng: where the sizes of small populations come from.
     """
-
-    def __init__(self, population: int, rng: np.random.Generator) -> None:
-        self._population = population
-        self._rng = rng
-        self._large, self._small = 0, 0  # evaluations used by either kind
-        self._last_large = 0
-        self._is_small = False
-
-    def starts(self) -> Iterator[Start]:
-        """One after the other."""
-        yield Start(self._population)
-        doublings = 0
-        while True:
-            self._is_small = doublings > 0 and self._small < self._large
-            if self._is_small:
-                ratio = 2.0**doublings / 2
-                size = int(self._population * ratio ** (self._rng.uniform() ** 2))
-                factor = 10 ** (-2 * self._rng.uniform())
-                yield Start(size, factor, max(self._last_large // 2, size))
-            else:
-                doublings += 1
-                if doublings > LARGEST_DOUBLING:
-                    return
-                yield Start(self._population * 2**doublings)
-
-    def used(self, evaluations: int) -> None:
-        """Count the search just ended for its kind."""
-        if self._is_small:
-            self._small += evaluations
+    large = last_large = yield Start(population)  # evaluations used by the large ones, and by the last
+    small = doublings = 0
+    while True:
+        if doublings > 0 and small < large:
+            size = int(population * (2.0**doublings / 2) ** (rng.uniform() ** 2))
+            factor = 10 ** (-2 * rng.uniform())
+            small += yield Start(size, factor, max(last_large // 2, size))
+        elif doublings < LARGEST_DOUBLING:
+            doublings += 1
+            last_large = yield Start(population * 2**doublings)
+            large += last_large
         else:
-            self._large += evaluations
-            self._last_large = evaluations
+            return
 
 
-RESTARTS: Final[dict[str, type[IPOP] | type[BIPOP]]] = {"ipop": IPOP, "bipop": BIPOP}
+RESTARTS: Final[dict[str, Callable[[int, np.random.Generator], Restarts]]] = {"ipop": ipop, "bipop": bipop}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from escalade.strategies.cma import CMAES, default_population
 from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.margin import MarginCMAES
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.restarts import RESTARTS, Restarts, Start
+from escalade.strategies.restarts import RESTARTS, Restarts, once
 from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
 from escalade.support.numbers import real_number, whole_number
@@ -86,9 +86,11 @@ class SearchPlan:
                     "integers is for strategy cma-es: leave it out, or round within the function"
                 )
             self._factory = MarginCMAES
-        self._schedule = None if options.restarts is None else self._scheduled(strategy, options.restarts)
+        self._starts = self._scheduled(strategy, options.restarts)
 
-    def _scheduled(self, strategy: str | StrategyFactory, restarts: str) -> Restarts:
+    def _scheduled(self, strategy: str | StrategyFactory, restarts: str | None) -> Restarts:
+        if restarts is None:
+            return once(self._options.population)
         if callable(strategy) or not STRATEGIES[strategy].restarts:
             able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
             raise InputError(f"restarts={restarts!r} is for strategy {able}: leave it out")
@@ -98,20 +100,18 @@ class SearchPlan:
 
     def turns(self, search: Search) -> Turns:
         """One search after another; why the last one ended."""
-        starts: Iterable[Start] = [Start(self._options.population)]
-        if self._schedule is not None:
-            starts = self._schedule.starts()
-        reason = ""
-        for start in starts:
+        start = next(self._starts)
+        while True:
             before = search.evaluations
             made = self.space.make(self._factory, start, search.begun)
             limit = None if start.budget is None else before + start.budget
             reason = yield from search.run(made, StopRules(made, self._options.tolerance), limit)
-            if self._schedule is not None:
-                self._schedule.used(search.evaluations - before)
             if reason in _OVER:
-                break
-        return reason
+                return reason
+            try:
+                start = self._starts.send(search.evaluations - before)
+            except StopIteration:
+                return reason
 
 
 def name_of(given: object) -> str:
