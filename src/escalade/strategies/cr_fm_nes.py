@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, NoiseSource
 from escalade.strategies.axis_shape import AxisShape, Matrix, Vector
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.cma import check_population, default_population, expected_norm
+from escalade.strategies.gaussian import check_pairs
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.vectors import first_center
 from escalade.strategies.written import WrittenStrategy
@@ -59,10 +59,7 @@ class CRFMNES(WrittenStrategy):
         usual = default_population(n)
         population = check_population(usual + usual % 2 if population is None else population)
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        if population % 2:
-            raise InputError(
-                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
-            )
+        check_pairs(population)
         self._set_constants(n, population)
         self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
         self.deviations: Vector = np.ones(n)

@@ -44,10 +44,8 @@ class GaussianStrategy(Strategy):
         perturbation: NoiseSource | None = None,
     ) -> None:
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
-        if self.antithetic and population % 2:
-            raise InputError(
-                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
-            )
+        if self.antithetic:
+            check_pairs(population)
 
     def members(self) -> GaussianPopulation:
         kind, center = GaussianPopulation, cast("Any", self.center)
@@ -90,3 +88,11 @@ class GaussianStrategy(Strategy):
 def differences(values: Fitness) -> Fitness:
     """Mirrored pairs' values subtracted, shape (pairs,): what weighs a pair's noise in a sum."""
     return values[0::2] - values[1::2]
+
+
+def check_pairs(population: int) -> None:
+    """Raise InputError for a population that does not come in mirrored pairs."""
+    if population % 2:
+        raise InputError(
+            f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
+        )

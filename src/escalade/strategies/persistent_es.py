@@ -19,7 +19,7 @@ from escalade.perturbation.population import Addressed
 from escalade.perturbation.source import Center
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.descent import DescentStrategy
-from escalade.strategies.gaussian import differences
+from escalade.strategies.gaussian import check_pairs, differences
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule, parse
 from escalade.support.numbers import real_number, whole_number
@@ -91,10 +91,7 @@ class PersistentES(DescentStrategy):
         perturbation: NoiseSource | None = None,
     ) -> None:
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
-        if population % 2:
-            raise InputError(
-                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
-            )
+        check_pairs(population)
         self._sigma = parse(real_number(sigma, "sigma"), "sigma")(0)
         self.windows, self.hold = whole_number(windows, "windows", 1), whole_number(hold, "hold", 1)
         if self.windows % self.hold:
