@@ -12,7 +12,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
-from escalade.strategies.gaussian import GaussianStrategy, differences
+from escalade.strategies.gaussian import GaussianStrategy, differences, sums
 
 
 class AdaptiveStrategy(GaussianStrategy):
@@ -64,7 +64,7 @@ class AdaptiveStrategy(GaussianStrategy):
         """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""
         paired = self.antithetic
         first = differences(utilities) if paired else utilities
-        second = utilities.reshape(-1, 2).sum(axis=1) if paired else utilities
+        second = sums(utilities) if paired else utilities
         return self.noise_sum(first), self.square_sum(second) - float(second.sum())
 
     def state_dict(self) -> State:

@@ -9,11 +9,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from escalade.perturbation import NoiseSource
+from escalade.strategies.base import Direction
+from escalade.strategies.written import WrittenStrategy
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+_FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
 _MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA
 _TINY = 1e-300
 
@@ -94,3 +100,53 @@ class AxisShape:
             self.stretch**2 * of_along + path_rate * of_path**2,
             float(rates.sum()) + path_rate,
         )
+
+
+class AxisStrategy(WrittenStrategy):
+    """A strategy that adapts a step size and an :class:`AxisShape`, each along a path of its own.
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first step size.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    adapted = ("axis", "deviations", "path_sigma", "path_c")
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int,
+        sigma: float | str,
+        *,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        n = self.dimension
+        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
+        self.deviations: Vector = np.ones(n)
+        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
+
+    @property
+    def sigma(self) -> float:
+        return float(self.scale.mean())
+
+    @property
+    def scale(self) -> Vector:
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return self.step_size * self._form.scale
+
+    @property
+    def _form(self) -> AxisShape:
+        return AxisShape(self.axis, self.deviations)
+
+    def shaped(self, z: Matrix) -> Matrix:
+        return self._form.shaped(z)

@@ -11,18 +11,15 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.axis_shape import AxisShape, Matrix, Vector
+from escalade.strategies.axis_shape import AxisStrategy, Matrix, Vector
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.cma import check_population, default_population, expected_norm
-from escalade.strategies.gaussian import check_pairs
+from escalade.strategies.gaussian import check_pairs, differences, sums
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.vectors import first_center
-from escalade.strategies.written import WrittenStrategy
-
-_FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
 
 
-class CRFMNES(WrittenStrategy):
+class CRFMNES(AxisStrategy):
     """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
 
     Members are ``centre +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
@@ -43,7 +40,6 @@ class CRFMNES(WrittenStrategy):
     """
 
     antithetic = True
-    adapted = ("axis", "deviations", "path_sigma", "path_c")
 
     def __init__(
         self,
@@ -61,9 +57,6 @@ class CRFMNES(WrittenStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         check_pairs(population)
         self._set_constants(n, population)
-        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
-        self.deviations: Vector = np.ones(n)
-        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
 
     def _set_constants(self, n: int, population: int) -> None:
         ranks = np.arange(1, population + 1)
@@ -84,22 +77,6 @@ class CRFMNES(WrittenStrategy):
     def drawn_count(self) -> int:
         return self.population_size // 2
 
-    @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
-
-    @property
-    def scale(self) -> Vector:
-        """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return self.step_size * self._form.scale
-
-    @property
-    def _form(self) -> AxisShape:
-        return AxisShape(self.axis, self.deviations)
-
-    def shaped(self, z: Matrix) -> Matrix:
-        return self._form.shaped(z)
-
     def members(self) -> DensePopulation:
         center, steps = self.center.numpy(), self.step_size * self.draw()[1]
         pairs = np.stack([center + steps, center - steps], axis=1)
@@ -109,16 +86,16 @@ class CRFMNES(WrittenStrategy):
         z, y = self.draw()
         by_rank = share_ties(self.by_rank, fitness)
         c = self.c_sigma
-        mean = _pair_differences(by_rank) @ z
+        mean = differences(by_rank) @ z
         self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * self.mu_eff) * mean
         squared = (z**2).sum(axis=1)
         weights, lr_sigma = self._weights(by_rank, fitness, squared)
-        step = _pair_differences(weights) @ y
+        step = differences(weights) @ y
         c = self.c_c
         self.path_c = (1 - c) * self.path_c + math.sqrt(c * (2 - c) * self.mu_eff) * step
         self.move(step)
         self._learn_shape(z, weights)
-        of_pairs = _pair_sums(weights)
+        of_pairs = sums(weights)
         change = float(of_pairs @ squared) / self.dimension - float(of_pairs.sum())
         self.step_size *= math.exp(lr_sigma / 2 * change)
         self.updates += 1
@@ -133,20 +110,12 @@ class CRFMNES(WrittenStrategy):
         return weights / weights.sum() - 1 / len(weights), 1.0
 
     def _learn_shape(self, z: Matrix, weights: Vector) -> None:
-        rates = self.lr_shape * _pair_sums(weights)
+        rates = self.lr_shape * sums(weights)
         axis_step, s = self._form.gradient(z, rates, self.path_c, self.c_1)
         self.axis = self.axis + axis_step
         deviations = self.deviations * (1 + s)
         longer = math.log1p(float(self.axis @ self.axis)) / (2 * self.dimension)
         self.deviations = deviations / math.exp(float(np.log(deviations).mean()) + longer)
-
-
-def _pair_differences(weights: Vector) -> Vector:
-    return np.asarray(weights[0::2] - weights[1::2])
-
-
-def _pair_sums(weights: Vector) -> Vector:
-    return np.asarray(weights[0::2] + weights[1::2])
 
 
 def _distance_rate(n: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -88,6 +89,11 @@ class GaussianStrategy(Strategy):
 def differences(values: Fitness) -> Fitness:
     """Mirrored pairs' values subtracted, shape (pairs,): what weighs a pair's noise in a sum."""
     return values[0::2] - values[1::2]
+
+
+def sums(values: Fitness) -> Fitness:
+    """Mirrored pairs' values added, shape (pairs,): what weighs the square of a pair's noise."""
+    return np.asarray(values.reshape(-1, 2).sum(axis=1))
 
 
 def check_pairs(population: int) -> None:

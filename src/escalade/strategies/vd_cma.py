@@ -11,17 +11,14 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.perturbation import NoiseSource
-from escalade.strategies.axis_shape import AxisShape, Matrix, Vector
+from escalade.strategies.axis_shape import AxisStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.vectors import first_center
-from escalade.strategies.written import WrittenStrategy
-
-_FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
 
 
-class VDCMA(WrittenStrategy):
+class VDCMA(AxisStrategy):
     """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
 
     Members are ``centre + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
@@ -40,8 +37,6 @@ class VDCMA(WrittenStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
-    adapted = ("axis", "deviations", "path_sigma", "path_c")
-
     def __init__(
         self,
         x0: ArrayLike | Tensor,
@@ -56,9 +51,6 @@ class VDCMA(WrittenStrategy):
         population = check_population(default_population(n) if population is None else population)
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self._set_constants(n, population)
-        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
-        self.deviations: Vector = np.ones(n)
-        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
 
     def _set_constants(self, n: int, population: int) -> None:
         self.weights = log_weights(population)
@@ -70,22 +62,6 @@ class VDCMA(WrittenStrategy):
         faster = max((n - 5) / 6, 0.5)
         self.c_1 = faster * 2 / ((n + 1.3) ** 2 + m)
         self.c_mu = min(1 - self.c_1, faster * 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))
-
-    @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
-
-    @property
-    def scale(self) -> Vector:
-        """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return self.step_size * self._form.scale
-
-    @property
-    def _form(self) -> AxisShape:
-        return AxisShape(self.axis, self.deviations)
-
-    def shaped(self, z: Matrix) -> Matrix:
-        return self._form.shaped(z)
 
     def update(self, fitness: Fitness) -> None:
         (z, y), m = self.draw(), self.mu_eff
