@@ -7,6 +7,7 @@ names in :mod:`escalade.strategies`, the command line's checks and the table in 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from escalade.support.registry import Entry
@@ -58,6 +59,8 @@ class StrategyEntry(Entry):
         return self.home.partition(":")[2]
 
 
+_of_fixed_size = partial(StrategyEntry, grows=False, adapts_sigma=True, smallest=4)
+
 STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
         "OpenAI-ES",
@@ -95,15 +98,12 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         options=frozenset({"lr"}),
         adapts_sigma=True,
     ),
-    "simple-gaussian": StrategyEntry(
+    "simple-gaussian": _of_fixed_size(
         "Simple Gaussian ES",
         "escalade.strategies.simple_gaussian:SimpleGaussian",
         paper="Rechenberg 1973",
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
-        grows=False,
-        adapts_sigma=True,
-        smallest=4,
     ),
     "cem": StrategyEntry(
         "Cross-entropy method",
@@ -115,83 +115,59 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         adapts_sigma=True,
         smallest=10,
     ),
-    "sep-cma-es": StrategyEntry(
+    "sep-cma-es": _of_fixed_size(
         "Separable CMA-ES",
         "escalade.strategies.sep_cma:SepCMAES",
         paper="Ros and Hansen 2008",
         use="thousands of parameters",
-        grows=False,
-        adapts_sigma=True,
         restarts=True,
-        smallest=4,
     ),
-    "cma-es": StrategyEntry(
+    "cma-es": _of_fixed_size(
         "CMA-ES",
         "escalade.strategies.cma:CMAES",
         paper="Hansen 2016",
         use="up to a few hundred parameters that depend on each other",
-        grows=False,
-        adapts_sigma=True,
         restarts=True,
-        smallest=4,
     ),
-    "ma-es": StrategyEntry(
+    "ma-es": _of_fixed_size(
         "MA-ES",
         "escalade.strategies.ma:MAES",
         paper="Beyer and Sendhoff 2017",
         use="up to a thousand parameters that depend on each other",
-        grows=False,
-        adapts_sigma=True,
         restarts=True,
-        smallest=4,
     ),
-    "lm-ma-es": StrategyEntry(
+    "lm-ma-es": _of_fixed_size(
         "Limited-memory MA-ES",
         "escalade.strategies.lm_ma:LMMAES",
         paper="Loshchilov et al. 2017",
         use="thousands of parameters, some of which depend on each other",
-        grows=False,
-        adapts_sigma=True,
-        smallest=4,
     ),
-    "cr-fm-nes": StrategyEntry(
+    "cr-fm-nes": _of_fixed_size(
         "Fast moving NES",
         "escalade.strategies.cr_fm_nes:CRFMNES",
         paper="Nomura and Ono 2022",
         use="thousands of parameters on scales of their own, along one valley",
         antithetic=True,
-        grows=False,
-        adapts_sigma=True,
-        smallest=4,
     ),
-    "vd-cma": StrategyEntry(
+    "vd-cma": _of_fixed_size(
         "VD-CMA",
         "escalade.strategies.vd_cma:VDCMA",
         paper="Akimoto et al. 2014",
         use="thousands of parameters on scales of their own, along one valley",
-        grows=False,
-        adapts_sigma=True,
-        smallest=4,
     ),
-    "rm-es": StrategyEntry(
+    "rm-es": _of_fixed_size(
         "Rm-ES",
         "escalade.strategies.rm_es:RMES",
         paper="Li and Zhang 2018",
         use="thousands of parameters, along few valleys",
-        grows=False,
-        adapts_sigma=True,
-        smallest=4,
     ),
-    "xnes": StrategyEntry(
+    "xnes": _of_fixed_size(
         "Exponential NES",
         "escalade.strategies.xnes:XNES",
         paper="Glasmachers et al. 2010",
         use="up to a hundred parameters that depend on each other",
         options=frozenset({"lr"}),
-        grows=False,
-        adapts_sigma=True,
         restarts=True,
-        smallest=4,
     ),
     "canonical-es": StrategyEntry(
         "Canonical ES",
