@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from escalade.perturbation.low_rank import Member, Part
-from escalade.policies.activations import ACTIVATIONS, Array
+from escalade.policies.activations import Array
 from escalade.policies.layers import Operation, Shape, SharingOperation, block
 
 Pair = tuple[int, int]
@@ -96,9 +96,9 @@ class _ConvolutionOperation(Operation):
         self._patches = _Patches(layer)
         self._weight = block(rows, filters, layer.patch)
         self._bias = block(rows, filters, 1) if layer.bias else None
-        super().__init__([self._weight] if self._bias is None else [self._weight, self._bias])
+        parameters = [self._weight] if self._bias is None else [self._weight, self._bias]
+        super().__init__(parameters, activation=layer.activation)
         self._out = block(rows, filters, high * long)
-        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def __call__(self, x: Array) -> Array:
         out = self._out[: len(x)]
@@ -116,8 +116,7 @@ class _ConvolutionOperation(Operation):
         np.matmul(self._weight[row], self._patches.of(image), out=out)
         if self._bias is not None:
             out += self._bias[row]
-        if self._activate is not None:
-            self._activate(out)
+        self.activated(out)
 
 
 class _SharedFilters:
@@ -173,7 +172,7 @@ class _SharingConvolution(SharingOperation):
 
     def __init__(self, layer: Convolution, rows: int, parts: Sequence[Part]) -> None:
         self._filters = _SharedFilters(layer, rows, *parts)
-        super().__init__([self._filters])
+        super().__init__([self._filters], activation=layer.activation)
         channels, height, width = layer.inputs
         (tall, wide), (down, across), (top, left) = layer.kernel, layer.stride, layer.padding
         filters, high, long = self._shape = layer.outputs
@@ -186,7 +185,6 @@ class _SharingConvolution(SharingOperation):
         self._patches = block(high, long, tall, wide * channels)
         self._matrix = self._patches.reshape(high * long, layer.patch)
         self._out = block(rows, high * long, filters)
-        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def __call__(self, x: Array) -> Array:
         out = self._out[: len(x)]
@@ -208,8 +206,7 @@ class _SharingConvolution(SharingOperation):
             np.copyto(self._image, image.transpose(1, 2, 0))
         np.copyto(self._patches, self._windows)
         self._filters.multiply(row, self._matrix, out)
-        if self._activate is not None:
-            self._activate(out)
+        self.activated(out)
 
     def _channels_first(self, out: Array) -> Array:
         """A view of images (k, places, filters) as (k, filters, height, width)."""

@@ -60,12 +60,15 @@ class Operation:
 
     The outputs of a row must not depend on the other rows, nor on how many there are, to the
     last bit. ``parameters`` are blocks of shape (rows, ...) in the order of the flat vector; what
-    else an episode changes is in ``state``.
+    else an episode changes is in ``state``. ``activation`` is the name of the one that follows, if any.
     """
 
-    def __init__(self, parameters: list[Array], state: list[Array] | None = None) -> None:
+    def __init__(
+        self, parameters: list[Array], state: list[Array] | None = None, activation: str | None = None
+    ) -> None:
         self.parameters = parameters
         self.state = state or []
+        self._activate = ACTIVATIONS[activation].in_place if activation else None
 
     def load(self, row: int, parameters: Array) -> None:
         """Give the member in ``row`` its parameters, shape (size,)."""
@@ -96,6 +99,12 @@ class Operation:
         """
         raise NotImplementedError
 
+    def activated(self, out: Array) -> Array:
+        """``out``, after the activation in its place, where there is one."""
+        if self._activate is not None:
+            self._activate(out)
+        return out
+
 
 class SharedWeight(Protocol):
     """A matrix that all members share, and each member's factors and bias of its own."""
@@ -117,9 +126,14 @@ class SharedWeight(Protocol):
 class SharingOperation(Operation):
     """An operation whose members share the centre's matrices: a member's own parameters are its factors."""
 
-    def __init__(self, weights: Sequence[SharedWeight], state: list[Array] | None = None) -> None:
+    def __init__(
+        self,
+        weights: Sequence[SharedWeight],
+        state: list[Array] | None = None,
+        activation: str | None = None,
+    ) -> None:
         self._weights = weights
-        super().__init__([array for weight in weights for array in weight.parameters], state)
+        super().__init__([array for weight in weights for array in weight.parameters], state, activation)
 
     def share(self, center: Array) -> None:
         """Take over the matrices of the centre, shape (dimension,)."""
@@ -183,9 +197,9 @@ class _LinearOperation(Operation):
         # A block per layer, not a row per member: products stream through memory a fifth faster.
         self._weight = block(rows, layer.features, layer.units)
         self._bias = block(rows, layer.units) if layer.bias else None
-        super().__init__([self._weight] if self._bias is None else [self._weight, self._bias])
+        parameters = [self._weight] if self._bias is None else [self._weight, self._bias]
+        super().__init__(parameters, activation=layer.activation)
         self._out = block(rows, 1, layer.units)
-        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
         self._count = -1
 
     def __call__(self, x: Array) -> Array:
@@ -198,36 +212,25 @@ class _LinearOperation(Operation):
         np.matmul(x[:, None, :], weight, out=out)
         if self._used_bias is not None:
             hidden += self._used_bias
-        if self._activate is not None:
-            self._activate(hidden)
-        return hidden
+        return self.activated(hidden)
 
     def each(self, row: int, batch: Array) -> Array:
         out: Array = batch @ self._weight[row]
         if self._bias is not None:
             out += self._bias[row]
-        if self._activate is not None:
-            self._activate(out)
-        return out
+        return self.activated(out)
 
 
 class _SharingLinear(SharingOperation):
     def __init__(self, layer: Linear, rows: int, parts: Sequence[Part]) -> None:
         self._product = SharedProduct(rows, *parts)
-        super().__init__([self._product])
-        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
+        super().__init__([self._product], activation=layer.activation)
 
     def __call__(self, x: Array) -> Array:
-        hidden = self._product(x)
-        if self._activate is not None:
-            self._activate(hidden)
-        return hidden
+        return self.activated(self._product(x))
 
     def each(self, row: int, batch: Array) -> Array:
-        out = self._product.each(row, batch)
-        if self._activate is not None:
-            self._activate(out)
-        return out
+        return self.activated(self._product.each(row, batch))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from escalade.perturbation.address import Stream, hash64
-from escalade.policies.activations import ACTIVATIONS, Array
+from escalade.policies.activations import Array
 from escalade.policies.layers import Operation, VectorLayer, block
 
 COEFFICIENTS: Final = 5
@@ -50,10 +50,9 @@ class _PlasticOperation(Operation):
         self._number = layer.number
         self._rule = block(rows, COEFFICIENTS, layer.features, layer.units)
         self._weight = block(rows, layer.features, layer.units)
-        super().__init__([self._rule], [self._weight])
+        super().__init__([self._rule], [self._weight], layer.activation)
         self._out = block(rows, 1, layer.units)
         self._change, self._part = (block(layer.features, layer.units) for _ in range(2))
-        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def begin(self, row: int, seed: int) -> None:
         self._weight[row] = first_weights(seed, self._number, self._weight[row].shape)
@@ -61,9 +60,7 @@ class _PlasticOperation(Operation):
     def __call__(self, x: Array) -> Array:
         count = len(x)
         np.matmul(x[:, None, :], self._weight[:count], out=self._out[:count])
-        out = self._out[:count, 0]
-        if self._activate is not None:
-            self._activate(out)
+        out = self.activated(self._out[:count, 0])
         for row in range(count):
             self._learn(row, x[row, :, None], out[row])
         return out

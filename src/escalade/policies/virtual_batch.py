@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.policies.activations import ACTIVATIONS, Array
+from escalade.policies.activations import Array
 from escalade.policies.layers import Operation, Shape, block
 
 EPSILON: Final = 1e-3
@@ -56,9 +56,8 @@ class VirtualBatchNormOperation(Operation):
         # Beside the rows' images or vectors: a number a channel.
         shape = (rows, layer.size, *([1] * (len(layer.inputs) - 1)))
         self._bias, self._mean, self._inverse_std = (block(*shape) for _ in range(3))
-        super().__init__([self._bias], [self._mean, self._inverse_std])
+        super().__init__([self._bias], [self._mean, self._inverse_std], layer.activation)
         self._out = block(rows, *layer.inputs)
-        self._activate = ACTIVATIONS[layer.activation].in_place if layer.activation else None
 
     def begin(self, row: int, seed: int) -> None:
         """The statistics follow from the parameters; :meth:`measure` sets them."""
@@ -69,9 +68,7 @@ class VirtualBatchNormOperation(Operation):
 
     def each(self, row: int, batch: Array) -> Array:
         out: Array = (batch - self._mean[row]) * self._inverse_std[row] + self._bias[row]
-        if self._activate is not None:
-            self._activate(out)
-        return out
+        return self.activated(out)
 
     def __call__(self, x: Array) -> Array:
         count = len(x)
@@ -79,9 +76,7 @@ class VirtualBatchNormOperation(Operation):
         np.subtract(x, self._mean[:count], out=out)
         out *= self._inverse_std[:count]
         out += self._bias[:count]
-        if self._activate is not None:
-            self._activate(out)
-        return out
+        return self.activated(out)
 
 
 def statistics(seen: NDArray[np.float32]) -> tuple[Array, Array]:
