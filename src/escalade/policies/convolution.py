@@ -221,6 +221,7 @@ class MaxPool:
     inputs: Shape
     kernel: Pair
     stride: Pair
+    size: ClassVar[int] = 0
 
     @property
     def outputs(self) -> Shape:
@@ -228,11 +229,6 @@ class MaxPool:
         across = zip(self.inputs[1:], self.kernel, self.stride, strict=True)
         height, width = ((size - part) // step + 1 for size, part, step in across)
         return self.inputs[0], height, width
-
-    @property
-    def size(self) -> int:
-        """It has no parameters."""
-        return 0
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""

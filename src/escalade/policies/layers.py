@@ -238,16 +238,12 @@ class Flatten:
     """An image as the vector that torch's Flatten makes of it: channel by channel, row by row."""
 
     inputs: Shape
+    size: ClassVar[int] = 0
 
     @property
     def outputs(self) -> Shape:
         """As many numbers as the image has."""
         return (int(np.prod(self.inputs)),)
-
-    @property
-    def size(self) -> int:
-        """It has no parameters."""
-        return 0
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ class ProductsLayer:
     """
 
     features: int
+    size: ClassVar[int] = 0
 
     @property
     def inputs(self) -> Shape:
@@ -29,11 +31,6 @@ class ProductsLayer:
     def outputs(self) -> Shape:
         """The features, their squares and the products of pairs."""
         return (product_count(self.features),)
-
-    @property
-    def size(self) -> int:
-        """It has no parameters."""
-        return 0
 
     def operation(self, rows: int) -> Operation:
         """Room for ``rows`` members."""
