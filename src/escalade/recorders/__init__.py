@@ -5,7 +5,7 @@ from escalade.recorders.console import make_console
 from escalade.recorders.goals import Goals
 from escalade.recorders.history import History
 from escalade.recorders.notes import add_note, read_notes, rewind_notes
-from escalade.recorders.population import PopulationFile, quantiles
+from escalade.recorders.population import PopulationFile, of_returns, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
 from escalade.recorders.registry import RECORDERS, check_recorders, start_recorder, start_recorders
 from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
@@ -32,6 +32,7 @@ __all__ = [
     "check_recorders",
     "info_columns",
     "make_console",
+    "of_returns",
     "quantiles",
     "read_notes",
     "read_progress",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from escalade.recorders.row import LEVELS, Row
 from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tables import TableFile
+from escalade.strategies.shaping import usable
 
 COLUMNS = ("generation", *(f"return_q{round(100 * level):02d}" for level in LEVELS))
 """A row a generation: the 5 %, 25 %, 50 %, 75 % and 95 % quantiles of its returns."""
@@ -29,6 +31,20 @@ class PopulationFile:
 
     def close(self) -> None:
         self._table.close()
+
+
+def of_returns(returns: NDArray[np.float64]) -> dict[str, Any]:
+    """The columns of a :class:`Row` that tell how a generation's returns, shape (n,), are spread."""
+    known = returns[usable(returns)]
+    spread = known if len(known) else np.full(1, np.nan)
+    return {
+        "return_mean": float(spread.mean()),
+        "return_std": float(spread.std()),
+        "return_min": float(spread.min()),
+        "return_max": float(spread.max()),
+        "nonfinite": len(returns) - len(known),
+        "quantiles": quantiles(spread),
+    }
 
 
 def quantiles(returns: NDArray[np.float64], levels: Sequence[float] = LEVELS) -> tuple[float, ...]:

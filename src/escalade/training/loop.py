@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.recorders import Recorder, Row, quantiles
+from escalade.recorders import Recorder, Row, of_returns
 from escalade.storage.records import record
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
-from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
@@ -238,18 +237,12 @@ class Loop:
         self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], began: float
     ) -> Row:
         done, total = self.progress, self.progress.total
-        returns = outcome.returns[usable(outcome.returns)]
-        spread = returns if len(returns) else np.full(1, np.nan)
         steps = outcome.env_steps
         row = Row(
             generation=done.rows,
             episodes=total.episodes,
             env_steps=None if steps is None else total.env_steps,
             seconds=round(total.seconds, 4),
-            return_mean=float(spread.mean()),
-            return_std=float(spread.std()),
-            return_min=float(spread.min()),
-            return_max=float(spread.max()),
             episode_length_mean=None if steps is None else steps / len(outcome.returns),
             eval_return_mean=None if judged is None else judged.mean,
             unperturbed_rank=self._rank(outcome),
@@ -258,9 +251,8 @@ class Loop:
             update_ratio=0.0 if done.solved else self.strategy.update_ratio,
             steps_per_second=None if steps is None else _rate(steps, began),
             eval_steps=None if steps is None else total.eval_steps,
-            nonfinite=len(outcome.returns) - len(returns),
             info=outcome.info,
-            quantiles=quantiles(spread),
+            **of_returns(outcome.returns),
         )
         for recorder in self.recorders:
             recorder.generation(row)

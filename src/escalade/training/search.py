@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation import write_all
-from escalade.recorders import Recorder, Row, quantiles
+from escalade.recorders import Recorder, Row, of_returns
 from escalade.strategies.base import Direction, Strategy
 from escalade.strategies.result import FitnessHistory, Optimum
 from escalade.strategies.shaping import usable
@@ -138,17 +138,11 @@ class Search:
     def _record(self, strategy: Strategy, values: Array, scales: tuple[float, float]) -> None:
         if not self._recorders:
             return
-        finite = values[usable(values)]
-        spread = finite if len(finite) else np.full(1, np.nan)
         row = Row(
             generation=self.progress.generation,
             episodes=self.evaluations,
             env_steps=None,
             seconds=round(self.progress.total.seconds, 4),
-            return_mean=float(spread.mean()),
-            return_std=float(spread.std()),
-            return_min=float(spread.min()),
-            return_max=float(spread.max()),
             episode_length_mean=None,
             eval_return_mean=None,
             unperturbed_rank=None,
@@ -157,8 +151,7 @@ class Search:
             update_ratio=strategy.update_ratio,
             steps_per_second=None,
             eval_steps=None,
-            nonfinite=len(values) - len(finite),
-            quantiles=quantiles(spread),
+            **of_returns(values),
         )
         for recorder in self._recorders:
             recorder.generation(row)
