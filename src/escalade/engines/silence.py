@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import describe
 from escalade.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from escalade.engines.process import Worker
 
 _FIRST_NOTE_SECONDS = 30.0
 _NOTE_FACTOR = 4.0  # between the silence after which a note is made and that of the next
@@ -28,21 +31,6 @@ class Clock:
         self.next_note = _FIRST_NOTE_SECONDS
 
 
-class Watched(Protocol):
-    """The part of a worker that is looked at."""
-
-    info: dict[str, Any]
-    """Empty until the worker has built its work."""
-    items: set[int]
-    silent: Clock
-
-    @property
-    def pid(self) -> int: ...
-
-
-W = TypeVar("W", bound=Watched)
-
-
 class Silence:
     """Looks after workers that have items, or are being started, and say nothing.
 
@@ -60,7 +48,7 @@ class Silence:
         self.suspects = set()
         self._looked = time.monotonic()
 
-    def look(self, workers: Sequence[W], job: Any, note: Callable[[str], None]) -> list[W]:
+    def look(self, workers: Sequence[Worker], job: Any, note: Callable[[str], None]) -> list[Worker]:
         """The workers to give up now.
 
         Raises:
@@ -88,7 +76,7 @@ class Silence:
                 )
         return lost
 
-    def _note_start(self, worker: Watched, note: Callable[[str], None]) -> None:
+    def _note_start(self, worker: Worker, note: Callable[[str], None]) -> None:
         if worker.silent.seconds >= worker.silent.next_note:
             worker.silent.next_note *= _NOTE_FACTOR
             note(
@@ -96,7 +84,7 @@ class Silence:
                 "its environments, and is waited for"
             )
 
-    def _give_up(self, worker: Watched, job: Any, note: Callable[[str], None]) -> None:
+    def _give_up(self, worker: Worker, job: Any, note: Callable[[str], None]) -> None:
         again = worker.items & self.suspects
         if again:
             item = min(again)
@@ -108,7 +96,7 @@ class Silence:
         note(f"{_waiting_for(worker, job)}; it is replaced, and they are run again")
 
 
-def _waiting_for(worker: Watched, job: Any) -> str:
+def _waiting_for(worker: Worker, job: Any) -> str:
     return (
         f"worker process {worker.pid} gave no sign of life for {worker.silent.seconds:.0f} s, "
         f"with {_listed(worker.items, job)}"

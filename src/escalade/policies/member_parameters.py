@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,34 +15,6 @@ from escalade.perturbation import LowRank, Population
 from escalade.perturbation.low_rank import member_of
 from escalade.policies.interception import Intercept
 from escalade.policies.layout import Layout, Vector
-
-
-class MemberParameters(Protocol):
-    """The parameters that some members each have for themselves, and how a module is called with them."""
-
-    def begin(self, center: Vector | None) -> None:
-        """Begin a generation of members around ``center``."""
-        ...
-
-    def load(self, row: int, population: Population, member: int) -> None:
-        """Give ``row`` the parameters of ``member``."""
-        ...
-
-    def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given rows, in order, to the front."""
-        ...
-
-    def block(self, number: int) -> Any:
-        """A block's members: tensors with a leading axis, for ``torch.func.vmap``."""
-        ...
-
-    def row(self, row: int) -> Any:
-        """One member, in memory that lies the same way for all: kernels may choose their way by that."""
-        ...
-
-    def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
-        """The module's outputs with one member's parameters: of :meth:`row`, or of a block within vmap."""
-        ...
 
 
 class WrittenParameters:
@@ -61,15 +33,18 @@ class WrittenParameters:
         self._blocks = [layout.views(part) for part in torch.split(torch.from_numpy(self._flat), block)]
 
     def begin(self, center: Vector | None) -> None:
-        """Nothing: members share nothing."""
+        """Begin a generation of members around ``center``: they share nothing with it."""
 
     def load(self, row: int, population: Population, member: int) -> None:
+        """Give ``row`` the parameters of ``member``."""
         population.write(member, self._flat[row])
 
     def keep(self, rows: NDArray[np.intp]) -> None:
+        """Move the given rows, in order, to the front."""
         self._flat[: len(rows)] = self._flat[rows]
 
     def block(self, number: int) -> dict[str, Tensor]:
+        """A block's members: tensors with a leading axis, for ``torch.func.vmap``."""
         return self._blocks[number]
 
     @cached_property
@@ -79,16 +54,20 @@ class WrittenParameters:
         return flat[0], {name: part[0] for name, part in self._layout.views(flat).items()}
 
     def row(self, row: int) -> dict[str, Tensor]:
+        """One member, in memory that lies the same way for all: kernels may choose their way by that."""
         flat, member = self._single
         flat.copy_(torch.from_numpy(self._flat[row]))
         return member
 
     def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
+        """The module's outputs with one member's parameters: of :meth:`row`, or of a block within vmap."""
         return functional_call(self._module, (parameters, buffers), inputs)
 
 
 class FactoredParameters:
     """The factors of every member's matrices, and its other parameters; the module holds the centre's.
+
+    Its methods are those of :class:`WrittenParameters`.
 
     Args:
         module: what is called; its matrices are written to.
@@ -148,3 +127,7 @@ class FactoredParameters:
         own, factors = parameters
         with Intercept.of(self._matrices, factors):
             return functional_call(self._module, (own, buffers), inputs)
+
+
+MemberParameters = WrittenParameters | FactoredParameters
+"""The parameters that some members each have for themselves, and how a module is called with them."""

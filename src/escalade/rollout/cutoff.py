@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 from escalade.errors import InputError
 
@@ -18,19 +17,6 @@ _BOUNDS = (
     f"STEPS and START are whole numbers from 1 to {_LARGEST:,.0f}, FACTOR and RATIO above 1, "
     "SHARE above 0 and at most 1"
 )
-
-
-class Cutoff(Protocol):
-    """The rule that moves the cap after a generation."""
-
-    @property
-    def start(self) -> int | None:
-        """The first generation's cap."""
-        ...
-
-    def after(self, cap: int | None, lengths: list[int]) -> int | None:
-        """The next generation's cap, given this one's and the lengths of its episodes in steps."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -72,6 +58,11 @@ class Adaptive:
         limit = self.start if cap is None else cap
         hit = sum(length >= limit for length in lengths)
         return math.ceil(limit * self.ratio) if hit >= self.share * len(lengths) else limit
+
+
+Cutoff = Fixed | TimesMean | Adaptive
+"""The rule that moves the cap: ``start`` is the first generation's, and ``after`` gives the next one's from a
+generation's own and the lengths of its episodes in steps."""
 
 
 def parse(text: str | int | None) -> Cutoff:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,40 +16,6 @@ from escalade.rollout.behaviour import Behaviour, check_sizes
 
 Behaviours = NDArray[np.float32]
 Slots = NDArray[np.int64]
-
-
-class Traces(Protocol):
-    """Notes by slot: an episode stays in its own, wherever its row moves.
-
-    Observations have the shape (n, ...), actions (n, ...), rewards and lengths (n,).
-    """
-
-    size: int
-    """Numbers of a behaviour; 0 until it is known."""
-
-    def begin(self, slots: Slots, observations: NDArray[Any]) -> None:
-        """Begin an episode in each of ``slots``."""
-        ...
-
-    def step(
-        self,
-        slots: Slots,
-        lengths: NDArray[np.int64],
-        observations: NDArray[Any],
-        actions: NDArray[Any],
-        rewards: NDArray[Any],
-    ) -> None:
-        """Note a step; ``lengths`` count it."""
-        ...
-
-    def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
-        """Behaviours of episodes that ended with the last step, shape (n, size).
-
-        Raises:
-            SlotError: the user's function raised.
-            InputError: it gave something else than before, or than numbers.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -64,13 +30,6 @@ class Trajectory:
     """Shape (steps,)."""
     infos: dict[str, NDArray[np.float64]]
     """Numbers of the steps' infos by ``info_keys``, shape (steps,): NaN where there was none."""
-
-
-def make_traces(behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> Traces:
-    """Traces of the episodes in a vector's slots."""
-    if behaviour.function is not None:
-        return FunctionTraces(behaviour.text, behaviour.function, environment.info_keys, vector)
-    return NumberTraces(behaviour, environment, vector)
 
 
 class NumberTraces:
@@ -103,6 +62,7 @@ class NumberTraces:
             self._noted[slots[due], point] = self._numbers(slots[due], observations[due])
 
     def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
+        """Behaviours of episodes that ended with the last step, shape (n, size)."""
         last = self._numbers(slots, observations)
         if not self._every:
             return last
@@ -153,6 +113,12 @@ class FunctionTraces:
             self._steps[slot].append(tuple(step))
 
     def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
+        """Behaviours of episodes that ended with the last step, shape (n, size).
+
+        Raises:
+            SlotError: the user's function raised.
+            InputError: it gave something else than before, or than numbers.
+        """
         found = [self._behaviour(row, slot) for row, slot in enumerate(slots.tolist())]
         return np.stack(found)
 
@@ -180,3 +146,18 @@ class FunctionTraces:
         self.size = self.size or len(numbers)
         check_sizes({self.size, len(numbers)})
         return numbers
+
+
+Traces = NumberTraces | FunctionTraces
+"""Notes by slot: an episode stays in its own, wherever its row moves.
+
+Observations have the shape (n, ...), actions (n, ...), rewards and lengths (n,); ``lengths`` count the step
+that is noted. ``size`` is that of a behaviour, 0 until it is known.
+"""
+
+
+def make_traces(behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> Traces:
+    """Traces of the episodes in a vector's slots."""
+    if behaviour.function is not None:
+        return FunctionTraces(behaviour.text, behaviour.function, environment.info_keys, vector)
+    return NumberTraces(behaviour, environment, vector)
