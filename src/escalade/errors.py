@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 _LONGEST = 4000  # characters of a message: what others raise may hold megabytes
 
@@ -38,6 +39,15 @@ class EngineFailure(EscaladeError, RuntimeError):
 
 class StorageFailure(EscaladeError, RuntimeError):
     """The run folder cannot be written: the disk is full or went away."""
+
+
+@contextmanager
+def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
+    """Have an InputError begin with ``subject`` and a colon, and be a ``kind``; an empty one is left out."""
+    try:
+        yield
+    except InputError as problem:
+        raise kind(f"{subject}: {problem}" if subject else str(problem)) from None
 
 
 def shortened(message: str) -> str:

@@ -16,7 +16,7 @@ from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
 from escalade.config.removed import without_removed
 from escalade.config.strategy_text import split_strategy
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError, about, nearest
 from escalade.storage.files import read_text
 
 Values = dict[str, Any]
@@ -54,14 +54,11 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
     Raises:
         InputError: an unknown option, named with its nearest, one that went, or a value of another type.
     """
-    place = f"{where}: " if where else ""
-    try:
+    with about(where):
         values = without_removed(values)
         if unknown := [name for name in values if name not in OPTIONS]:
             raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
         return split_strategy({name: convert(name, value, text=False) for name, value in values.items()})
-    except InputError as problem:
-        raise InputError(f"{place}{problem}") from None
 
 
 def read_toml(path: str | os.PathLike[str]) -> Values:

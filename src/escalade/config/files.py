@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from escalade.config.conversion import parse_toml, read_toml, to_toml
 from escalade.config.options import Config
-from escalade.errors import InputError
+from escalade.errors import InputError, about
 from escalade.storage.run_folder import RunFolder
 
 
@@ -37,10 +37,8 @@ def read_config(folder: RunFolder) -> Config:
     if is_evolved(folder):
         raise InputError(f"{folder.path} is a run of escalade.evolve: it is resumed and loaded in Python")
     values = read_toml(folder.config)
-    try:
+    with about(str(folder.config)):
         return Config(**(values | {"run_dir": str(folder.path)}))
-    except InputError as problem:
-        raise InputError(f"{folder.config}: {problem}") from None
 
 
 def is_evolved(folder: RunFolder) -> bool:

@@ -14,7 +14,7 @@ from escalade.config.conversion import Values, as_type, convert, from_values, pa
 from escalade.config.forms import describe
 from escalade.config.options import OPTIONS, Config
 from escalade.config.strategy_text import layered, split_strategy, value_of
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError, about, nearest
 from escalade.support.installing import check_installed
 
 if TYPE_CHECKING:
@@ -74,10 +74,8 @@ def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> Sweep
     """
     check_installed("a sweep", "sweep", "optuna")  # whose distributions make the space
     content = parse_toml(path) | ({} if trials is None else {"trials": trials})
-    try:
+    with about(os.fspath(path)):
         return _plan({"trials": 0, "options": {}, "space": {}, "pruning": {}} | content)
-    except InputError as problem:
-        raise InputError(f"{os.fspath(path)}: {problem}") from None
 
 
 def _plan(content: Values) -> SweepPlan:

@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import is_image, observation_shape, observation_size, restore
-from escalade.errors import InputError
+from escalade.errors import about
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.storage.records import Numbers, check_arrays, record
@@ -83,10 +83,8 @@ class PolicyFile:
         content = read(path)
         if content.state.get("kind") != KIND:
             raise Damaged(f"{path} is not a policy that Escalade saved")
-        try:
+        with about(f"{path} cannot be used", Damaged):
             return cls._checked(content)
-        except InputError as problem:
-            raise Damaged(f"{path} cannot be used: {problem}") from None
 
     @classmethod
     def _checked(cls, content: Stored) -> PolicyFile:
@@ -101,8 +99,8 @@ class PolicyFile:
             _check_architecture(architecture, observation_shape(space), actions.outputs, weights)
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
         mean, inverse_std = (content.tensors[name] for name in _MOMENTS)
-        about = (architecture, facts.normalized, clip, mean, inverse_std, weights)
-        return cls(facts.env, space, actions, *about, facts.scale_pixels, facts.observation_count)
+        rest = (architecture, facts.normalized, clip, mean, inverse_std, weights)
+        return cls(facts.env, space, actions, *rest, facts.scale_pixels, facts.observation_count)
 
 
 def moments_size(space: spaces.Space[Any], normalized: bool) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from escalade.config.conversion import Values, from_values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS
-from escalade.errors import InputError
+from escalade.errors import about
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
 from escalade.storage.zoo import PREFIX
@@ -57,10 +57,8 @@ def inherited(given: Values) -> Values:
     if given.get("start_from") is None:
         return {}
     place, _ = split(given["start_from"])
-    try:
+    with about(f"`start_from` {os.fspath(given['start_from'])}"):
         found = of_file(place) if os.path.isfile(place) else _of_run(place)
-    except InputError as problem:
-        raise InputError(f"`start_from` {os.fspath(given['start_from'])}: {problem}") from None
     if given.get("policy") not in (None, found.get("policy")):
         found = {name: value for name, value in found.items() if name not in _OF_NETWORK}
     return found

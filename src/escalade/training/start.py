@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import nn
 
 from escalade.config.options import Config
-from escalade.errors import InputError
+from escalade.errors import InputError, about
 from escalade.policies.growth import begin_with, check_actions, check_growth
 from escalade.policies.layout import copy_module
 from escalade.policies.networks import from_vector, frozen_state, load_frozen_state, to_vector
@@ -55,7 +55,7 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     """
     assert config.start_from is not None
     text, wanted = without_digest(config.start_from)
-    try:
+    with about(f"`start_from` {text}"):
         place, checkpoint = split(text)
         source = _find(place, checkpoint, config, parts.policy, network)
         digest = source.sha256
@@ -64,8 +64,6 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
         check_growth(source.policy.observation_space, parts.policy.observation_space, "observations")
         check_actions(source.policy.actions, parts.policy.actions)
         begin_with(parts.policy.network, source.policy.network)
-    except InputError as problem:
-        raise InputError(f"`start_from` {text}: {problem}") from None
     before, now = len(source.normalizer.mean), len(parts.policy.observation_mean)
     if now >= before:  # else images that are not normalised any more
         parts.normalizer = source.normalizer.grown(now)
