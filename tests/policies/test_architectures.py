@@ -9,6 +9,7 @@ from torch import nn
 from escalade import InputError
 from escalade.config.options import Config
 from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.policies.architectures.shape import Request
 from escalade.policies.modules import Chain, VirtualBatchNorm, is_stateful, map_state
 from escalade.policies.networks import batched_network, build, from_vector, number_count, to_vector
 from escalade.policies.stack import Stack
@@ -132,9 +133,8 @@ def test_sizes_are_those_of_the_papers():
         ("conv-lstm", (1, 42, 42), 6): 588_710,
         ("small-cnn", (3, 84, 84), 3): 92_690,  # 1,362 in the convolutions, as its code says
     }
-    options = {"hidden": (64, 64), "activation": "tanh", "bias": True}
     for (name, shape, outputs), expected in counts.items():
-        assert number_count(name, shape, outputs, **options) == expected
+        assert number_count(name, Request(shape, outputs, (64, 64), nn.Tanh, bias=True)) == expected
 
 
 def test_a_users_sequence_of_convolutions_is_run_as_a_stack_too():

@@ -55,36 +55,28 @@ def build(
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(first)
             return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
-    if sum(hidden) > _WORTH_COUNTING:
-        options = {"hidden": hidden, "activation": activation, "bias": bias}
-        if (numbers := number_count(policy, shape, outputs, **options)) > _MOST:
-            sizes = ",".join(map(str, hidden))
-            raise InputError(
-                f"`hidden` {sizes} makes {numbers:,} parameters: use smaller layers (at most {_MOST:,})"
-            )
+    request = Request(shape, outputs, tuple(hidden), ACTIVATIONS[activation].load(), bias)
+    if sum(hidden) > _WORTH_COUNTING and (numbers := number_count(policy, request)) > _MOST:
+        sizes = ",".join(map(str, hidden))
+        raise InputError(
+            f"`hidden` {sizes} makes {numbers:,} parameters: use smaller layers (at most {_MOST:,})"
+        )
     # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
     # meta device would import sympy, half a second.)
     with torch.random.fork_rng(devices=[]):
-        network = _made(policy, Request(shape, outputs, tuple(hidden), ACTIVATIONS[activation].load(), bias))
+        network = _made(policy, request)
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
     return network
 
 
-def number_count(policy: str, inputs: Sequence[int], outputs: int, **options: Any) -> int:
-    """Count the numbers in the state dict of such a network; nothing of its size is made.
+def number_count(policy: str, request: Request) -> int:
+    """Count the numbers in the state dict of the requested network; nothing of its size is made.
 
     Raises:
         InputError: there is no such network.
     """
-    chosen = Request(
-        tuple(inputs),
-        outputs,
-        tuple(options["hidden"]),
-        ACTIVATIONS[options["activation"]].load(),
-        options["bias"],
-    )
     with torch.device("meta"):
-        state = _made(policy, chosen).state_dict()
+        state = _made(policy, request).state_dict()
     return sum(value.numel() for value in state.values())
 
 

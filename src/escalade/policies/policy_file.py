@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -112,6 +112,7 @@ def _check_architecture(
     network: NetworkFacts, shape: tuple[int, ...], outputs: int, weights: Tensors
 ) -> None:
     """Compare with the weights: what is built must be no larger, and no code of the file's choice."""
+    from escalade.policies.architectures.shape import Request
     from escalade.policies.networks import number_count
 
     if network.policy not in ARCHITECTURES or network.activation not in ACTIVATIONS:
@@ -119,7 +120,9 @@ def _check_architecture(
     if any(size < 1 for size in (*shape, outputs)):
         raise Damaged("its layers have impossible sizes")
     try:
-        expected = number_count(inputs=shape, outputs=outputs, **asdict(network))
+        activation = ACTIVATIONS[network.activation].load()
+        request = Request(shape, outputs, tuple(network.hidden), activation, network.bias)
+        expected = number_count(network.policy, request)
     except (RuntimeError, OverflowError, TypeError):  # sizes that torch cannot multiply
         raise Damaged("its architecture has impossible sizes") from None
     found = sum(value.size for value in weights.values())
