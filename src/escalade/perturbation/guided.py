@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,15 +60,11 @@ class GuidedDraws:
         self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
     ) -> Center:
         total = np.zeros(self.basis.shape[1], dtype=dtype)
-        for weight, noise in zip(weights, self._each(len(weights), total), strict=True):
+        noise = np.empty_like(total)
+        for number, weight in enumerate(weights):
+            self.write(number, 1.0, noise)
             total += float(weight) * (noise if shift is None else noise - shift) ** 2
         return total
-
-    def _each(self, count: int, like: Center) -> Iterator[Center]:
-        noise = np.empty_like(like)
-        for number in range(count):
-            self.write(number, 1.0, noise)
-            yield noise
 
     def _stretch(self, z: Center) -> None:
         # Added up by numpy, not by a matrix product, whose bits depend on the number of threads.
