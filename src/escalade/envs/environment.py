@@ -231,13 +231,9 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
         if world is not None:
             return _first(replace(bare, spec=world), env_id)
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
-    except (TypeError, ValueError, AssertionError) as problem:
-        if kwargs:
-            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
-        raise EnvironmentFailure(
-            f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
-        ) from problem
     except (Exception, SystemExit) as problem:
+        if kwargs and isinstance(problem, (TypeError, ValueError, AssertionError)):
+            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
         raise EnvironmentFailure(
             f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
         ) from problem
