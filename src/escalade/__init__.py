@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from escalade.errors import EngineFailure, EnvironmentFailure, EscaladeError, InputError, StorageFailure
-from escalade.support.lazy import lazy_names, names_of
+from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade import strategies
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from escalade.training.evolution import Evolution
 
 # Imported when first used: they need torch.
-__getattr__ = lazy_names(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "EarlierPoints": "escalade.strategies.earlier",
@@ -53,8 +53,6 @@ __getattr__ = lazy_names(
 )
 
 __version__ = "0.2.0.dev0"
-
-__dir__ = names_of(__name__)
 
 __all__ = [
     "EarlierPoints",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from escalade.support.lazy import lazy_names, names_of
+from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade.envs.actions import ActionMap
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from escalade.envs.vector import SlotError, VectorEnvironment
 
 # Imported when first used: the names of the backends are wanted before Gymnasium is.
-__getattr__ = lazy_names(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "ActionMap": "escalade.envs.actions",
@@ -26,8 +26,6 @@ __getattr__ = lazy_names(
         "vectorize": "escalade.envs.backends",
     },
 )
-
-__dir__ = names_of(__name__)
 
 __all__ = [
     "ActionMap",

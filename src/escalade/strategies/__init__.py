@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from escalade.strategies.registry import STRATEGIES
-from escalade.support.lazy import lazy_names, names_of
+from escalade.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from escalade.perturbation import DensePopulation as DensePopulation
@@ -25,7 +25,6 @@ _HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES
     "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",
 }
-__getattr__ = lazy_names(__name__, _HOMES)
-__dir__ = names_of(__name__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = sorted(_HOMES)

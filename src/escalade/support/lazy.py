@@ -10,18 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def names_of(package: str) -> Callable[[], list[str]]:
-    """A module ``__dir__`` (PEP 562) that lists names which are not imported yet: editors complete them."""
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's ``__getattr__`` and ``__dir__`` (PEP 562).
 
-    def names() -> list[str]:
-        module = sys.modules[package]
-        return sorted({*vars(module), *module.__all__})
-
-    return names
-
-
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module ``__getattr__`` (PEP 562) that finds ``name`` in the module ``homes[name]``."""
+    The one finds ``name`` in the module ``homes[name]``. The other lists also names which are not imported
+    yet: editors complete them.
+    """
 
     def find(name: str) -> Any:
         if name not in homes:
@@ -29,4 +25,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         module = importlib.import_module(homes[name])
         return module if homes[name] == f"{package}.{name}" else getattr(module, name)
 
-    return find
+    def names() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*vars(module), *module.__all__})
+
+    return find, names
