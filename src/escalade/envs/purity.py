@@ -84,7 +84,7 @@ def probe_purity(environment: Environment, seed: int = 0) -> Purity:
     player = _Player(environment, seed)
     try:
         if environment.exclusive:
-            return _probe_waves(environment, player, seed)
+            return _probe_waves(player, seed)
         return _probe(environment, player, seed)
     except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
@@ -132,7 +132,7 @@ def _probe_side_by_side(
     return Purity("pure" if step is None else "shared", step, player.steps)
 
 
-def _probe_waves(environment: Environment, player: _Player, seed: int) -> Purity:
+def _probe_waves(player: _Player, seed: int) -> Purity:
     """Play two episodes at once, and once more with their places changed."""
     first, again = (player.wave(seeds) for seeds in ([seed, seed + 1], [seed + 1, seed]))
     found = [_first_difference(first[row], again[1 - row]) for row in (0, 1)]

@@ -50,7 +50,7 @@ class Stack:
         """Room for ``rows`` members whose noise is of ``source``."""
         if isinstance(source, LowRank):
             return LowRankForward(self, rows, source)
-        return StackForward(self, rows, [layer.operation(rows) for layer in self.layers])
+        return StackForward(self, [layer.operation(rows) for layer in self.layers])
 
 
 class StackForward:
@@ -60,7 +60,7 @@ class StackForward:
     others there are: its outputs have the same bits in any batch and any row.
     """
 
-    def __init__(self, stack: Stack, rows: int, operations: Sequence[Operation]) -> None:
+    def __init__(self, stack: Stack, operations: Sequence[Operation]) -> None:
         self._operations = operations
         self._parameters = np.empty(stack.dimension, np.float32)  # of the member that is loaded
         self._spans = list(pairwise(accumulate((layer.size for layer in stack.layers), initial=0)))
@@ -129,7 +129,7 @@ class LowRankForward(StackForward):
                 operations.append(layer.sharing(rows, own))
             else:
                 operations.append(layer.operation(rows))
-        super().__init__(stack, rows, operations)
+        super().__init__(stack, operations)
         self._source = source
 
     def begin(self, center: Array | None) -> None:

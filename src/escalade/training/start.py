@@ -77,13 +77,13 @@ def _find(
 ) -> _Source:
     if not os.path.isfile(place):
         saved = SavedPolicy.find(RunFolder.open(place), checkpoint or "latest", network)
-        return _Source(_policy_of(saved, config, policy, network), saved.normalizer)
+        return _Source(_policy_of(saved, config, policy), saved.normalizer)
     if checkpoint is not None:
         raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
     content = read(place)
     if content.state.get("kind") != KIND:  # a checkpoint by its path, then
         saved = SavedPolicy.of(content, network)
-        return _Source(_policy_of(saved, config, policy, network), saved.normalizer)
+        return _Source(_policy_of(saved, config, policy), saved.normalizer)
     found = load(place, None if content.state.get("architecture") else copy_module(policy.network))
     normalization = found.normalization
     if normalization is None:
@@ -91,7 +91,7 @@ def _find(
     return _Source(found, Normalizer.of(normalization))
 
 
-def _policy_of(saved: SavedPolicy, config: Config, policy: Policy, network: nn.Module | None) -> Policy:
+def _policy_of(saved: SavedPolicy, config: Config, policy: Policy) -> Policy:
     """The policy that a checkpoint holds the numbers of.
 
     Where it is as large as the new one and made the same way, it is a copy of that one, so that the old
