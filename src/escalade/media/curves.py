@@ -14,6 +14,7 @@ from escalade.media.charts import Area, Chart, Line, drawable, write_charts
 from escalade.media.figure import Array
 from escalade.media.smoothing import smoothed
 from escalade.recorders import read_progress, read_table
+from escalade.recorders.population import QUANTILES
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import LARGEST
@@ -25,9 +26,6 @@ X_AXES = {
     "episodes": ("episodes", "evaluations of members"),
 }
 """Axes that curves are drawn over: a column of progress.csv, and its name in pictures."""
-
-QUANTILES = tuple(f"return_q{level:02d}" for level in (5, 25, 50, 75, 95))
-"""Columns of population.csv."""
 
 
 @dataclass(frozen=True)

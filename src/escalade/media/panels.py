@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from escalade.media.charts import Area, Chart, Line
-from escalade.media.curves import QUANTILES, X_AXES, Curves, axis_of, learning_curve
+from escalade.media.curves import X_AXES, Curves, axis_of, learning_curve
 from escalade.media.figure import Array
 from escalade.recorders import COLUMNS
+from escalade.recorders.population import QUANTILES
 from escalade.strategies.novelty import CENTER
 
 _NOTES = {

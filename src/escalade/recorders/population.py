@@ -13,8 +13,10 @@ from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tables import TableFile
 from escalade.strategies.shaping import usable
 
-COLUMNS = ("generation", *(f"return_q{round(100 * level):02d}" for level in LEVELS))
-"""A row a generation: the 5 %, 25 %, 50 %, 75 % and 95 % quantiles of its returns."""
+QUANTILES = tuple(f"return_q{round(100 * level):02d}" for level in LEVELS)
+"""The columns of quantiles: 5 %, 25 %, 50 %, 75 % and 95 %."""
+COLUMNS = ("generation", *QUANTILES)
+"""A row a generation: the quantiles of its returns."""
 
 
 class PopulationFile:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TypeVar
 
 from escalade.errors import InputError
-from escalade.recorders.population import COLUMNS as QUANTILES
+from escalade.recorders.population import QUANTILES
 from escalade.recorders.row import Row
 from escalade.recorders.run_info import RunInfo
 from escalade.support.registry import Entry
@@ -51,7 +51,7 @@ class Tracking:
     def generation(self, row: Row) -> None:
         log = self._log
         if log is not None:
-            quantiles = zip(QUANTILES[1:], row.quantiles, strict=False)
+            quantiles = zip(QUANTILES, row.quantiles, strict=False)
             named = row.columns() | dict(quantiles)
             known = {key: value for key, value in named.items() if value is not None and math.isfinite(value)}
             self._guarded(lambda: log.log(row.generation, known))
