@@ -26,6 +26,7 @@ from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
 from escalade.support.installing import check_installed
 from escalade.support.numbers import number
+from escalade.training.card import SAME_AGAIN
 
 _MOST_NOTES = 20  # of a run, in a report
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
@@ -166,8 +167,8 @@ def _number(value: Any) -> str:
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The command that runs it again; where the clock ended it, also one that gives the same bits."""
     own = train_command(config)
-    generations, same = summary.get("generations"), ("generations", "solved", "env_steps")
-    if summary.get("stop_reason") in same or not isinstance(generations, int) or not generations:
+    generations = summary.get("generations")
+    if summary.get("stop_reason") in SAME_AGAIN or not isinstance(generations, int) or not generations:
         return [("Trains with the same options and seed:", own)]
     counted = config.replace(seconds=None, env_steps=None, target_return=None, generations=generations)
     return [

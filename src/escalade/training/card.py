@@ -24,7 +24,7 @@ _FILES = {
     "checkpoints": "what the run goes on from",
 }
 
-_SAME_AGAIN = ("solved", "generations", "env_steps")
+SAME_AGAIN = ("solved", "generations", "env_steps")
 """The stop reasons that end a run in the same generation again; the clock and people do not."""
 
 
@@ -118,7 +118,7 @@ def _result(summary: Mapping[str, Any]) -> str:
 def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
     """The command for the run again: where the clock or somebody ended it, by counting its generations."""
     reason, count = summary["stop_reason"], summary["generations"]
-    counted = {} if reason in _SAME_AGAIN else {"seconds": "none", "generations": str(count)}
+    counted = {} if reason in SAME_AGAIN else {"seconds": "none", "generations": str(count)}
     if counted and not count:
         return f"It ended by {reason} before its first generation did: there is nothing to have again."
     of = f" It ended by {reason}: to have the same bits, its generations are counted." if counted else ""
