@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from escalade.support.numbers import counted
+
 _FEW, _MANY = 100, 1000
 _LONG = 1000  # evaluations for each parameter
 
@@ -27,7 +29,7 @@ def choose(dimension: int, budget: int | None, *, matrix: bool, restarts: bool) 
         matrix: whether it must be cma-es, as for whole numbers and for points that are known.
         restarts: whether searches begin again.
     """
-    size = f"{dimension} parameter{'s' * (dimension != 1)}"
+    size = counted(dimension, "parameter")
     if matrix:
         return Choice("cma-es", "only it takes whole numbers and earlier points")
     if dimension <= _FEW:
