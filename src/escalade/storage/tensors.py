@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from safetensors.numpy import save as to_safetensors
 
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
+
+T = TypeVar("T")
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -69,9 +71,9 @@ def read(path: Path) -> Stored:
     return Stored(arrays, state)
 
 
-def with_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """Those tensors whose names begin with ``prefix``, by the rest of their names."""
-    return {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+def with_prefix(prefix: str, state: Mapping[str, T]) -> dict[str, T]:
+    """The part of a state whose names begin with ``prefix``, by the rest of the names."""
+    return {name.removeprefix(prefix): part for name, part in state.items() if name.startswith(prefix)}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:

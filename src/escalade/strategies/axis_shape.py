@@ -14,10 +14,9 @@ from torch import Tensor
 
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction
-from escalade.strategies.written import WrittenStrategy
+from escalade.strategies.written import Matrix, WrittenStrategy
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
 _MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA

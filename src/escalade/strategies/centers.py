@@ -57,9 +57,7 @@ class Centers:
         if int(state["drawn"]) >= len(self.each):
             raise InputError(f"the saved run drew centre {state['drawn']} of {len(self.each)}")
         for number, strategy in enumerate(self.each):
-            prefix = f"{number}."
-            own = {name.removeprefix(prefix): part for name, part in state.items() if name.startswith(prefix)}
-            strategy.load_state_dict(own)
+            strategy.load_state_dict(with_prefix(f"{number}.", state))
         self.drawn, self.generation = int(state["drawn"]), int(state["generation"])
 
 

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.axis_shape import AxisStrategy, Matrix, Vector
+from escalade.strategies.axis_shape import AxisStrategy, Vector
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.cma import check_population, default_population, expected_norm
 from escalade.strategies.gaussian import check_pairs, differences, sums
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.vectors import first_center
+from escalade.strategies.written import Matrix
 
 
 class CRFMNES(AxisStrategy):

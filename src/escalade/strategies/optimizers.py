@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from escalade.errors import InputError
+from escalade.storage.tensors import with_prefix
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
@@ -93,7 +94,7 @@ def saved_memory(
     Raises:
         InputError: it does not hold the names ``expected``, and no others.
     """
-    saved = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
+    saved = with_prefix(_PREFIX, state)
     there, wanted = (", ".join(sorted(names)) or "nothing" for names in (saved, expected))
     if there != wanted:
         raise InputError(
