@@ -32,6 +32,15 @@ def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, caps
     assert digest in again
 
 
+def test_a_run_in_the_current_folder_is_named_in_its_commands(tmp_path, monkeypatch, capsys):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert cli.main(["train", "CartPole-v1", *TINY, "--run-dir", "."]) == 0
+    text = (tmp_path / "here" / "README.md").read_text()
+    assert "--config here/config.toml" in text
+    assert "escalade resume here\n" in text
+
+
 @pytest.mark.parametrize(
     "flags", [["--preset", "none", "--hidden", "3"], ["--lr", "none", "--target-return", "none"]]
 )

@@ -276,6 +276,8 @@ def _open_study(plan: SweepPlan, folder: Path) -> Study:
     with storage(path), path.open("ab+") as file:  # a sweep that was killed may have left half a line
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
+        # And Optuna's own lock, whose end it would wait for, with a relative path for ever.
+        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     try:
         journal = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
         make = partial(optuna.create_study, study_name="escalade", direction="maximize", load_if_exists=True)

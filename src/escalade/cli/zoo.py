@@ -63,8 +63,9 @@ def _zoo(parsed: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Column, Table
 
-    titles = ("strategy", "target", "return", "weights", "bytes", "environment")
-    table = Table(*(Column(title, no_wrap=True) for title in ("name", *titles)), box=None, pad_edge=False)
+    titles = ("name", "strategy", "target", "return", "weights", "bytes")
+    columns = (*(Column(title, no_wrap=True) for title in titles), Column("environment"))
+    table = Table(*columns, box=None, pad_edge=False)
     for found in listed:
         env = found["env"] + (f" {json.dumps(found['env_kwargs'])}" if found["env_kwargs"] else "")
         score = f"{number(found['return_mean'])} ± {number(found['return_std'])}"

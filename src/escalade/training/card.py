@@ -125,7 +125,7 @@ def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
     if evolved:
         settings = f"these settings{f' and `generations={count}`' if counted else ''}"
         return f"`escalade.evolve` with {settings}, and the same module and fitness, gives it again.{of}"
-    name = folder.path.name
+    name = folder.path.resolve().name  # of "." too
     given = {"config": f"{name}/config.toml", "preset": "none", **counted, "run-dir": f"{name}-again"}
     flags = " ".join(f"--{flag} {value}" for flag, value in given.items())
     return "\n".join(
