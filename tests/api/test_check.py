@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from tests.environments import Walk
 
 import escalade
 from escalade.api import check as checking
@@ -80,6 +81,9 @@ def test_options_are_heeded():
     assert found("CartPole-v1", backend="gymnasium")[0].backend == "gymnasium"
     with pytest.raises(escalade.InputError, match="did you mean CartPole-v1"):
         escalade.check("CartPol-v1")
+    assert escalade.check(Walk).env == "tests.environments:Walk"
+    with pytest.raises(escalade.InputError, match="`env` must be an id, a class or a function, not int"):
+        escalade.check(3)
 
 
 def test_the_command_prints_a_verdict_and_its_exit_code_says_it(capsys):

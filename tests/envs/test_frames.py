@@ -237,3 +237,28 @@ REFUSED = [
 def test_what_does_not_fit_is_refused(frames, shape, spec, said):
     with pytest.raises(InputError, match=said):
         frames.wrap(Recorded(shape), spec)
+
+
+class ChannelsFirst(Recorded):
+    observation_space = spaces.Box(0, 255, (3, HEIGHT, WIDTH), np.uint8)
+
+    def frame(self) -> np.ndarray:
+        return np.moveaxis(RECORDED[self.at], -1, 0).copy()
+
+
+@pytest.mark.parametrize(
+    "frames", [Frames(crop=CROP), Frames(grayscale=True), Frames(resize=(4, 6), crop=CROP, grayscale=True)]
+)
+def test_images_with_their_channels_first_are_cut_as_others_are(frames):
+    first, last = (frames.wrap(env, PLAIN) for env in (ChannelsFirst(), Recorded()))
+    assert first.observation_space == last.observation_space
+    np.testing.assert_array_equal(first.reset(seed=0)[0], last.reset(seed=0)[0])
+    np.testing.assert_array_equal(first.step(0)[0], last.step(0)[0])
+
+
+def test_grayscale_needs_colours():
+    class Four(Recorded):
+        observation_space = spaces.Box(0, 255, (4, HEIGHT, WIDTH), np.uint8)
+
+    with pytest.raises(InputError, match="`grayscale` needs images of three colours"):
+        Frames(grayscale=True).wrap(Four(), PLAIN)

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
+from escalade.api.named import named
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
@@ -65,7 +66,7 @@ class CheckReport:
 
 
 def check(
-    env: str,
+    env: str | Callable[..., Any],
     *,
     env_kwargs: dict[str, Any] | None = None,
     backend: str = "auto",
@@ -80,7 +81,7 @@ def check(
     Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
 
     Args:
-        env: Gymnasium id, or ``package.module:Id-v0``.
+        env: Gymnasium id, ``package.module:Id-v0``, or a class or a function that makes one.
         env_kwargs: arguments of its constructor.
         backend: who steps it; see :func:`escalade.train`.
         max_episode_steps: cut episodes after this many steps.
@@ -94,6 +95,10 @@ def check(
     """
     if unknown := [name for name in frames if name not in FRAMES]:
         raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], FRAMES)}")
+    given = named({"env": env, "env_kwargs": env_kwargs})
+    env, env_kwargs = given["env"], given["env_kwargs"]
+    if not isinstance(env, str):
+        raise InputError(f"`env` must be an id, a class or a function, not {type(env).__name__}")
     try:
         environment = resolve(
             env,

@@ -94,7 +94,7 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[AnyRun],
+    runs: AnyRun | Sequence[AnyRun],
     *,
     group_by: Sequence[str] | None = None,
     normalize: Bounds | None = None,

@@ -33,7 +33,7 @@ from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
-from escalade.support.numbers import real_number, whole_number
+from escalade.support.numbers import real_number, seed_number, whole_number
 from escalade.support.registry import check_named, named
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
@@ -182,7 +182,7 @@ def evolve(
         source = DeviceNoise(Counters(place), rank, layout.held_shapes)
         noise["device"] = place.type
     elif rank:
-        source = make_source(perturbation, whole_number(seed, "seed"), layout.held_shapes)
+        source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
     if generations is None and seconds is None:

@@ -120,7 +120,7 @@ class RunGroup:
         return targets.pop() if len(targets) == 1 else None
 
 
-def find_runs(paths: Iterable[AnyRun]) -> list[RunFolder]:
+def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
     """The run folders that ``paths`` name, each once; a folder of runs stands for the runs in it.
 
     Files among several paths are passed over: a shell's ``*`` names them too.
@@ -129,7 +129,7 @@ def find_runs(paths: Iterable[AnyRun]) -> list[RunFolder]:
         InputError: a path is no run folder and holds none, or there is no path at all.
     """
     found: dict[Path, RunFolder] = {}
-    given = [Path(path) for path in paths]
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
     folders = [path for path in given if not path.is_file()] if len(given) > 1 else given
     for path in folders or given:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:
@@ -152,7 +152,7 @@ def read_facts(folder: RunFolder) -> RunFacts:
     return RunFacts(folder, task, target, config, options)
 
 
-def group_runs(paths: Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
+def group_runs(paths: AnyRun | Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
     """Group runs by task and configuration.
 
     Runs of a group may differ in seed, budget, target, backend, and where they ran. Copies of one run, which

@@ -19,7 +19,7 @@ from escalade.strategies.bounds import Given
 from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.result import Optimum
 from escalade.strategies.space import StrategyFactory
-from escalade.support.numbers import counted, whole_number
+from escalade.support.numbers import counted, seed_number
 from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
 from escalade.training.search import Search, turn
@@ -120,7 +120,7 @@ def optimize(
     options = SearchOptions(
         strategy, direction, sigma, population, bounds, integers, budget, target, tolerance, restarts
     )
-    plan = SearchPlan(options, x0, whole_number(seed, "seed"))
+    plan = SearchPlan(options, x0, seed_number(seed))
     space = plan.space
     with ExitStack() as closing:
         calls = FunctionCalls(

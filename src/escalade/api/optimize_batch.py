@@ -16,7 +16,7 @@ from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
 from escalade.strategies.result import Optimum
 from escalade.strategies.space import StrategyFactory
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import seed_number
 from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
 from escalade.training.search import Search, turn
@@ -90,7 +90,7 @@ def optimize_batch(
     options = SearchOptions(
         strategy, direction, sigma, population, bounds, None, budget, target, tolerance, restarts
     )
-    first, rows = whole_number(seed, "seed"), list(x0)  # type: ignore[arg-type]
+    first, rows = seed_number(seed), list(x0)  # type: ignore[arg-type]
     noise = NoiseTable(first, table_size(np.shape(x0)[1]))
     plans = [SearchPlan(options, row, first + number, noise) for number, row in enumerate(rows)]
     searches = [

@@ -26,12 +26,25 @@ class ChannelsFirst(gymnasium.ObservationWrapper[NDArray[Any], Any, NDArray[Any]
         return np.ascontiguousarray(np.moveaxis(observation, -1, 0))
 
 
-def channels_first(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """The environment with images as (C, H, W): its own, unless they have their channels last.
-
-    The channels of an image are its smallest dimension, the first of equal ones.
-    """
+def channels_last(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment with images as (H, W, C): its own, unless they have their channels first."""
     space = env.observation_space
-    if is_image(space) and space.shape is not None and space.shape[2] < min(space.shape[:2]):
-        return ChannelsFirst(env)
-    return env
+    if not isinstance(space, spaces.Box) or not is_image(space) or _are_last(space):
+        return env
+    low, high = (np.moveaxis(bound, 0, -1) for bound in (space.low, space.high))
+    turned = spaces.Box(low, high, dtype=space.dtype.type)
+    return gymnasium.wrappers.TransformObservation(
+        env, lambda image: np.ascontiguousarray(np.moveaxis(image, 0, -1)), turned
+    )
+
+
+def channels_first(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment with images as (C, H, W): its own, unless they have their channels last."""
+    space = env.observation_space
+    return ChannelsFirst(env) if is_image(space) and _are_last(space) else env
+
+
+def _are_last(space: spaces.Space[Any]) -> bool:
+    """Tell where an image's channels are: its smallest dimension, the first of equal ones."""
+    assert space.shape is not None
+    return space.shape[2] < min(space.shape[:2])

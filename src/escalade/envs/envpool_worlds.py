@@ -85,7 +85,13 @@ def _of_dm_control(name: str) -> str:
 
 
 def settings(env_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that EnvPool makes the environment with: the user's, over defaults of ours."""
+    """The arguments that EnvPool makes the environment with: the user's, over defaults of ours.
+
+    Raises:
+        InputError: the limit of steps is among the user's.
+    """
+    if "max_episode_steps" in kwargs:
+        raise InputError("`env_kwargs`: max_episode_steps is an option of its own, `max_episode_steps`")
     with quiet():
         known = import_for(env_id).make_spec(env_id)._config_keys
     return {name: value for name, value in _DEFAULTS.items() if name in known} | kwargs

@@ -11,7 +11,7 @@ from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.atari import STICKINESS, NoopStart, is_atari
-from escalade.envs.channels import channels_first
+from escalade.envs.channels import channels_first, channels_last
 from escalade.envs.skipped_rendering import SkippedRendering
 from escalade.errors import InputError
 
@@ -146,6 +146,11 @@ class Frames:
             env = skipping(env, self.frame_skip)
         if not (self.crop or self.grayscale or self.size):
             return env
+        env = channels_last(env)
+        if self.grayscale and (env.observation_space.shape or ())[2:] != (3,):
+            raise InputError(
+                f"`grayscale` needs images of three colours, and {spec.id} has none: leave it out"
+            )
         env = self._cropped(env) if self.crop else env
         env = wrappers.GrayscaleObservation(env) if self.grayscale else env
         return as_image(wrappers.ResizeObservation(env, self.size) if self.size else env)

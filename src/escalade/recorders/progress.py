@@ -47,7 +47,9 @@ def read_progress(path: Path) -> dict[str, list[float]]:
         InputError: there is none, or it is not one.
     """
     if not path.exists():
-        raise InputError(f"{path.parent} has no progress.csv: it is not a run folder")
+        raise InputError(
+            f"{path.parent} has no progress.csv: it is no run folder, or a policy without its run"
+        )
     return _columns(read_bytes(path).decode(errors="replace"), path)
 
 

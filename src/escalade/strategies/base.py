@@ -28,7 +28,7 @@ from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.vectors import as_float64, distance, first_center
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import seed_number, whole_number
 from escalade.support.shared_memory import LARGE
 
 Direction = Literal["maximize", "minimize"]
@@ -114,9 +114,7 @@ class Strategy(ABC):
             start = start.to(device, torch.float32)
         self.center: Tensor = start
         self.first_population = self.population_size = population
-        self.seed = whole_number(seed, "seed")
-        if not 0 <= self.seed < 2**63:
-            raise InputError(f"seed {seed} must be at least 0 and below 2**63")
+        self.seed = seed_number(seed)
         self.direction = direction
         self.generation = 0
         self.update_ratio = 0.0

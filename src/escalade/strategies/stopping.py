@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.strategies.base import Strategy
+from escalade.support.numbers import real_number
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ class StopRules:
     """
 
     def __init__(self, strategy: Strategy, tolerance: float) -> None:
-        if not tolerance > 0:
+        if not real_number(tolerance, "tolerance") > 0:
             raise InputError(f"tolerance {tolerance} must be above 0")
         n, size = strategy.dimension, strategy.population_size
         self._strategy = strategy

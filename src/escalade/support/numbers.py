@@ -29,6 +29,18 @@ def whole_number(value: Any, name: str, least: int | None = None) -> int:
     return number
 
 
+def seed_number(seed: Any) -> int:
+    """``seed`` as an int.
+
+    Raises:
+        InputError: it is none, or not one that fits 63 bits.
+    """
+    number = whole_number(seed, "seed")
+    if not 0 <= number < 2**63:
+        raise InputError(f"seed {seed} must be at least 0 and below 2**63")
+    return number
+
+
 def real_number(value: Any, name: str) -> float:
     """``value`` as a float.
 
