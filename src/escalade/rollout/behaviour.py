@@ -48,7 +48,7 @@ class Behaviour:
         if any(place >= size for place in self.places):
             raise InputError(f"{what}: an observation of {environment.id} has the numbers 0 to {size - 1}")
         if self.kind == "ram" and not is_atari(environment.spec):
-            raise InputError(f"{what}: {environment.id} is no Atari game, and has no RAM")
+            raise InputError(f"{what}: {environment.id} is no Atari game of ALE's, and has no RAM")
         if self.every and environment.max_episode_steps is None:
             raise InputError(f"{what}: give `max_episode_steps` too: all behaviours must be of one length")
         return replace(self, function=imported(self.text, what)) if self.kind == "function" else self

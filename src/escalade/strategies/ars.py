@@ -62,7 +62,7 @@ class ARS(GaussianStrategy):
         if not 1 <= kept <= directions:
             raise InputError(
                 f"top_directions {top_directions} must be between 1 and {directions}, "
-                f"half the population of {population}"
+                f"half the population of {population}: give other top_directions, or another population"
             )
         self._sigma = parse_sigma(sigma, "sigma")
         self._lr = parse(lr, "lr")
