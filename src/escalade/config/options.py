@@ -148,7 +148,7 @@ class Config:
     )
     hidden: tuple[int, ...] | None = _policy(
         None,
-        "sizes of hidden layers; the last of gru and lstm is the cell's",
+        "sizes of hidden layers ('' for none); the last of gru and lstm is the cell's",
         unset=", ".join(f"{size} for {name}" for name, kind in ARCHITECTURES.items() for size in kind.hidden),
         min=1,
         max=10**8,
