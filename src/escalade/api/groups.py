@@ -120,6 +120,11 @@ class RunGroup:
         return targets.pop() if len(targets) == 1 else None
 
 
+def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
+    """The paths of one run or of several."""
+    return [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
+
+
 def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
     """The run folders that ``paths`` name, each once; a folder of runs stands for the runs in it.
 
@@ -129,7 +134,7 @@ def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
         InputError: a path is no run folder and holds none, or there is no path at all.
     """
     found: dict[Path, RunFolder] = {}
-    given = [Path(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    given = paths_of(paths)
     folders = [path for path in given if not path.is_file()] if len(given) > 1 else given
     for path in folders or given:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:

@@ -76,8 +76,7 @@ def plot(
     if x not in X_AXES:
         raise InputError(f"`x` {x!r} must be one of {', '.join(X_AXES)}")
     whole_number(smooth, "`smooth`", 1)
-    listed = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
-    groups = _labelled(group_runs(listed, group_by), labels)
+    groups = _labelled(group_runs(runs, group_by), labels)
     every = [run for group in groups for run in group.runs]
     if len(every) == 1:
         title = groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}"

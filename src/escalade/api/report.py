@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from escalade.api.groups import RunFacts, find_runs, read_facts
+from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
 from escalade.api.sweep import PICTURES, PLAN, best_of, load_sweep, states, trial_folder
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
@@ -60,7 +60,7 @@ def report(
         EnvironmentFailure: the environment raised while it was filmed.
         StorageFailure: the disk is full.
     """
-    places = [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
+    places = paths_of(runs)
     if over not in X_AXES:
         raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
     output = Path(output)
