@@ -147,10 +147,8 @@ class Frames:
         if not (self.crop or self.grayscale or self.size):
             return env
         env = channels_last(env)
-        if self.grayscale and (env.observation_space.shape or ())[2:] != (3,):
-            raise InputError(
-                f"`grayscale` needs images of three colours, and {spec.id} has none: leave it out"
-            )
+        if (env.observation_space.shape or ())[2:] != (3,):
+            self._refuse(("grayscale",), f"needs images of three colours, and {spec.id} has none")
         env = self._cropped(env) if self.crop else env
         env = wrappers.GrayscaleObservation(env) if self.grayscale else env
         return as_image(wrappers.ResizeObservation(env, self.size) if self.size else env)
