@@ -104,16 +104,7 @@ class AxisShape:
 class AxisStrategy(WrittenStrategy):
     """A strategy that adapts a step size and an :class:`AxisShape`, each along a path of its own.
 
-    Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first step size.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
-
-    Raises:
-        InputError: an argument is impossible; the message names it.
+    Its arguments, and the errors that it raises, are those of :class:`WrittenStrategy`.
     """
 
     adapted = ("axis", "deviations", "path_sigma", "path_c")
