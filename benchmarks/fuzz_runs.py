@@ -80,7 +80,9 @@ def _policy(chance: random.Random, env: str) -> Values:
     if policy in ("mlp", "gru", "lstm", "hebbian"):
         values["hidden"] = chance.choice(((4,), (8,), (6, 5)))
         values["activation"] = chance.choice(("tanh", "relu", "elu", "selu"))
-    if policy != "hebbian":
+    if policy == "hebbian":
+        del values["init"]
+    else:
         values["bias"] = chance.choice((True, True, False))
     if env in BOXES:
         values["head"] = chance.choice(("plain", "plain", "uniform:5", "custom:-0.5,0,0.5"))

@@ -42,7 +42,7 @@ FULL = {
     "min_env_steps": 500,
     "sigma": 0.7,
     "lr": 0.1 + 0.2,
-    "policy": "some.module:make",
+    "policy": "gru",
     "hidden": (3, 4, 5),
     "activation": "selu",
     "init": "orthogonal",

@@ -183,6 +183,11 @@ def test_a_cell_outside_of_a_chain_has_no_memory():
         ),
         ({"policy": "nature", "hidden": [8]}, "`hidden` does nothing with `policy` nature: leave it out"),
         ({"policy": "hebbian", "bias": False}, "`bias` does nothing with `policy` hebbian"),
+        ({"policy": "hebbian", "init": "zeros"}, "`init` does nothing with `policy` hebbian"),
+        (
+            {"policy": "nets:small", "hidden": [8]},
+            "`hidden` does nothing with `policy` nets:small, which is given inputs and outputs: leave it out",
+        ),
     ],
 )
 def test_a_config_that_cannot_be_is_refused(options, said):

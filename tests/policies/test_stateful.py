@@ -29,8 +29,6 @@ def leaky():
 
 def trained(policy, folder, **options):
     own = {"network": leaky()} if policy == "own" else {"policy": policy}
-    if policy == "hebbian":
-        options = options | {"init": "xavier"}
     return escalade.train(ENV, run_dir=folder, **own, **(OPTIONS | options))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from escalade.config.declared import check_declared
+from escalade.config.declared import check_declared, readers_of
 from escalade.envs import wrapping
 from escalade.envs.boundings import BOUNDINGS
 from escalade.errors import InputError
@@ -48,6 +48,7 @@ def check(config: Config) -> None:
     _check_info_keys(config)
     _check_recorders(config)
     perturbation.rank_of(config.perturbation)
+    _check_factory(config)
     _check_strategy(config)
 
 
@@ -97,6 +98,18 @@ def _check_resources(config: Config) -> None:
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
+
+
+def _check_factory(config: Config) -> None:
+    if ":" not in config.policy:
+        return
+    options = config.__dataclass_fields__
+    for name in readers_of(options["policy"]):
+        if getattr(config, name) != options[name].default:
+            raise InputError(
+                f"`{name}` does nothing with `policy` {config.policy}, which is given inputs and outputs: "
+                "leave it out"
+            )
 
 
 def _check_strategy(config: Config) -> None:

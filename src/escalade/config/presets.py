@@ -116,7 +116,7 @@ def _with_policy(found: Values, given: Values) -> Values:
         policy = "mlp"
     if policy == before:
         return found
-    read = ARCHITECTURES[policy].options if policy in ARCHITECTURES else {"hidden", "activation"}
+    read = ARCHITECTURES[policy].options if policy in ARCHITECTURES else frozenset()
     left_out = {"policy", "init", "bias"} | ({"hidden", "activation"} - read)
     return {option: value for option, value in found.items() if option not in left_out}
 

@@ -24,13 +24,14 @@ class Architecture(Entry):
 
 
 _HERE: Final = "escalade.policies.architectures"
-_BIAS: Final = frozenset({"bias"})
-_MLP: Final = frozenset({"hidden", "activation", "bias"})
+_INIT: Final = frozenset({"init"})
+_LINE: Final = frozenset({"bias", "init"})
+_MLP: Final = frozenset({"hidden", "activation", "bias", "init"})
 CELL: Final = (64,)
 """The size of a recurrent cell where none is given."""
 
 ARCHITECTURES: Final[dict[str, Architecture]] = {
-    "linear": Architecture("one layer", f"{_HERE}.perceptron:make_linear", use="vectors", options=_BIAS),
+    "linear": Architecture("one layer", f"{_HERE}.perceptron:make_linear", use="vectors", options=_LINE),
     "mlp": Architecture(
         "multilayer perceptron",
         f"{_HERE}.perceptron:make_mlp",
@@ -42,7 +43,7 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
         "one layer, on the observation and the products of its numbers",
         f"{_HERE}.quadratic:make",
         use="vectors",
-        options=_BIAS,
+        options=_LINE,
     ),
     "gru": Architecture(
         "a GRU cell behind plain layers",
@@ -62,23 +63,31 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
         "plastic layers: Najarro and Risi 2020",
         f"{_HERE}.hebbian:make",
         use="vectors; weights change within the episode",
-        options=_MLP - _BIAS,
+        options=_MLP - _LINE,
     ),
-    "nature": Architecture("Mnih et al. 2015", f"{_HERE}.nature:make", use="4 x 84 x 84", images=True),
+    "nature": Architecture(
+        "Mnih et al. 2015", f"{_HERE}.nature:make", use="4 x 84 x 84", options=_INIT, images=True
+    ),
     "openai-atari": Architecture(
         "Salimans et al. 2017: virtual batch normalisation",
         f"{_HERE}.openai_atari:make",
         use="4 x 84 x 84",
+        options=_INIT,
         images=True,
     ),
     "conv-lstm": Architecture(
         "pytorch-es: convolutions and an LSTM cell",
         f"{_HERE}.conv_lstm:make",
         use="1 x 42 x 42, memory",
+        options=_INIT,
         images=True,
     ),
     "small-cnn": Architecture(
-        "enajx/ES: a small CNN without biases", f"{_HERE}.small_cnn:make", use="3 x 84 x 84", images=True
+        "enajx/ES: a small CNN without biases",
+        f"{_HERE}.small_cnn:make",
+        use="3 x 84 x 84",
+        options=_INIT,
+        images=True,
     ),
 }
 """The networks that ``policy`` names."""
