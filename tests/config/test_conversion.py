@@ -1,8 +1,9 @@
 """Options from text and TOML."""
 
+import numpy as np
 import pytest
 
-from escalade.config.conversion import parse_toml
+from escalade.config.conversion import convert, parse_toml
 from escalade.errors import InputError
 
 
@@ -14,3 +15,11 @@ def test_brackets_that_are_open_are_counted_before_a_file_is_parsed(tmp_path):
     assert str(raised.value) == f"config file {path} is nested too deeply"
     path.write_text(f'wrappers = ["a", "b"]\n# {"[]" * 3000}\n')
     assert parse_toml(path) == {"wrappers": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"), [("sigma", np.float64(0.5), 0.5), ("population", np.int32(8), 8)]
+)
+def test_a_number_of_numpys_is_taken_as_pythons(name, value, kept):
+    found = convert(name, value, text=False)
+    assert (found, type(found)) == (kept, type(kept))

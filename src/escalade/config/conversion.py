@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Literal, Union, get_args, get_origin
 
+import numpy as np
+
 from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
 from escalade.config.removed import without_removed
@@ -39,6 +41,7 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
         InputError: it cannot be; the message names the option and what it takes.
     """
     annotation = HINTS[name]
+    value = value.item() if isinstance(value, np.generic) else value
     if annotation == tuple[str, ...] and isinstance(value, str) and OPTIONS[name].metadata["flag"] is None:
         listed = "" if value.lower() == "none" else value  # an option that is given once
         value = [part.strip() for part in listed.split(",") if part.strip()]
