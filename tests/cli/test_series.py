@@ -216,3 +216,5 @@ def test_seeds_from_python(tmp_path, monkeypatch):
         escalade.train("CartPole-v1", seeds=[3], jobs=2, callbacks=[print], run_dir="two", **tiny)
     with pytest.raises(InputError, match=r"`seeds` .* each named once"):
         escalade.train("CartPole-v1", seeds=[3, 3], **tiny)
+    with pytest.raises(InputError, match="`seed` and `seeds` were both given"):
+        escalade.train("CartPole-v1", seeds=[3], seed=3, **tiny)

@@ -127,6 +127,8 @@ def train(
     chosen = presets.options(values["env"], preset, values, say if verbose else None)
     config = Config(**layered(chosen, inherited(values), values))
     if seeds is not None:
+        if "seed" in values:
+            raise InputError("`seed` and `seeds` were both given: choose one")
         from escalade.api.seeds import train_seeds
 
         given = {"network": network, "recorders": recorders, "callbacks": callbacks}
