@@ -32,7 +32,7 @@ def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
         "strategy=openai-es, lr=0.01",
         "strategy=ars, lr=0.02",
     ]
-    assert labels(tmp_path / "c", runs[0], group_by=["lr"]) == ["lr=default"]
+    assert labels(tmp_path / "c", runs[0], group_by="lr") == ["lr=default"]
     assert labels(tmp_path / "d", *runs[:2], group_by=["optimizer"]) == ["optimizer=default", "optimizer=sgd"]
 
 

@@ -96,7 +96,7 @@ class Comparison:
 def compare(
     runs: AnyRun | Sequence[AnyRun],
     *,
-    group_by: Sequence[str] | None = None,
+    group_by: str | Sequence[str] | None = None,
     normalize: Bounds | None = None,
     output: AnyRun | None = None,
 ) -> Comparison:
@@ -107,7 +107,7 @@ def compare(
 
     Args:
         runs: run folders, or folders of runs.
-        group_by: the options by which runs are told apart, instead of their whole configuration.
+        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
         normalize: by environment, the returns that score 0 and 1. Lines of the same label are then one
             method, which is scored across all environments; see :func:`escalade.api.scores.score`.
         output: a picture of the methods' performance profiles, png, pdf or svg; None draws none.

@@ -157,7 +157,9 @@ def read_facts(folder: RunFolder) -> RunFacts:
     return RunFacts(folder, task, target, config, options)
 
 
-def group_runs(paths: AnyRun | Iterable[AnyRun], group_by: Sequence[str] | None = None) -> list[RunGroup]:
+def group_runs(
+    paths: AnyRun | Iterable[AnyRun], group_by: str | Sequence[str] | None = None
+) -> list[RunGroup]:
     """Group runs by task and configuration.
 
     Runs of a group may differ in seed, budget, target, backend, and where they ran. Copies of one run, which
@@ -165,14 +167,15 @@ def group_runs(paths: AnyRun | Iterable[AnyRun], group_by: Sequence[str] | None 
 
     Args:
         paths: run folders, or folders of runs.
-        group_by: the options by which runs are told apart, instead of their whole configuration.
+        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
 
     Raises:
         InputError: a path is no run, or there is no such option.
     """
     grouped: dict[str, list[RunFacts]] = {}
     every = list(map(read_facts, find_runs(paths)))
-    names = None if group_by is None else [_known(name, every) for name in group_by]
+    asked = [group_by] if isinstance(group_by, str) else group_by
+    names = None if asked is None else [_known(name, every) for name in asked]
     copies = _copies(every)
     for facts in every:
         if str(facts.folder.path) in copies:

@@ -49,7 +49,7 @@ def plot(
     *,
     x: Over = "steps",
     smooth: int = 1,
-    group_by: Sequence[str] | None = None,
+    group_by: str | Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Picture:
     """Draw runs: one in full, the seeds of a configuration as one curve, configurations beside each other.
@@ -63,7 +63,7 @@ def plot(
         output: the picture, png, pdf or svg.
         x: what curves are over: ``steps`` of training, ``seconds``, ``generations`` or ``episodes``.
         smooth: each point is the mean of this many in a row, the last of which is its own.
-        group_by: the options by which runs are told apart, instead of their whole configuration.
+        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
         labels: names for the curves, in their order.
 
     Returns:
