@@ -1,6 +1,5 @@
 """Environments that only EnvPool has: names, spaces, flattening, and what is refused."""
 
-import json
 import subprocess
 import sys
 
@@ -153,6 +152,8 @@ def test_wrappers_and_frames_stand_around_objects():
         ("CheetahRun-v1", {"kwargs": {"num_envs": 3}}, "`env_kwargs`"),
         ("CheetaRun-v1", {}, "unknown environment 'CheetaRun-v1'; did you mean CheetahRun-v1"),
         ("dm_control/cheetah-fly", {}, "unknown environment 'dm_control/cheetah-fly'"),
+        ("dm_control/walker_walk", {}, "unknown environment 'dm_control/walker_walk'; .*WalkerWalk-v1"),
+        ("zoo:Ant-v5", {}, "zoo:Ant-v5 is a policy, not an environment: give Ant-v5, and `start_from` zoo:"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(env, options, words):
@@ -191,7 +192,7 @@ def test_large_models_run_few_at_once(monkeypatch):
 
 
 def test_drawing_is_tried_in_another_process_first(monkeypatch):
-    with pytest.raises(InputError, match=r"Catch-v0 cannot be filmed.*render not implemented") as refused:
+    with pytest.raises(InputError, match=r"Catch-v0 cannot draw here.*render not implemented") as refused:
         PooledEnv("Catch-v0", render_mode="rgb_array")
     assert "\n" not in str(refused.value)
     env = PooledEnv("MiniGrid-Empty-5x5-v0", render_mode="rgb_array")
@@ -199,8 +200,8 @@ def test_drawing_is_tried_in_another_process_first(monkeypatch):
     assert env.render().shape == (160, 160, 3)
     ended = subprocess.CompletedProcess([], -6, "", "ERROR: no OpenGL\n")
     monkeypatch.setattr(envpool_drawing.subprocess, "run", lambda words, **options: ended)
-    with pytest.raises(InputError, match=r"cannot draw it here: ERROR: no OpenGL; .* EGL"):
-        envpool_drawing.check_drawing("CheetahRun-v1", json.loads("{}"))
+    with pytest.raises(InputError, match=r"cannot draw here: ERROR: no OpenGL; .* EGL"):
+        resolve("CheetahRun-v1", {"from_pixels": True})
 
 
 def test_infos_are_numbers_of_envpools():

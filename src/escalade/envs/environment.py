@@ -311,6 +311,8 @@ def _has_egl() -> bool:
 
 def _find(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
+    if module == "zoo":
+        raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
     if colon:
         place = import_named(module, f"environment {env_id}")
         if name.isidentifier() and callable(factory := getattr(place, name, None)):
@@ -322,7 +324,8 @@ def _find(env_id: str) -> EnvSpec:
     except error.Error:
         if (world := None if colon else find_world(name)) is not None:
             return world
-        hint = nearest(name, {*gymnasium.registry, *all_ids()})
+        known = {*gymnasium.registry, *all_ids()}
+        hint = nearest(name, known) or nearest(name.rpartition("/")[2], known)
         raise InputError(f"unknown environment {env_id!r}{hint}") from None
 
 

@@ -1,6 +1,7 @@
-"""Films of EnvPool's environments, tried in another process first: MuJoCo may end the one that draws.
+"""Drawing by EnvPool's environments, tried in another process first: MuJoCo may end the one that draws.
 
-Run as a module it draws one frame: ``python -m escalade.envs.envpool_drawing '["CheetahRun-v1", {}]'``.
+Run as a module it draws one frame: ``python -m escalade.envs.envpool_drawing \
+'["CheetahRun-v1", {"render_mode": "rgb_array"}]'``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ def open_context(env_id: str) -> Any:
 def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
     """Draw one frame in another process, which may end of it.
 
+    Args:
+        env_id: EnvPool's id.
+        settings: what the environment is made with: with a ``render_mode`` for films, without one where it
+            draws its own observations.
+
     Raises:
         InputError: it did not draw.
     """
@@ -42,19 +48,21 @@ def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise InputError(f"environment {env_id} cannot be filmed: no frame in {_SECONDS} seconds") from None
+        raise InputError(f"environment {env_id} cannot draw here: no frame in {_SECONDS} seconds") from None
     if done.returncode == 0:
         return
     said = (done.stderr.strip() or "its process ended").splitlines()[-1].rstrip(".")
     mend = "; on a machine without a display, install EGL (libegl1)" if is_mujoco(env_id) else ""
-    raise InputError(f"environment {env_id} cannot be filmed, for EnvPool cannot draw it here: {said}{mend}")
+    raise InputError(f"environment {env_id} cannot draw here: {said}{mend}")
 
 
 def _draw(env_id: str, settings: dict[str, Any]) -> None:
-    context = open_context(env_id)
-    pool = make_pool(env_id, [0], None, **settings, render_mode="rgb_array")
+    films = "render_mode" in settings
+    context = open_context(env_id) if films else None
+    pool = make_pool(env_id, [0], None, **settings)
     pool.reset()
-    pool.render()
+    if films:
+        pool.render()
     del context
 
 

@@ -34,7 +34,7 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         render_mode: ``rgb_array`` where it is to draw.
 
     Raises:
-        InputError: it is for several players, or cannot draw here.
+        InputError: it is for several players, or is to draw, and cannot do so here.
         TypeError: it does not take these arguments.
     """
 
@@ -56,9 +56,11 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         self._limit = max_episode_steps or self.spec.max_episode_steps
         self.render_mode = render_mode
         if render_mode is not None:
-            check_drawing(env_id, self._settings)
-            self._context = open_context(env_id)
             self._settings["render_mode"] = render_mode
+        if render_mode is not None or self._settings.get("from_pixels"):
+            check_drawing(env_id, self._settings)
+        if render_mode is not None:
+            self._context = open_context(env_id)
         self._pool: Any = None
 
     def reset(
