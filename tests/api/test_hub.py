@@ -197,7 +197,7 @@ def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     assert "no repository nobody/nothing" in refused(capsys, "pull", "nobody/nothing")
     server.repos[REPO] = {"README.md": b"a poem"}
     assert "no policy that 'escalade push' uploaded" in refused(capsys, "pull", REPO)
-    assert "a//b" in refused(capsys, "pull", "a//b")
+    assert "'a//b' must be written as OWNER/NAME" in refused(capsys, "pull", "a//b")
     Path("cartpole").mkdir()
     assert "cartpole is there already" in refused(capsys, "pull", REPO)
     assert "no run folder" in refused(capsys, "push", "nowhere", REPO)

@@ -76,6 +76,8 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
     check_installed("'escalade pull'", "hub", "huggingface_hub")
     from huggingface_hub import HfApi
 
+    if not all(repo.partition("/")) or repo.count("/") != 1:
+        raise InputError(f"repository {repo!r} must be written as OWNER/NAME")
     folder = RunFolder(Path(repo).name if output is None else output)
     if folder.path.exists():
         raise InputError(f"`output` {folder.path} is there already: name another")
