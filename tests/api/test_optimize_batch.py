@@ -107,8 +107,9 @@ def test_an_interrupt_gives_what_was_found():
     [
         (None, [[1.0]], {}, r"callable as function\(points, numbers\)"),
         (sphere, [1.0], {}, r"x0 of shape \(1,\) must have a row for each function"),
+        (sphere, [[1.0, 2.0], [3.0]], {}, "a row for each function, all of one length"),
         (sphere, np.zeros((0, 3)), {}, "must have a row"),
-        (sphere, np.full((2, 3), np.nan), {}, "finite"),
+        (sphere, [[1.0, np.nan], [3.0, 4.0]], {}, "x0 must be finite, and its number 1 is nan"),
         (sphere, np.zeros((2, 3)), {"budget": 0}, "budget"),
         (sphere, np.zeros((2, 3)), {"strategy": "snes", "restarts": "ipop"}, "restarts='ipop' is for"),
         (lambda x, n: 1.0, np.zeros((2, 3)), {}, "it must give one number a point"),

@@ -61,6 +61,7 @@ NO_OBSERVATIONS = [
     ("box", None, "no array of numbers"),
     ("box", ["a", "b", "c"], "no array of numbers"),
     ("box", [0.0, np.nan, 0.0], "has NaN"),
+    ("box", np.zeros((0, 3)), "the batch of observations is empty"),
     ("float image", np.full((4, 5, 1), np.nan), "has NaN"),
     ("discrete", 3, "the observation 3 is none of Discrete"),
     ("discrete", [0, 7], "the observation 7 is none of"),
@@ -136,6 +137,8 @@ def test_a_users_module_is_loaded_into_one_like_it(tmp_path):
     wrong = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3))
     with pytest.raises(InputError, match="does not fit"):
         escalade.load(tmp_path / "p.safetensors", network=wrong)
+    with pytest.raises(InputError, match="not 'best': for the best policy, load RUN/best"):
+        escalade.load(tmp_path / "p.safetensors", "best")
 
 
 @pytest.mark.parametrize("layers", [(nn.Linear(4, 3),), (nn.Linear(3, 2),), (nn.Linear(3, 2), nn.GELU())])

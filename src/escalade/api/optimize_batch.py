@@ -82,16 +82,18 @@ def optimize_batch(
         raise InputError(
             f"the function must be callable as function(points, numbers), and {function!r} is not"
         )
-    if np.ndim(x0) != 2 or 0 in np.shape(x0):
-        raise InputError(
-            f"x0 of shape {np.shape(x0)} must have a row for each function: (functions, dimension)"
-        )
+    try:
+        shape = np.shape(x0)
+    except ValueError:
+        raise InputError("x0 must have a row for each function, all of one length") from None
+    if len(shape) != 2 or 0 in shape:
+        raise InputError(f"x0 of shape {shape} must have a row for each function: (functions, dimension)")
     limits = Limits(seconds=seconds)
     options = SearchOptions(
         strategy, direction, sigma, population, bounds, None, budget, target, tolerance, restarts
     )
     first, rows = seed_number(seed), list(x0)  # type: ignore[arg-type]
-    noise = NoiseTable(first, table_size(np.shape(x0)[1]))
+    noise = NoiseTable(first, table_size(shape[1]))
     plans = [SearchPlan(options, row, first + number, noise) for number, row in enumerate(rows)]
     searches = [
         Search(plan.space, direction, budget, target, limits, (), None, plan.name, number)

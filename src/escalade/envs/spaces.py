@@ -133,6 +133,8 @@ def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
         raise InputError(f"the observation is no array of numbers: the policy takes {short(space)}")
     if given.dtype.kind == "f" and np.isnan(given).any():
         raise InputError("the observation has NaN, of which a policy makes no action")
+    if batched and not len(given):
+        raise InputError("the batch of observations is empty")
     own = given.shape[int(batched) :]
     if own == shape:
         return given, batched

@@ -250,6 +250,10 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
             )
         shape = observation_shape(saved.observation_space)
         network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
+    if not isinstance(network, nn.Module):
+        raise InputError(
+            f"network must be an nn.Module, not {network!r}: for the best policy, load RUN/best.safetensors"
+        )
     policy = Policy(
         network,
         saved.observation_space,

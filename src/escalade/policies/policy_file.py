@@ -82,7 +82,9 @@ class PolicyFile:
         """
         content = read(path)
         if content.state.get("kind") != KIND:
-            raise Damaged(f"{path} is not a policy that a run of train saved; load_evolved reads those of evolve")
+            raise Damaged(
+                f"{path} is not a policy that a run of train saved; load_evolved reads those of evolve"
+            )
         with about(f"{path} cannot be used", Damaged):
             return cls._checked(content)
 

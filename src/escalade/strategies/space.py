@@ -119,8 +119,11 @@ def _vector(x0: Any) -> Array:
         vector = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("x0 must be a vector of numbers") from None
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise InputError(f"x0 must be a vector of finite numbers, not an array of shape {vector.shape}")
+    if vector.ndim != 1 or vector.size == 0:
+        raise InputError(f"x0 must be a vector of numbers, not an array of shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        place = int(np.isfinite(vector).argmin())
+        raise InputError(f"x0 must be finite, and its number {place} is {vector[place]}")
     return vector
 
 
