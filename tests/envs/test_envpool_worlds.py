@@ -147,7 +147,12 @@ def test_wrappers_and_frames_stand_around_objects():
         ("Cig-v1", {}, "several players"),
         ("CheetahRun-v1", {"backend": "gymnasium"}, "`backend` gymnasium has no CheetahRun-v1, which only"),
         ("Ant-v3", {"backend": "gymnasium"}, "`backend` gymnasium has no Ant-v3"),
-        ("CheetahRun-v1", {"info_keys": ["speed"]}, "EnvPool gives no speed in the info of CheetahRun-v1"),
+        ("CheetahRun-v1", {"info_keys": ["speed"]}, "`info_keys` speed: EnvPool gives none in the info of"),
+        (
+            "CheetahRun-v1",
+            {"behaviour_keys": ["x"]},
+            "`behaviour` x: EnvPool gives none in the info of Cheetah",
+        ),
         ("CheetahRun-v1", {"kwargs": {"speed": 3}}, r"`env_kwargs` \{'speed': 3\} do not fit CheetahRun-v1"),
         ("CheetahRun-v1", {"kwargs": {"num_envs": 3}}, "`env_kwargs`"),
         ("CheetaRun-v1", {}, "unknown environment 'CheetaRun-v1'; did you mean CheetahRun-v1"),

@@ -198,7 +198,7 @@ def resolve(
     try:
         check_observation_space(observation)
         if bare.exclusive:
-            check_asked(spec.id, backend, env, bare.info_keys)
+            check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in bare.info_keys})
         if reward_info is not None:
             _try_info(env, env_id, reward_info)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, Final
 
 import gymnasium
@@ -55,14 +55,14 @@ def find_world(name: str) -> WorldSpec | None:
     return WorldSpec(env_id, _HOME)
 
 
-def check_asked(env_id: str, backend: str, env: Any, asked: Iterable[str]) -> None:
+def check_asked(env_id: str, backend: str, env: Any, asked: Mapping[str, str]) -> None:
     """Refuse what EnvPool's own environment cannot be given.
 
     Args:
         env_id: its id.
         backend: the option of a run.
         env: one such environment.
-        asked: the entries of info that are wanted of it.
+        asked: the entries of info that are wanted of it, each with the option that asks.
 
     Raises:
         InputError: another backend is asked for, or an entry that is not there.
@@ -70,9 +70,10 @@ def check_asked(env_id: str, backend: str, env: Any, asked: Iterable[str]) -> No
     if backend not in ("auto", BACKEND):
         raise InputError(f"`backend` {backend} has no {env_id}, which only EnvPool has: leave `backend` out")
     known = env.unwrapped.infos
-    if absent := [key for key in asked if key not in known]:
-        has = ", ".join(known) or "none"
-        raise InputError(f"EnvPool gives no {', '.join(absent)} in the info of {env_id}: it has {has}")
+    for key, option in asked.items():
+        if key not in known:
+            has = ", ".join(known) or "none"
+            raise InputError(f"`{option}` {key}: EnvPool gives none in the info of {env_id}: it has {has}")
 
 
 def _of_dm_control(name: str) -> str:
