@@ -98,13 +98,18 @@ def kill_a_worker(watched: psutil.Process, chance: random.Random) -> bool:
         return False
 
 
-def workers_killed(env: str, backend: str, folder: Path) -> int:
-    """Kill a random worker again and again while the run goes on; how many died."""
+def workers_killed(env: str, backend: str, folder: Path, seconds: float) -> int:
+    """Kill a random worker again and again while the run goes on; how many died.
+
+    ``seconds`` is what the same run takes undisturbed. A worker dies about once a generation, and not more
+    often than three times a second: a run of which none finishes anything gives up.
+    """
     chance, deaths = random.Random(2), 0
+    between = max(0.35, seconds / GENERATIONS)
     process = subprocess.Popen(train(env, backend, folder), stdout=subprocess.DEVNULL)
     watched = psutil.Process(process.pid)
     done = threading.Event()
-    while process.poll() is None and not done.wait(chance.uniform(0.1, 0.6)):
+    while process.poll() is None and not done.wait(chance.uniform(0.3, 1.7) * between):
         if (folder / "progress.csv").exists():
             deaths += kill_a_worker(watched, chance)
     if process.returncode != 0:
@@ -120,9 +125,10 @@ def check(env: str, backend: str) -> bool:
         for count in (1, 2, 3):
             run(train(env, backend, base / f"w{count}", "--workers", str(count)))
             found[f"workers {count}"] = digest(base / f"w{count}")
-        kills = killed(env, backend, base / "killed", summary(base / "w2")["seconds"])
+        seconds = summary(base / "w2")["seconds"]
+        kills = killed(env, backend, base / "killed", seconds)
         found[f"SIGKILL and resume, {kills} times"] = digest(base / "killed")
-        deaths = workers_killed(env, backend, base / "deaths")
+        deaths = workers_killed(env, backend, base / "deaths", seconds)
         found[f"{deaths} workers killed"] = digest(base / "deaths")
     reference = found["workers 0"]
     for what, sha in found.items():
