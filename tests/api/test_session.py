@@ -218,7 +218,7 @@ def test_a_million_parameters_take_no_dense_population():
 
 
 def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
-    options = TINY | {"policy": "tests.own_code:Features", "seed": 3}
+    options = TINY | {"policy": "tests.own_code:Features", "hidden": None, "seed": 3}
     whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), **options)
     parts = escalade.train("CartPole-v1", run_dir=str(tmp_path / "p"), **options | {"generations": 1})
     torch.manual_seed(99)  # must not matter
@@ -240,7 +240,8 @@ def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
 
 
 def test_a_sequential_with_a_forward_of_its_own_acts_as_it_trained(tmp_path):
-    run = escalade.train("CartPole-v1", policy="tests.own_code:negated", run_dir=str(tmp_path / "r"), **TINY)
+    options = TINY | {"policy": "tests.own_code:negated", "hidden": None}
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
     env = gymnasium.make("CartPole-v1")
     returns = []
     trained = escalade.evaluate(tmp_path / "r", episodes=3, workers=0, backend="gymnasium", seed=7)

@@ -21,13 +21,7 @@ from escalade.config.strategy_text import layered
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
-from escalade.recorders import (
-    Goals,
-    Recorder,
-    check_recorders,
-    info_columns,
-    rewind_notes,
-)
+from escalade.recorders import Goals, Recorder, check_recorders, info_columns, rewind_notes
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
