@@ -207,6 +207,15 @@ def test_drawing_is_tried_in_another_process_first(monkeypatch):
     monkeypatch.setattr(envpool_drawing.subprocess, "run", lambda words, **options: ended)
     with pytest.raises(InputError, match=r"cannot draw here: ERROR: no OpenGL; .* EGL"):
         resolve("CheetahRun-v1", {"from_pixels": True})
+    tried = []
+    drawn = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(
+        envpool_drawing.subprocess, "run", lambda words, **options: tried.append(words) or drawn
+    )
+    environment = resolve("CheetahRun-v1", {"from_pixels": True})
+    for _ in range(3):
+        environment.make()
+    assert len(tried) == 1
 
 
 def test_infos_are_numbers_of_envpools():

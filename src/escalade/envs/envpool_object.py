@@ -34,7 +34,7 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         render_mode: ``rgb_array`` where it is to draw.
 
     Raises:
-        InputError: it is for several players, or is to draw, and cannot do so here.
+        InputError: it is for several players, or cannot draw here.
         TypeError: it does not take these arguments.
     """
 
@@ -47,8 +47,8 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         kwargs: dict[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self._id, self._settings = env_id, settings(env_id, kwargs or {})
-        spec = read_spec(env_id, self._settings)
+        self._id, self.settings = env_id, settings(env_id, kwargs or {})
+        spec = read_spec(env_id, self.settings)
         self.spec = replace(WorldSpec(env_id, __name__), max_episode_steps=step_limit(spec))
         self.observation_space, self.action_space = observation_space(spec), action_space(spec)
         self._read = read_space(spec)
@@ -56,10 +56,8 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         self._limit = max_episode_steps or self.spec.max_episode_steps
         self.render_mode = render_mode
         if render_mode is not None:
-            self._settings["render_mode"] = render_mode
-        if render_mode is not None or self._settings.get("from_pixels"):
-            check_drawing(env_id, self._settings)
-        if render_mode is not None:
+            self.settings["render_mode"] = render_mode
+            check_drawing(env_id, self.settings)
             self._context = open_context(env_id)
         self._pool: Any = None
 
@@ -70,7 +68,7 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         self._steps = 0
         drawn = int(self.np_random.integers(_SEEDS)) if seed is None else seed % _SEEDS
-        self._pool = make_pool(self._id, [drawn], self._limit, **self._settings)
+        self._pool = make_pool(self._id, [drawn], self._limit, **self.settings)
         self._pool._gym_observation_space = self._read  # which EnvPool would make again, and warn
         return one_of(self.observation_space, self._pool.reset()[0]), {}
 

@@ -14,6 +14,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
+from escalade.envs.envpool_drawing import check_drawing
 from escalade.envs.envpool_families import import_for
 from escalade.envs.quiet import quiet
 from escalade.envs.spaces import is_image
@@ -65,7 +66,8 @@ def check_asked(env_id: str, backend: str, env: Any, asked: Mapping[str, str]) -
         asked: the entries of info that are wanted of it, each with the option that asks.
 
     Raises:
-        InputError: another backend is asked for, or an entry that is not there.
+        InputError: another backend is asked for, an entry that is not there, or observations that it cannot
+            draw here.
     """
     if backend not in ("auto", BACKEND):
         raise InputError(f"`backend` {backend} has no {env_id}, which only EnvPool has: leave `backend` out")
@@ -74,6 +76,8 @@ def check_asked(env_id: str, backend: str, env: Any, asked: Mapping[str, str]) -
         if key not in known:
             has = ", ".join(known) or "none"
             raise InputError(f"`{option}` {key}: EnvPool gives none in the info of {env_id}: it has {has}")
+    if env.unwrapped.settings.get("from_pixels"):  # tried here, once, and not by every object of a wave
+        check_drawing(env_id, env.unwrapped.settings)
 
 
 def _of_dm_control(name: str) -> str:
