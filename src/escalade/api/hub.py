@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,7 +77,7 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
     check_installed("'escalade pull'", "hub", "huggingface_hub")
     from huggingface_hub import HfApi
 
-    if not all(repo.partition("/")) or repo.count("/") != 1:
+    if not re.fullmatch("[^/]+/[^/]+", repo):
         raise InputError(f"repository {repo!r} must be written as OWNER/NAME")
     folder = RunFolder(Path(repo).name if output is None else output)
     if folder.path.exists():

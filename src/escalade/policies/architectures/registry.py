@@ -26,7 +26,7 @@ class Architecture(Entry):
 _HERE: Final = "escalade.policies.architectures"
 _INIT: Final = frozenset({"init"})
 _LINE: Final = frozenset({"bias", "init"})
-_MLP: Final = frozenset({"hidden", "activation", "bias", "init"})
+_MLP: Final = _LINE | {"hidden", "activation"}
 CELL: Final = (64,)
 """The size of a recurrent cell where none is given."""
 
