@@ -116,7 +116,7 @@ def _search(chance: random.Random, drawn: Values) -> Values:
         own["top_directions"] = chance.choice((None, 2, drawn["population"] // 2))
     values["strategy_options"] = own
     if entry.grows and chance.random() < 0.3:
-        grown = {"min_episodes": 40}, {"min_env_steps": 1000}
+        grown = {"min_episodes": 40}, {"min_env_steps": 1000}, {"population": "linear:6:24:8"}
         values |= chance.choice(grown)
     if drawn["env"] == "CartPole-v1":
         values["target_return"] = chance.choice((None, 50.0))

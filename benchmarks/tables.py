@@ -4,8 +4,8 @@
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
-settings.md. From results/default_returns.jsonl, defaults.jsonl and untuned.jsonl: defaults.md. From
-results/peers.jsonl: peers.md and its picture. From results/learning: learning.md. From
+settings.md. From results/default_returns.jsonl, populations.jsonl, defaults.jsonl and untuned.jsonl:
+defaults.md. From results/peers.jsonl: peers.md and its picture. From results/learning: learning.md. From
 results/strategies.jsonl and bbob.jsonl: strategies.md. From results/worlds.jsonl: worlds.md. From
 results/unseen.jsonl: unseen.md. The README has the best numbers, of presets.jsonl and determinism.md, and
 five tasks of presets.jsonl and peers.jsonl.
@@ -25,6 +25,7 @@ import bbob
 import default_returns
 import defaults
 import learning
+import populations
 import presets
 import settings
 import strategies
@@ -101,6 +102,8 @@ def pages() -> dict[Path, str]:
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
             "default returns": default_returns.table(default_returns.read()),
+            "population returns": populations.table("returns", populations.read()),
+            "population steps": populations.table("steps", populations.read()),
             "defaults": defaults.table(defaults.read()),
             "untuned": defaults.untuned(defaults.commanded()),
         },

@@ -31,6 +31,7 @@ def test_a_seed_draws_the_same_configurations_of_every_strategy_policy_and_backe
         assert len({config.strategy_options.get(name) for config in drawn}) >= 3, name
     for name in ("min_episodes", "min_env_steps"):
         assert any(getattr(config, name) for config in drawn), name
+    assert any(isinstance(config.population, str) for config in drawn)
 
 
 def test_the_command_that_is_run_says_the_whole_configuration(fuzz, tmp_path):

@@ -169,6 +169,7 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
         ({"strategy": Signs, "strategy_options": {"sigma": 1}}, "sigma is an option of the run by itself"),
         ({"strategy": "snes", "strategy_options": {"keep": 1}}, "SNES takes no keep"),
         ({"strategy": "escalade.strategies:CMAES", "min_episodes": 99}, "`min_episodes` does not work with"),
+        ({"strategy": "escalade.strategies:CMAES", "population": "linear:8:16:9"}, "of one size"),
     ],
 )
 def test_mistakes_are_one_line(options, said, tmp_path):

@@ -29,6 +29,8 @@ WRONG = [
     {"strategy": "openai-es:shaping=ranks"},
     {"strategy": "ars:shaping=nes"},
     {"strategy": "cma-es", "min_episodes": 9},
+    {"strategy": "cma-es", "population": "linear:8:16:9"},
+    {"population": "linear:8:16"},
     {"strategy": "pgpe", "sigma": "linear:0.1:0.01:9"},
     {"strategy": "ars:top_directions=99"},
     {"strategy": "arss:top_directions=9"},

@@ -138,6 +138,7 @@ def test_every_option_is_a_flag_with_help():
     ("name", "text", "value"),
     [
         ("population", "1e3", 1000),
+        ("population", "linear:16:64:9", "linear:16:64:9"),
         ("seed", "9007199254740993", 9007199254740993),
         ("lr", "0.5", 0.5),
         ("lr", "linear:1:0:5", "linear:1:0:5"),
@@ -168,7 +169,6 @@ def test_flags_are_converted(name, text, value):
         ("population", 2.5),
         ("population", True),
         ("population", float("inf")),
-        ("population", "8"),
         ("sigma", [1]),
         ("weight_penalty", "0.9"),
         ("weight_penalty", float("nan")),
@@ -187,6 +187,17 @@ def test_flags_are_converted(name, text, value):
 def test_values_of_other_types_are_refused_by_name(name, value):
     with pytest.raises(InputError, match=f"^place: `{name}` .* it takes "):
         from_values({name: value}, "place")
+
+
+def test_a_population_that_is_not_given_is_recorded_as_the_strategy_has_it():
+    plain = Config(env="x")
+    assert (plain.population, plain.lr) == ("linear:16:64:64", "linear:0.07:0.1:64")
+    assert [plain.members(generation) for generation in (0, 64, 999)] == [16, 64, 64]
+    others = ({"strategy": "cma-es"}, {"strategy": "own:Class"}, {"strategy_options": {"top_directions": 20}})
+    for given in (*others, {"lr": 0.05}):
+        config = Config(env="x", **given)
+        assert (config.population, config.lr) == (64, given.get("lr"))
+    assert Config(env="x", population=64).lr is None
 
 
 def test_an_unknown_option_is_named_with_its_nearest():
@@ -316,7 +327,7 @@ def test_a_preset_is_shown_as_a_file_of_options_with_what_it_reached(name, tmp_p
     (tmp_path / "shown.toml").write_text(text)
     preset = presets.read(name)
     assert read_toml(tmp_path / "shown.toml") == preset.options
-    assert "members in a generation; tuned for the strategy" in text
+    assert "schedule as sigma has them; tuned for the strategy" in text
     assert all(f"#   {key} = " in text for key in preset.result or ())
     assert cli.main(["presets", "Acrobt-v1"]) == 2
     assert "did you mean Acrobot-v1" in capsys.readouterr().err

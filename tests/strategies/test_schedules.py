@@ -67,3 +67,28 @@ def test_numbers_and_schedules_pass_through():
 def test_impossible_text_is_refused_by_name(text):
     with pytest.raises(InputError, match=r"^lr "):
         schedules.parse(text, "lr")
+
+
+def test_populations():
+    assert schedules.parse_population(7)(99) == 7
+    growing = schedules.parse_population("linear:16:64:48")
+    assert [growing(generation) for generation in (0, 1, 2, 3, 46, 48, 1000)] == [16, 16, 18, 20, 62, 64, 64]
+    assert [schedules.parse_population("step:9:0.1:5")(generation) for generation in (0, 5, 500)] == [8, 2, 2]
+    assert schedules.parse_population("exponential:1e6:10")(30) == 10**7
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("8", "neither a whole number nor one of exponential:START"),
+        ("linear:16:64", "neither a number nor one of exponential:START"),
+        ("linear:16:1:9", "must stay between 2 and 10000000 members"),
+        ("cosine:1:16:9", "must stay between 2 and 10000000 members"),
+        ("linear:16:1e8:9", "must stay between 2 and 10000000 members"),
+        ("step:1:2:9", "must stay between 2 and 10000000 members"),
+        ("exponential:0:2", "must start above 0"),
+    ],
+)
+def test_populations_that_cannot_be(text, said):
+    with pytest.raises(InputError, match=f"^`population` '{text}'.* {said}"):
+        schedules.parse_population(text, "`population`")

@@ -500,37 +500,41 @@ def test_a_generation_asked_for_and_then_only_sampled_is_not_recorded(make):
 
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, SNES])
-def test_a_grown_generation_is_told_whole(make):
+@pytest.mark.parametrize("size", [4, 20])
+def test_a_generation_of_another_size_is_told_whole(make, size):
     strategy = built(make)
-    strategy.sample()
-    strategy.grow()
-    strategy.sample()
-    assert strategy.growth_factor == 2
-    strategy.tell(np.arange(20.0))
+    members = strategy.ask()
+    strategy.resize(size)
+    shared = min(size, len(members))
+    assert torch.equal(strategy.ask()[:shared], members[:shared])
+    assert strategy.growth_factor == size / 10
+    strategy.tell(np.arange(float(size)))
     assert strategy.generation == 1
     assert strategy.growth_factor == 1
 
 
 @pytest.mark.parametrize("make", [CMAES, SepCMAES, CEM, SimpleGaussian])
-def test_a_strategy_that_cannot_grow_says_so(make):
+def test_a_strategy_whose_generations_are_of_one_size_says_so(make):
     strategy = built(make)
-    with pytest.raises(InputError, match=f"generations of {make.__name__} cannot grow"):
-        strategy.grow()
+    strategy.resize(10)
+    with pytest.raises(InputError, match=f"generations of {make.__name__} are all of one size"):
+        strategy.resize(12)
     assert strategy.population_size == 10
 
 
-def test_ars_keeps_the_same_share_of_directions_in_a_generation_that_grew():
-    grown, large = (
-        ARS(np.zeros(3), size, 0.1, lr=0.1, top_directions=top) for size, top in ((8, 1), (16, 2))
+@pytest.mark.parametrize(("first", "kept"), [(8, 1), (64, 8)])
+def test_ars_keeps_the_same_share_of_directions_in_a_generation_of_another_size(first, kept):
+    resized, large = (
+        ARS(np.zeros(3), size, 0.1, lr=0.1, top_directions=top) for size, top in ((first, kept), (16, 2))
     )
-    for strategy in (grown, large):
+    for strategy in (resized, large):
         strategy.ask()
-    grown.grow()
+    resized.resize(16)
     fitness = np.arange(16.0)[::-1]
-    for strategy in (grown, large):
+    for strategy in (resized, large):
         strategy.ask()
         strategy.tell(fitness)
-    assert torch.equal(grown.center, large.center)
+    assert torch.equal(resized.center, large.center)
 
 
 @every

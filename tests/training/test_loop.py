@@ -390,6 +390,20 @@ def test_a_generation_grows_by_populations_until_it_holds_what_was_asked_for(str
     assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
 
 
+def test_a_generation_has_the_members_that_the_schedule_says(tmp_path):
+    options = {key: value for key, value in TINY.items() if key != "env"}
+    options |= {"preset": None, "verbose": False, "population": "linear:4:16:4", "episodes_per_member": 2}
+    whole = escalade.train(TINY["env"], **options, generations=6, run_dir=tmp_path / "whole")
+    episodes = np.diff([0, *read_progress(whole.folder.progress)["episodes"]])
+    assert episodes.tolist() == [8, 16, 20, 24, 32, 32]  # 4, 7, 10, 13 and 16 members, by pairs
+    cut = escalade.train(TINY["env"], **options, generations=2, run_dir=tmp_path / "cut")
+    resumed = escalade.resume(cut, generations=6, workers=2, verbose=False)
+    assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
+    grown = escalade.train(TINY["env"], **options, min_episodes=20, generations=3, run_dir=tmp_path / "grown")
+    episodes = np.diff([0, *read_progress(grown.folder.progress)["episodes"]])
+    assert episodes.tolist() == [24, 32, 20]  # whole populations of the generation
+
+
 @pytest.mark.parametrize("grown", [{}, {"min_episodes": 80}], ids=["plain", "grown"])
 def test_the_seed_of_a_nonfinite_return_is_that_of_the_episode(make, grown):
     trainer, told = make(

@@ -88,6 +88,9 @@ class RawSimulator:
         return count * len(self._slots) / spent
 
 
+_LATER = 999  # the generation whose population is measured, from 0
+
+
 def bench(
     config: Config,
     *,
@@ -98,8 +101,10 @@ def bench(
     """Measure training against the raw simulator, in ``rounds`` alternating turns.
 
     Raw steps use the same backend, the same number of processes, and as many slots in each as
-    training has. A turn of training is at least one generation, policy update included.
+    training has. A turn of training is at least one generation, policy update included. A population with
+    a schedule is measured as it is in generation 1,000.
     """
+    config = config.replace(population=config.members(_LATER))
     if not seconds > 0 or rounds < 1:
         raise InputError("`seconds` must be above 0 and `rounds` at least 1")
     for name in NOT_MEASURED:
@@ -115,7 +120,7 @@ def bench(
     with ExitStack() as engines:
         training = engines.enter_context(closing(parts.start_engine(config)))
         most = int(training.info["slots"])
-        slots = min(most, -(-config.population * config.episodes_per_member // workers))
+        slots = min(most, -(-config.members(0) * config.episodes_per_member // workers))
         setup = RawSetup(parts.environment, slots)
         raw_engine = engines.enter_context(closing(start_engine(config.engine, setup, workers)))
         turn = _TrainingTurns(config, parts, training)
@@ -134,7 +139,7 @@ def bench(
         ratio=statistics.median(u / r for u, r in zip(useful, raw, strict=True)),
         backend=parts.environment.backend,
         workers=workers,
-        population=config.population,
+        population=config.members(0),
         slots=slots,
         rounds=rounds,
     )

@@ -13,7 +13,7 @@ from escalade.errors import InputError
 from escalade.perturbation import registry as perturbation
 from escalade.rollout import behaviour, cutoff
 from escalade.strategies import novelty, schedules
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
+from escalade.strategies.registry import STRATEGIES
 from escalade.support.registry import check_named
 
 if TYPE_CHECKING:
@@ -116,12 +116,12 @@ def _check_strategy(config: Config) -> None:
     if ":" in config.strategy:  # a class of the user's is looked at when it is made
         return
     entry = STRATEGIES[config.strategy]
-    if entry.antithetic and config.population % 2:
+    first = config.members(0)
+    if entry.antithetic and first % 2:
         raise InputError(
-            f"`population` {config.population} is odd, but {config.strategy} needs mirrored pairs: "
-            f"use {config.population + 1}"
+            f"`population` {first} is odd, but {config.strategy} needs mirrored pairs: use {first + 1}"
         )
-    if config.population < entry.smallest:
+    if first < entry.smallest:
         raise InputError(
             f"`population` {config.population} is too small for {config.strategy}: "
             f"use at least {entry.smallest}"
@@ -131,10 +131,10 @@ def _check_strategy(config: Config) -> None:
             f"`sigma` {config.sigma} is a schedule, but {config.strategy} adapts sigma itself: "
             "give its first value"
         )
-    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
+    asked = config.growth
     if asked and not entry.grows:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.grows)
-        raise InputError(f"`{asked[0]}` does not work with {config.strategy}: use {able}")
+        raise InputError(f"{asked} does not work with {config.strategy}: use {able}")
     if perturbation.rank_of(config.perturbation) and not entry.low_rank:
         able = ", ".join(name for name, known in STRATEGIES.items() if known.low_rank)
         raise InputError(

@@ -52,7 +52,7 @@ class TrainOptions(ResumeOptions, total=False):
     strategy: str | Callable[..., Any]
     perturbation: str
     strategy_options: dict[str, Any]
-    population: int
+    population: int | str | None
     min_episodes: int | None
     min_env_steps: int | None
     sigma: float | str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
@@ -19,10 +20,11 @@ from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
 from escalade.rollout import behaviour, cutoff
 from escalade.strategies import novelty, schedules
-from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, STRATEGIES
+from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, POPULATION, STRATEGIES, defaults_of
 from escalade.support.cores import cores
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
+_PLAIN = defaults_of(DEFAULT)
 _environment = partial(option, "environment")
 _frames = partial(option, "frames")
 _reward = partial(option, "reward of training")
@@ -119,7 +121,14 @@ class Config:
     strategy_options: dict[str, Any] = _strategy(
         {}, "further arguments of the strategy's class, as ars:top_directions=8 has them", form="JSON"
     )
-    population: int = _strategy(64, "members in a generation", min=2, max=10**7)
+    population: int | str | None = _strategy(
+        None,
+        "members in a generation: a number, or a schedule as sigma has them",
+        form="SCHEDULE",
+        unset=f"{POPULATION}; {DEFAULT} given no lr either: {_PLAIN['population']}, lr {_PLAIN['lr']}",
+        min=schedules.SMALLEST_POPULATION,
+        max=schedules.LARGEST_POPULATION,
+    )
     min_episodes: int | None = _strategy(
         None,
         "a generation grows by populations until it holds this many episodes",
@@ -284,12 +293,29 @@ class Config:
         for name in ("run_dir", "start_from"):
             if isinstance(path := getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(path))
+        if self.population is None:  # a run records what it had: a later default may be another
+            plain = self.lr is None and not self.strategy_options
+            filled = defaults_of(self.strategy) if plain else {}
+            for name, value in {"population": POPULATION, **filled}.items():
+                object.__setattr__(self, name, value)
         check(self)
 
     @property
     def largest_observation(self) -> float:
         """``observation_clip`` as a number."""
         return math.inf if self.observation_clip == "none" else float(self.observation_clip)
+
+    @property
+    def members(self) -> Callable[[int], int]:
+        """``population`` as a function of the generation, 0 for the first."""
+        return schedules.parse_population(self.population or POPULATION, "`population`")
+
+    @property
+    def growth(self) -> str | None:
+        """The option that makes generations differ in size; None where they are all of one size."""
+        if isinstance(self.population, str):
+            return f"`population` {self.population}"
+        return next((f"`{name}`" for name in GROWTH_OPTIONS if getattr(self, name) is not None), None)
 
     @property
     def worker_count(self) -> int:

@@ -32,8 +32,8 @@ class ARS(GaussianStrategy):
         sigma: standard deviation of the noise: a number, a schedule, or the text of one.
         lr: the step size: a number, a schedule, or the text of one.
         top_directions: b, the directions that are kept. ``None`` keeps all of them, as V1 and V2 of the paper
-            do; a smaller b than ``population // 2`` is V1-t and V2-t. A generation that grows keeps more, in
-            proportion.
+            do; a smaller b than ``population // 2`` is V1-t and V2-t. A generation of another size keeps as
+            many in proportion.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -93,4 +93,4 @@ class ARS(GaussianStrategy):
         """The number of a generation's directions that move the centre."""
         if self.top_directions is None:
             return directions
-        return self.top_directions * self.growth_factor
+        return max(1, round(self.top_directions * self.growth_factor))

@@ -56,7 +56,7 @@ class Strategy(ABC):
     """
 
     grows: ClassVar[bool] = True
-    """True where :meth:`update` can take a generation that grew."""
+    """True where :meth:`update` can take a generation of another size than the first."""
 
     low_rank: ClassVar[bool] = False
     """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
@@ -138,23 +138,24 @@ class Strategy(ABC):
                 f"the low-rank noise is for {source.dimension} parameters, but x0 has {self.dimension}"
             )
 
-    def grow(self) -> None:
-        """Give this generation as many further members as it began with.
+    def resize(self, population: int) -> None:
+        """Give this generation another number of members: even, where they come in mirrored pairs.
 
-        The members there are stay the same. Only this generation grows; :meth:`tell` ends it.
+        Member k stays the same. Only this generation has that size; :meth:`tell` ends it.
 
         Raises:
-            InputError: the strategy's generations cannot grow (:attr:`grows`).
+            InputError: the strategy's generations are all of one size (:attr:`grows`).
         """
-        if not self.grows:
-            raise InputError(f"generations of {type(self).__name__} cannot grow")
-        self.population_size += self.first_population
-        self._sampled = None
+        if population != self.population_size:
+            if not self.grows:
+                raise InputError(f"generations of {type(self).__name__} are all of one size")
+            self.population_size = population
+            self._sampled = None
 
     @property
-    def growth_factor(self) -> int:
-        """The size of this generation in multiples of ``first_population``: 1, until it grows."""
-        return self.population_size // self.first_population
+    def growth_factor(self) -> float:
+        """The size of this generation over ``first_population``: 1, until it is given another."""
+        return self.population_size / self.first_population
 
     @property
     def dimension(self) -> int:

@@ -6,9 +6,10 @@ names in :mod:`escalade.strategies`, the command line's checks and the table in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from escalade.support.registry import Entry
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:  # when the program runs, a class is imported when first used:
     from escalade.strategies.xnes import XNES as XNES
 
 
+POPULATION: Final = 64
+"""Members a generation, where neither run nor strategy says otherwise."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StrategyEntry(Entry):
     """One strategy, before its class is imported: what it needs and what it can do."""
@@ -52,6 +57,8 @@ class StrategyEntry(Entry):
     """True where it works with noise of low rank."""
     smallest: int = 2
     """The smallest population it can work with."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Population and step size of a run that gives neither, nor options of the strategy's own."""
 
     @property
     def class_name(self) -> str:
@@ -79,6 +86,9 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         options=frozenset({"lr"}),
         antithetic=True,
         low_rank=True,
+        # Few members at first, as the first generations count where each takes seconds; their step says less
+        # about the gradient, so it is shorter too.
+        defaults={"population": "linear:16:64:64", "lr": "linear:0.07:0.1:64"},
     ),
     "pgpe": StrategyEntry(
         "PGPE",
@@ -204,6 +214,12 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
 
 DEFAULT: Final = "ars"
 """The strategy of a run that names none."""
+
+
+def defaults_of(strategy: str) -> Mapping[str, Any]:
+    """:attr:`StrategyEntry.defaults` by name; none for a class of the user's."""
+    return STRATEGIES[strategy].defaults if strategy in STRATEGIES else {}
+
 
 GROWTH_OPTIONS: Final = ("min_episodes", "min_env_steps")
 """Options of generations that grow, for strategies that can."""

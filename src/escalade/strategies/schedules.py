@@ -1,4 +1,4 @@
-"""Schedules: the step size or the noise scale as a function of the generation."""
+"""Schedules: the step size, the noise scale or the population as a function of the generation."""
 
 from __future__ import annotations
 
@@ -126,3 +126,33 @@ def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
         if numbers and float(numbers[1]) == 0:
             raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
     return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
+
+
+SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
+
+
+def parse_population(value: int | str, name: str = "population") -> Callable[[int], int]:
+    """Make members a generation of a number, or of a schedule's text, which gives even numbers.
+
+    Example:
+        >>> [parse_population("linear:16:64:48")(generation) for generation in (0, 1, 2, 48, 99)]
+        [16, 16, 18, 64, 64]
+
+    Raises:
+        InputError: as :func:`parse`, or the schedule has a first or last number that no population can be.
+    """
+    if not isinstance(value, str):
+        return lambda generation: value
+    if ":" not in value:
+        raise InputError(f"{name} {value!r} is neither a whole number nor one of {FORMS}")
+    schedule, (kind, *numbers) = parse(value, name), value.split(":")
+    ends = numbers[:2] if kind in ("linear", "cosine") else numbers[:1]
+    if not all(SMALLEST_POPULATION <= float(end) <= LARGEST_POPULATION for end in ends):
+        most = f"{LARGEST_POPULATION:,}".replace(",", "")
+        raise InputError(f"{name} {value!r} must stay between {SMALLEST_POPULATION} and {most} members")
+
+    def members(generation: int) -> int:
+        wanted = 2 * round(schedule(generation) / 2)
+        return min(max(wanted, SMALLEST_POPULATION), LARGEST_POPULATION)
+
+    return members

@@ -30,7 +30,7 @@ from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
+from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.registry import find
 from escalade.training.strategy import build_strategy, kept_ranks, keywords_of
 
@@ -198,7 +198,7 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     what = f"`strategy` {config.strategy}"
     kind = find("strategy", config.strategy, STRATEGIES)
     known = keywords_of(kind)
-    options: dict[str, Any] = {"population": config.population, "seed": config.seed}
+    options: dict[str, Any] = {"population": config.members(0), "seed": config.seed}
     for option in ("sigma", *STRATEGY_OPTIONS):
         value = getattr(config, option)
         if known is None or option in known or value != OPTIONS[option].default:
@@ -214,9 +214,8 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     except Exception as problem:  # whatever the user's code raises, or a value of another type than ours take
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise InputError(f"{what} cannot be made: {said}") from problem
-    asked = [name for name in GROWTH_OPTIONS if getattr(config, name) is not None]
-    if asked and not made.grows:
-        raise InputError(f"`{asked[0]}` does not work with {what}: its generations cannot grow")
+    if config.growth and not made.grows:
+        raise InputError(f"{config.growth} does not work with {what}: its generations are all of one size")
     return made
 
 

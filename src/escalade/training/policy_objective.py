@@ -78,13 +78,16 @@ class PolicyObjective:
         self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Run a generation's episodes; it grows until it holds as many as the config asks for.
+        """Run a generation's episodes; it grows by populations until it holds what the config asks for.
 
         For novelty, the centre plays as many as a member, in each generation: the first of an evaluation's.
         """
         if self.centers.count > 1 and self.novelty is not None:
             drawn = self.novelty.draw(self.centers.count, strategy.generation, self.config.seed)
             self.centers.draw(strategy, drawn)
+        if isinstance(self.config.population, str):
+            strategy.resize(self.config.members(strategy.generation))
+        begun = strategy.population_size
         asked = self.config.eval_episodes if evaluate else 0
         job = self._job(
             strategy,
@@ -98,7 +101,7 @@ class PolicyObjective:
         evaluated = self._with_failed_as_worst(center[:asked])
         while self._too_small(trained):
             before = strategy.population_size
-            strategy.grow()
+            strategy.resize(before + begun)
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = self._evaluation(strategy, evaluated) if evaluate else None

@@ -1,0 +1,119 @@
+"""Populations of one size and populations that grow: returns after a short time, and steps until solved.
+
+    taskset -c 0 python benchmarks/populations.py returns [TASK ...] [--candidates NAME ...] [--seeds 1 2 3 4]
+    taskset -c 0 python benchmarks/populations.py steps [TASK ...] [--candidates NAME ...] [--seeds 1 2 3 4]
+
+All else is as it is without a preset. ``returns`` runs each of default_returns.py's tasks for 30 seconds of
+this one process, and then 30 fresh episodes; ``steps`` runs tasks of peers/tasks.toml until they are solved,
+150 seconds at most. Adds a line to results/populations.jsonl for each run that is not there yet; tables.py
+makes the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import default_returns
+import defaults
+import escalade
+import presets
+import settings
+from escalade.support.own_process import claim
+
+RESULTS = Path(__file__).parent / "results" / "populations.jsonl"
+SECONDS = {"returns": 30.0, "steps": 150.0}
+_GROWS = {"population": "linear:16:64:64"}
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "64": {"population": 64},
+    "32": {"population": 32},
+    "16": {"population": 16},
+    "16 to 64": _GROWS,
+    "16 to 64, step 0.05 to 0.1": _GROWS | {"lr": "linear:0.05:0.1:64"},
+    "16 to 64, step 0.07 to 0.1": _GROWS | {"lr": "linear:0.07:0.1:64"},
+}
+"""A step of 0.1 where nothing else is said; what grows does so in 64 generations."""
+TASKS = {
+    "returns": default_returns.TASKS,
+    "steps": (
+        "CartPole-v1",
+        "Acrobot-v1",
+        "InvertedPendulum-v5",
+        "LunarLander-v3",
+        "Swimmer-v5",
+        "HalfCheetah-v5",
+    ),
+}
+Line = dict[str, Any]
+
+
+def read() -> list[Line]:
+    """All runs."""
+    return presets.lines_of(RESULTS)
+
+
+def run(what: str, candidate: str, task: str, seed: int) -> Line:
+    """One run from its start to its end; its line."""
+    limit = {"seconds": SECONDS[what]}
+    line = {"what": what, "candidate": candidate, "task": task, "seed": seed, "limit": SECONDS[what]}
+    if what == "steps":
+        options = CANDIDATES[candidate] | limit | {"target_return": defaults.TASKS[task].target}
+        found = settings.run(defaults.TASKS[task].env, options, seed)
+        kept = ("solved", "env_steps", "generations", "eval_return_mean", "stop_reason")
+        return line | {name: found[name] for name in kept}
+    given = CANDIDATES[candidate] | limit | {"preset": None, "seed": seed, "workers": 0, "verbose": False}
+    with tempfile.TemporaryDirectory() as folder:
+        ended = escalade.train(task, run_dir=f"{folder}/run", **given)
+        score = escalade.evaluate(
+            ended, episodes=default_returns.EPISODES, seed=default_returns.CHANCE, workers=0
+        )
+    kept = ("env_steps", "generations", "stop_reason")
+    return line | {name: ended.summary[name] for name in kept} | {"eval_return_mean": round(score.mean, 3)}
+
+
+def table(what: str, lines: list[Line]) -> str:
+    """A row for each task, a column for each candidate: mean returns, or the steps of each seed."""
+    rows, lines = [], [line for line in lines if line["what"] == what]
+    names = [name for name in CANDIDATES if any(line["candidate"] == name for line in lines)]
+    for task in TASKS[what]:
+        cells = []
+        for name in names:
+            runs = [line for line in lines if (line["candidate"], line["task"]) == (name, task)]
+            cells.append(_cell(what, sorted(runs, key=lambda line: int(line["seed"]))) if runs else "-")
+        rows.append([task, *cells])
+    return presets.markdown(["task", *names], rows)
+
+
+def _cell(what: str, runs: list[Line]) -> str:
+    if what == "returns":
+        return f"{statistics.mean(line['eval_return_mean'] for line in runs):.4g} ({len(runs)})"
+    return ", ".join(
+        f"{line['env_steps'] / 1000:,.0f}" if line["solved"] else f"- ({line['eval_return_mean']:.4g})"
+        for line in runs
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=SECONDS)
+    parser.add_argument("tasks", nargs="*", metavar="TASK")
+    parser.add_argument("--candidates", nargs="*", default=list(CANDIDATES))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3, 4])
+    given = parser.parse_args()
+    claim()  # of EnvPool's families, only the one that is needed is imported
+    each = itertools.product(given.seeds, given.tasks or TASKS[given.what], given.candidates)
+    wanted = ((candidate, task, seed) for seed, task, candidate in each)
+    defaults.measure(
+        wanted,
+        RESULTS,
+        lambda: [line for line in read() if line["what"] == given.what],
+        lambda candidate, task, seed: run(given.what, candidate, task, seed),
+    )
+
+
+if __name__ == "__main__":
+    main()
