@@ -1,4 +1,4 @@
-"""Every strategy on five control tasks, with one budget of steps and the settings that it has by default.
+"""Every strategy on five control tasks: one budget of steps, a linear policy, 64 members, else its defaults.
 
     python benchmarks/strategies.py run [--tasks TASK ...] [--strategies NAME ...] [--seeds 1 2 3]
     python benchmarks/strategies.py cost       # of a generation, in milliseconds and memory
@@ -48,6 +48,7 @@ Line = dict[str, Any]
 def run(strategy: str, task: str, seed: int) -> Line:
     """One run from its start to its end; its line."""
     options = {"strategy": strategy, "target_return": peers.TASKS[task].target, "env_steps": BUDGET}
+    options |= {"policy": "linear", "population": 64}
     found = settings.run(peers.TASKS[task].env, options, seed)
     return {"strategy": strategy, "task": task} | {
         key: value for key, value in found.items() if key not in ("env", "options")
