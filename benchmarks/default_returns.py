@@ -70,16 +70,21 @@ def read() -> list[Line]:
     return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["options"]]
 
 
-def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
-    """One run from its start to its end, and fresh episodes of its last centre; its line."""
-    options = CANDIDATES[candidate]
+def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Line:
+    """One run from its start to its end, and the mean of fresh episodes of its last centre."""
     given = options | {"preset": None, "seed": seed, "seconds": seconds, "workers": 0, "verbose": False}
     with tempfile.TemporaryDirectory() as folder:
         found = escalade.train(task, run_dir=f"{folder}/run", **given)
         score = escalade.evaluate(found, episodes=EPISODES, seed=CHANCE, workers=0)
     steps = {name: found.summary[name] for name in ("env_steps", "generations", "stop_reason")}
+    return steps | {"mean": score.mean}
+
+
+def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
+    """One run of a candidate; its line."""
+    options = CANDIDATES[candidate]
     what = {"candidate": candidate, "options": options, "task": task, "seed": seed, "limit": seconds}
-    return what | steps | {"mean": score.mean}
+    return what | reached(options, task, seed, seconds)
 
 
 def table(lines: list[Line]) -> str:

@@ -14,13 +14,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
-import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import default_returns
 import defaults
-import escalade
 import presets
 import settings
 from escalade.support.own_process import claim
@@ -51,33 +50,28 @@ TASKS = {
 Line = dict[str, Any]
 
 
-def read() -> list[Line]:
-    """All runs."""
-    return presets.lines_of(RESULTS)
+def read(what: str) -> list[Line]:
+    """All runs of one kind, ``returns`` or ``steps``."""
+    return [line for line in presets.lines_of(RESULTS) if line["what"] == what]
 
 
 def run(what: str, candidate: str, task: str, seed: int) -> Line:
     """One run from its start to its end; its line."""
-    limit = {"seconds": SECONDS[what]}
-    line = {"what": what, "candidate": candidate, "task": task, "seed": seed, "limit": SECONDS[what]}
+    options, seconds = CANDIDATES[candidate], SECONDS[what]
+    line = {"what": what, "candidate": candidate, "task": task, "seed": seed, "limit": seconds}
     if what == "steps":
-        options = CANDIDATES[candidate] | limit | {"target_return": defaults.TASKS[task].target}
+        options = options | {"seconds": seconds, "target_return": defaults.TASKS[task].target}
         found = settings.run(defaults.TASKS[task].env, options, seed)
         kept = ("solved", "env_steps", "generations", "eval_return_mean", "stop_reason")
         return line | {name: found[name] for name in kept}
-    given = CANDIDATES[candidate] | limit | {"preset": None, "seed": seed, "workers": 0, "verbose": False}
-    with tempfile.TemporaryDirectory() as folder:
-        ended = escalade.train(task, run_dir=f"{folder}/run", **given)
-        score = escalade.evaluate(
-            ended, episodes=default_returns.EPISODES, seed=default_returns.CHANCE, workers=0
-        )
-    kept = ("env_steps", "generations", "stop_reason")
-    return line | {name: ended.summary[name] for name in kept} | {"eval_return_mean": round(score.mean, 3)}
+    found = default_returns.reached(options, task, seed, seconds)
+    mean = round(found.pop("mean"), 3)
+    return line | found | {"eval_return_mean": mean}
 
 
 def table(what: str, lines: list[Line]) -> str:
     """A row for each task, a column for each candidate: mean returns, or the steps of each seed."""
-    rows, lines = [], [line for line in lines if line["what"] == what]
+    rows = []
     names = [name for name in CANDIDATES if any(line["candidate"] == name for line in lines)]
     for task in TASKS[what]:
         cells = []
@@ -107,12 +101,7 @@ def main() -> None:
     claim()  # of EnvPool's families, only the one that is needed is imported
     each = itertools.product(given.seeds, given.tasks or TASKS[given.what], given.candidates)
     wanted = ((candidate, task, seed) for seed, task, candidate in each)
-    defaults.measure(
-        wanted,
-        RESULTS,
-        lambda: [line for line in read() if line["what"] == given.what],
-        lambda candidate, task, seed: run(given.what, candidate, task, seed),
-    )
+    defaults.measure(wanted, RESULTS, partial(read, given.what), partial(run, given.what))
 
 
 if __name__ == "__main__":

@@ -102,8 +102,8 @@ def pages() -> dict[Path, str]:
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
             "default returns": default_returns.table(default_returns.read()),
-            "population returns": populations.table("returns", populations.read()),
-            "population steps": populations.table("steps", populations.read()),
+            "population returns": populations.table("returns", populations.read("returns")),
+            "population steps": populations.table("steps", populations.read("steps")),
             "defaults": defaults.table(defaults.read()),
             "untuned": defaults.untuned(defaults.commanded()),
         },

@@ -104,7 +104,8 @@ def bench(
     training has. A turn of training is at least one generation, policy update included. A population with
     a schedule is measured as it is in generation 1,000.
     """
-    config = config.replace(population=config.members(_LATER))
+    population = config.members(_LATER)
+    config = config.replace(population=population)
     if not seconds > 0 or rounds < 1:
         raise InputError("`seconds` must be above 0 and `rounds` at least 1")
     for name in NOT_MEASURED:
@@ -120,7 +121,7 @@ def bench(
     with ExitStack() as engines:
         training = engines.enter_context(closing(parts.start_engine(config)))
         most = int(training.info["slots"])
-        slots = min(most, -(-config.members(0) * config.episodes_per_member // workers))
+        slots = min(most, -(-population * config.episodes_per_member // workers))
         setup = RawSetup(parts.environment, slots)
         raw_engine = engines.enter_context(closing(start_engine(config.engine, setup, workers)))
         turn = _TrainingTurns(config, parts, training)
@@ -139,7 +140,7 @@ def bench(
         ratio=statistics.median(u / r for u, r in zip(useful, raw, strict=True)),
         backend=parts.environment.backend,
         workers=workers,
-        population=config.members(0),
+        population=population,
         slots=slots,
         rounds=rounds,
     )

@@ -148,8 +148,8 @@ def parse_population(value: int | str, name: str = "population") -> Callable[[in
     schedule, (kind, *numbers) = parse(value, name), value.split(":")
     ends = numbers[:2] if kind in ("linear", "cosine") else numbers[:1]
     if not all(SMALLEST_POPULATION <= float(end) <= LARGEST_POPULATION for end in ends):
-        most = f"{LARGEST_POPULATION:,}".replace(",", "")
-        raise InputError(f"{name} {value!r} must stay between {SMALLEST_POPULATION} and {most} members")
+        bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
+        raise InputError(f"{name} {value!r} must stay between {bounds} members")
 
     def members(generation: int) -> int:
         wanted = 2 * round(schedule(generation) / 2)
