@@ -513,6 +513,14 @@ def test_a_generation_of_another_size_is_told_whole(make, size):
     assert strategy.growth_factor == 1
 
 
+@pytest.mark.parametrize(("size", "why"), [(7, "is odd"), (0, "at least 2"), (4.5, "whole number")])
+def test_a_size_that_a_strategy_cannot_begin_with_is_refused_later_too(size, why):
+    strategy = OpenAIES(np.zeros(3), population=4)
+    with pytest.raises(InputError, match=f"population {size} .*{why}"):
+        strategy.resize(size)
+    assert strategy.population_size == 4
+
+
 @pytest.mark.parametrize("make", [CMAES, SepCMAES, CEM, SimpleGaussian])
 def test_a_strategy_whose_generations_are_of_one_size_says_so(make):
     strategy = built(make)

@@ -101,9 +101,7 @@ class Strategy(ABC):
             )
         if not (math.isfinite(float(start.sum())) or bool(start.isfinite().all())):
             raise InputError("x0 must hold finite numbers only")
-        population = whole_number(population, "population")
-        if population < 2:
-            raise InputError(f"population {population} is too small: it must be at least 2")
+        population = _size(population)
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         if device is not None:
@@ -144,8 +142,10 @@ class Strategy(ABC):
         Member k stays the same. Only this generation has that size; :meth:`tell` ends it.
 
         Raises:
-            InputError: the strategy's generations are all of one size (:attr:`grows`).
+            InputError: the strategy's generations are all of one size (:attr:`grows`), or ``population`` is
+                below 2, or odd where members come in mirrored pairs.
         """
+        population = _size(population)
         if population != self.population_size:
             if not self.grows:
                 raise InputError(f"generations of {type(self).__name__} are all of one size")
@@ -317,3 +317,10 @@ class Strategy(ABC):
         history, best = state.get("history"), state.get("best")
         self._history = FitnessHistory(history.numpy() if isinstance(history, Tensor) else None)
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
+
+
+def _size(population: int) -> int:
+    population = whole_number(population, "population")
+    if population < 2:
+        raise InputError(f"population {population} is too small: it must be at least 2")
+    return population

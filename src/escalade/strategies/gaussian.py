@@ -15,6 +15,7 @@ from escalade.perturbation import GaussianPopulation, NoiseSource
 from escalade.perturbation.device import DevicePopulation, device_of
 from escalade.strategies.base import Direction, Fitness, Strategy
 from escalade.support.large import shared_copy
+from escalade.support.numbers import whole_number
 
 
 class GaussianStrategy(Strategy):
@@ -47,6 +48,11 @@ class GaussianStrategy(Strategy):
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         if self.antithetic:
             check_pairs(population)
+
+    def resize(self, population: int) -> None:
+        if self.antithetic:
+            check_pairs(whole_number(population, "population"))
+        super().resize(population)
 
     def members(self) -> GaussianPopulation:
         kind, center = GaussianPopulation, cast("Any", self.center)
