@@ -218,6 +218,19 @@ class Shown(Walk):
         return result
 
 
+class Spoils(Walk):
+    """Multiplies the action that it was given by ``by``, when it has used it."""
+
+    def __init__(self, by: float = 1.0) -> None:
+        super().__init__()
+        self.by = by
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        given = super().step(action)
+        action *= self.by
+        return given
+
+
 class Diverges(Walk):
     """Every fifth seed gives a return of NaN, or another ``value``, and observations to match."""
 
@@ -444,6 +457,19 @@ class Chance(gymnasium.Env[Any, Any]):
 
 
 _CLASSES = [Tiny, Walk, Raises, Stays, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
-_CLASSES += [Pays, Clock, Same, Remembers, Unseeded, Informs, Succeeds, Blind, Shares, Misfits, Chance]
+_CLASSES += [
+    Pays,
+    Clock,
+    Same,
+    Remembers,
+    Unseeded,
+    Informs,
+    Succeeds,
+    Blind,
+    Shares,
+    Misfits,
+    Chance,
+    Spoils,
+]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -325,6 +325,15 @@ def test_batched_fitness_sees_every_member_once():
     assert np.allclose(result.center, alone.center, atol=1e-5)
 
 
+def test_the_fitness_of_a_batch_of_two_may_be_a_tuple():
+    options = {"batched": True, "batch_size": 2, "workers": 0, **QUICK}
+    listed, paired = (
+        evolve(network(), lambda members, kind=kind: kind(batch_loss(members).tolist()), **options)
+        for kind in (list, tuple)
+    )
+    assert np.array_equal(listed.center, paired.center)
+
+
 def test_batches_give_the_same_bits_on_workers():
     here, there = (
         evolve(network(), batch_loss, batched=True, batch_size=3, workers=workers, **QUICK)
@@ -567,6 +576,22 @@ def test_replaced_buffers_are_put_back_too():
 
     result = evolve(Counting(), fitness, **QUICK)
     assert {row.return_max for row in result.history} == {1.0}
+
+
+def test_a_buffer_that_one_member_makes_is_none_for_the_next():
+    class Remembering(nn.Linear):
+        def __init__(self):
+            super().__init__(2, 2)
+            self.register_buffer("seen", None)
+
+    def fitness(module):
+        first = module.seen is None and "late" not in module._buffers
+        module.seen = torch.zeros(())
+        module.register_buffer("late", torch.zeros(()))
+        return float(first)
+
+    result = evolve(Remembering(), fitness, **QUICK)
+    assert {row.return_min for row in result.history} == {1.0}
 
 
 def test_frozen_parameters_are_untouched():

@@ -140,3 +140,27 @@ def test_a_space_of_no_size_that_a_policy_could_give_is_refused(space, says):
 def test_as_many_bins_as_no_machine_holds_are_refused():
     with pytest.raises(InputError, match="N from 2 to"):
         ActionMap(spaces.Box(-1, 1, (2,)), head="uniform:1000000000000")
+
+
+def test_bins_stay_inside_of_any_bounds():
+    chance = np.random.default_rng(6)
+    ends = np.sort(chance.normal(size=(2000, 2)).astype(np.float32), axis=1)
+    for low, high in ends:
+        space = spaces.Box(low, high, (1,), np.float32)
+        act = ActionMap(space, head="uniform:5").compile()
+        assert all(space.contains(action) for action in act(np.eye(5, dtype=np.float32)))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("bounding", ["clip", "rescale", "tanh"])
+def test_whole_numbers_do_not_wrap_around(bounding, dtype):
+    limits = np.iinfo(dtype)
+    space = spaces.Box(limits.min, limits.max, (1,), dtype)
+    smallest, largest = ActionMap(space, bounding=bounding).compile()(np.array([[-1e30], [1e30]], np.float32))
+    assert smallest == limits.min
+    assert largest >= limits.max - limits.max // 2**52
+
+
+def test_whole_numbers_without_bounds_are_left_alone():
+    act = ActionMap(spaces.Box(-np.inf, np.inf, (1,), np.int64), bounding="rescale").compile()
+    assert act(np.array([[30.7], [-1e30]], np.float32)).tolist() == [[30], [np.iinfo(np.int64).min]]

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import SlotError, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
+from escalade.envs.frames import Frames
 from escalade.envs.registrations import is_gymnasiums_own
 
 ENVS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]
@@ -243,6 +244,24 @@ def test_a_failed_episode_may_end_alone(when, kind):
         vector.reset(slots[1:2], seeded([6]))
 
 
+def test_an_environment_that_cannot_be_built_is_its_slots_failure(monkeypatch):
+    slots = seeded([0, 1, 2])
+    for forgiving in (False, True):
+        monkeypatch.setattr("tests.environments.Fragile.built", -2)  # three may be: here, for slots 0 and 1
+        environment = resolve("tests.environments:Fragile-v0", backend="gymnasium")
+        vector = vectorize(replace(environment, forgiving=forgiving), 3)
+        if not forgiving:
+            with pytest.raises(SlotError, match="the port is taken") as failure:
+                vector.reset(slots, slots)
+            assert failure.value.row == 2
+            continue
+        assert np.isfinite(vector.reset(slots, slots)).all()
+        _, rewards, ended = vector.step(slots, np.zeros((3, 1), np.float32))
+        assert np.isnan(rewards).tolist() == [False, False, True]
+        assert ended[2]
+        vector.close()
+
+
 @pytest.mark.parametrize(
     ("env", "kwargs", "kind", "said"),
     [
@@ -258,6 +277,11 @@ def test_a_failed_episode_may_end_alone(when, kind):
 def test_what_cannot_be_resolved_is_refused(env, kwargs, kind, said):
     with pytest.raises(kind, match=said):
         resolve(env, kwargs)
+
+
+def test_a_render_mode_among_the_arguments_gives_way_to_that_of_a_film():
+    own = resolve("CartPole-v1", {"render_mode": "human"}, backend="gymnasium")
+    assert own.make(render_mode="rgb_array").render_mode == "rgb_array"
 
 
 def test_spaces_and_limits_are_read_from_the_environment():
@@ -277,6 +301,18 @@ def test_a_reward_is_whatever_holds_one_number(form):
     action = np.full((1, 1), 0.5, np.float32)
     paid, expected = (each.step(seeded([0]), action)[1] for each in (vector, plain))
     np.testing.assert_allclose(paid, expected.round() if form == "int" else expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"frames": Frames(frame_skip=2)}, {"early_end": 3}])
+def test_so_it_is_behind_wrappers_of_ours(options):
+    kwargs = {"end": "truncated", "length": 8}
+    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": "array"}, **options), 1)
+    plain = vectorize(resolve("tests.environments:Walk-v0", kwargs, **options), 1)
+    action, found = np.full((1, 1), 0.5, np.float32), []
+    for each in (vector, plain):
+        each.reset(seeded([0]), seeded([5]))
+        found.append(each.step(seeded([0]), action)[1])
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("form", ["two", "none"])

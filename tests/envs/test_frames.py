@@ -262,3 +262,16 @@ def test_grayscale_needs_colours():
 
     with pytest.raises(InputError, match="`grayscale` needs images of three colours"):
         Frames(grayscale=True).wrap(Four(), PLAIN)
+
+
+def test_images_of_other_numbers_can_be_cropped_and_not_resized():
+    space = spaces.Box(-1.0, np.inf, (HEIGHT, WIDTH, 3), np.float32)
+    floats = wrappers.TransformObservation(Recorded(), lambda image: image.astype(np.float32), space)
+    ours = Frames(crop=CROP).wrap(floats, PLAIN)
+    assert ours.observation_space == spaces.Box(-1.0, np.inf, (3, 7, 6), np.float32)
+    assert ours.observation_space.contains(ours.reset(seed=1)[0])
+    for option in ({"resize": (5,)}, {"grayscale": True}):
+        with pytest.raises(
+            InputError, match=f"`{next(iter(option))}` needs images of whole numbers from 0 to 255"
+        ):
+            Frames(**option).wrap(floats, PLAIN)

@@ -7,7 +7,7 @@ from tests.environments import OBSERVATIONS
 
 import escalade
 from escalade import InputError
-from escalade.envs.observed import check_observation
+from escalade.envs.observed import check_observation, check_step
 
 VECTOR = spaces.Box(-1.0, 1.0, (3,), np.float32)
 PIXELS = spaces.Box(0, 255, (3, 4, 5), np.uint8)
@@ -76,6 +76,11 @@ def test_training_refuses_the_old_interface(tmp_path):
         train(tmp_path / "a", where="reset", what="old")
     with pytest.raises(InputError, match=r"`step` must return .* not 4 values"):
         train(tmp_path / "b", where="step", what="old")
+
+
+def test_a_step_without_an_info_is_refused():
+    with pytest.raises(InputError, match=r"`step` must return .* not \(None, 0.5, False, False, None\)"):
+        check_step((None, 0.5, False, False, None), "Walk-v0")
 
 
 @pytest.mark.parametrize("normalized", [True, False])

@@ -10,10 +10,12 @@ from tests.environments import ACTIONS, OBSERVATIONS
 from escalade import InputError
 from escalade.envs.spaces import (
     UnsupportedSpace,
+    as_batch,
     check_observation_space,
     describe,
     flatten,
     is_vector,
+    observation_dtype,
     observation_size,
     restore,
     same,
@@ -129,3 +131,47 @@ def test_a_space_of_no_size_that_a_policy_could_read_is_refused(space, says):
 
 def test_an_empty_part_of_a_space_is_none_to_refuse():
     check_observation_space(spaces.Dict({"a": spaces.Box(-1, 1, (0,)), "b": spaces.Discrete(2)}))
+
+
+WHOLE = [
+    spaces.Box(0, np.iinfo(np.int64).max, (2,), np.int64),
+    spaces.Box(-np.inf, np.inf, (2,), np.int64),
+    spaces.Box(0, np.iinfo(np.uint64).max, (1,), np.uint64),
+    spaces.Box(-3, 200, (2, 2), np.int16),
+    spaces.Discrete(3, start=-1, dtype=np.int32),
+    spaces.MultiDiscrete([2, 3], dtype=np.int32, start=[1, 0]),
+]
+
+
+@pytest.mark.parametrize("space", WHOLE, ids=repr)
+def test_whole_numbers_keep_their_type_and_every_digit(space):
+    again = restore(json.loads(json.dumps(describe(space))))
+    assert again == space
+    assert again.dtype == space.dtype
+    if isinstance(space, spaces.Box):
+        assert (again.low == space.low).all()
+        assert (again.high == space.high).all()
+
+
+@pytest.mark.parametrize("space", WHOLE, ids=repr)
+def test_descriptions_of_older_files_are_of_the_same_space(space):
+    old = describe(space)
+    if old["kind"] == "Box":  # their bounds were floats
+        old |= {end: [repr(float(bound)) for bound in old[end]] for end in ("low", "high")}
+    else:
+        del old["dtype"]
+    assert same(restore(old), space)
+
+
+@pytest.mark.parametrize(
+    ("space", "given"),
+    [
+        (spaces.Box(-np.inf, np.inf, (1,), np.float32), np.array([1000.0123456789])),
+        (spaces.Box(0, 2**31 - 1, (1,), np.int32), np.array([2**24 + 1], np.int32)),
+        (spaces.Box(-1, 1, (1,), np.float64), np.array([0.1234567890123])),
+    ],
+    ids=repr,
+)
+def test_a_policy_sees_the_numbers_that_training_sees(space, given):
+    seen, _ = as_batch(space, given)
+    np.testing.assert_array_equal(seen[0], given.astype(observation_dtype(space)))

@@ -162,6 +162,34 @@ def test_infos_reach_a_function_and_a_series(whole):
     np.testing.assert_array_equal(made.behaviours[:, 2], numbers.lengths)
 
 
+def first_action(trajectory):
+    return trajectory.actions[0]
+
+
+def test_actions_are_those_that_the_policy_chose_whatever_the_environment_makes_of_them(tmp_path):
+    found = [
+        escalade.evaluate(
+            trained(tmp_path / name, "tests.environments:Spoils-v0", generations=1, env_kwargs={"by": by}),
+            behaviour=f"{HERE}:first_action",
+            episodes=5,
+            workers=0,
+        ).behaviours
+        for name, by in (("plain", 1.0), ("spoilt", 1000.0))
+    ]
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_generation_whose_episodes_all_fail_says_so(tmp_path):
+    with pytest.raises(EnvironmentFailure, match="all 8 episodes of generation 1"):
+        trained(
+            tmp_path / "run",
+            "tests.environments:Raises-v0",
+            env_kwargs={"every": 1},
+            on_error="worst",
+            behaviour=f"{HERE}:last_two",
+        )
+
+
 @pytest.mark.parametrize(("backend", "lacks"), [("envpool", "reward_forward"), ("mujoco", "no_such")])
 def test_batches_in_c_give_the_infos_that_they_have(backend, lacks, tmp_path):
     options = {"max_episode_steps": 6, "behaviour": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}

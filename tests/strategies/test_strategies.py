@@ -17,6 +17,7 @@ from safetensors.torch import load, save
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
 from escalade.perturbation.genomes import GenomePopulation
+from escalade.storage.tensors import Damaged
 from escalade.strategies import (
     ARS,
     CEM,
@@ -36,6 +37,8 @@ from escalade.strategies import (
     SepCMAES,
     SimpleGaussian,
 )
+from escalade.strategies.guided_es import GuidedES
+from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.schedules import SMALLEST_SIGMA
 from escalade.strategies.written import WrittenStrategy
 
@@ -66,6 +69,7 @@ MAKERS = {
     "DeepGA": partial(DeepGA, parents=3, sigma="step:0.2:0.5:4"),
     "CanonicalES": partial(CanonicalES, parents=4),
 }
+SAVED = MAKERS | {"GuidedES": partial(GuidedES, surrogate=lambda center: center)}
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 RANKED = [make for name, make in MAKERS.items() if name != "ARS"]
 
@@ -116,6 +120,19 @@ def test_resumes_bit_for_bit(make):
     assert_same(parts(first), parts(second))
     assert torch.equal(first.ask(), second.ask())
     assert first.sigma == second.sigma
+
+
+@pytest.mark.parametrize("generations", [0, 1, 5])
+@pytest.mark.parametrize("make", SAVED.values(), ids=SAVED.keys())
+def test_a_checkpoints_state_is_taken_by_a_new_strategy(make, generations):
+    first, second = built(make), built(make)
+    step(first, generations)
+    tensors, numbers = save_strategy(first)
+    load_strategy(second, tensors, json.loads(json.dumps(numbers)))
+    assert_same(parts(first), parts(second))
+    tensors["strategy.center"] = tensors["strategy.center"][:-1]
+    with pytest.raises(Damaged, match=r"strategy\.center is float32 of shape"):
+        load_strategy(built(make), tensors, numbers)
 
 
 @every

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import IO
 
 from escalade.api.series import FREE, Planned
-from escalade.config.commands import train_command, words
+from escalade.config.commands import words
+from escalade.config.conversion import to_toml
 from escalade.errors import EngineFailure, InputError
 from escalade.support.cores import cores
 from escalade.support.interrupts import INTERRUPTED
@@ -30,6 +30,13 @@ class _Job:
     planned: Planned
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
+    config: IO[str]
+    """The file that the process reads the run's options from."""
+
+    def close(self) -> None:
+        """Remove its files."""
+        self.errors.close()
+        self.config.close()
 
 
 def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
@@ -62,14 +69,17 @@ def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
             job.process.send_signal(signal.SIGINT)
         for job in running:
             job.process.wait()
-            job.errors.close()
+            job.close()
 
 
 def _start(one: Planned, share: int) -> _Job:
     """Begin a run, or go on with it; with ``share`` workers where it names no number of them."""
     config = one.config if one.config.workers is not None else one.config.replace(workers=share)
-    if one.begun is None:
-        command = [*shlex.split(train_command(config))[1:], *words("run_dir", str(one.folder))]
+    file = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")  # noqa: SIM115 - as the errors
+    file.write(to_toml(config))
+    file.flush()
+    if one.begun is None:  # from a file, which says each option: one left out would be filled in
+        command = ["train", "--config", file.name, "--preset", "none", *words("run_dir", str(one.folder))]
     else:
         changes = {name: getattr(config, name) for name in FREE} | replace(one, config=config).changes
         command = ["resume", str(one.folder)]
@@ -85,8 +95,9 @@ def _start(one: Planned, share: int) -> _Job:
         )
     except BaseException:
         errors.close()
+        file.close()
         raise
-    return _Job(one, process, errors)
+    return _Job(one, process, errors, file)
 
 
 def _check(job: _Job) -> None:
@@ -96,9 +107,9 @@ def _check(job: _Job) -> None:
         InputError: its input is wrong.
         EngineFailure: it failed otherwise.
     """
-    with job.errors as errors:
-        errors.seek(0)
-        lines = errors.read().decode(errors="replace").strip().splitlines()
+    job.errors.seek(0)
+    lines = job.errors.read().decode(errors="replace").strip().splitlines()
+    job.close()
     if job.process.returncode in (0, INTERRUPTED):
         return
     said = lines[-1].removeprefix("escalade: ") if lines else f"exit code {job.process.returncode}"

@@ -30,6 +30,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.cores import cores
 from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import number, whole_number
+from escalade.training.sources import inherited
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -136,6 +137,10 @@ def part_of(config: Config, row: Row) -> int:
     return int(PARTS * max(spent[name] / limit for name, limit in limits.items()))
 
 
+def _config(plan: SweepPlan, params: dict[str, Any]) -> Config:
+    return plan.config(params, inherited(plan.given(params)))
+
+
 class _Interrupted(BaseException):
     """Leaves a trial to go on later: of an Exception, Optuna would write that the trial failed."""
 
@@ -174,7 +179,7 @@ class _Lead:
         """The mean return of the trial's runs."""
         try:
             with self._suggesting:
-                config = self._plan.config(self._suggest(trial))
+                config = _config(self._plan, self._suggest(trial))
             if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
                 share = max(1, cores() // self._jobs)
                 config = config.replace(workers=share if config.workers is None else config.workers or 1)
@@ -297,7 +302,7 @@ def _write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[s
     if best is None:
         return
     head = f"# Trial {best.number} of {len(study.trials)}: return {best.value}\n"
-    options = plan.config(best.params).replace(seed=plan.seeds[0])
+    options = _config(plan, best.params).replace(seed=plan.seeds[0])
     write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
     drawn = _draw(study, folder) if plotting_available() else []
     counted = ", ".join(f"{count} {state}" for state, count in states(study).items())

@@ -17,6 +17,7 @@ from escalade.errors import InputError
 from escalade.media.figure import plotting_available
 from escalade.storage.run_folder import RunFolder
 from escalade.support.installing import install
+from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import number as number_of
 
 _GO_ON = "the same command goes on with what is missing"
@@ -80,12 +81,13 @@ def _run(planned: list[Planned], missing: list[Planned]) -> int:
 
 def _run_beside(missing: list[Planned], jobs: int) -> int:
     try:
-        for number, one in enumerate(run_jobs(missing, jobs)):
-            summary = RunFolder(one.folder).read_summary()
-            how, result = summary.get("stop_reason"), number_of(summary.get("eval_return_mean"))
-            say(f"run {number + 1} of {len(missing)} ended ({how}), return {result}: {one.folder}")
-            if how == "interrupted":
-                raise KeyboardInterrupt
+        with Interrupts() as interrupts, interrupts.allowed():
+            for number, one in enumerate(run_jobs(missing, jobs)):
+                summary = RunFolder(one.folder).read_summary()
+                how, result = summary.get("stop_reason"), number_of(summary.get("eval_return_mean"))
+                say(f"run {number + 1} of {len(missing)} ended ({how}), return {result}: {one.folder}")
+                if how == "interrupted":
+                    raise KeyboardInterrupt
     except KeyboardInterrupt:
         say(f"interrupted; {_GO_ON}")
         return INTERRUPTED

@@ -126,12 +126,20 @@ def _train(parsed: argparse.Namespace) -> int:
 
 def _resume(parsed: argparse.Namespace) -> int:
     folder, changes = RunFolder.open(parsed.run), options_typed(parsed)
-    Config(env="any", **changes)  # checks the values, before torch is imported
+    _config_of(folder).replace(**changes)  # checks the values, before torch is imported
     announce_resumed(folder, changes)
     warm_up_of(folder)
     from escalade.api.train import resume_folder
 
     return _report(resume_folder(folder, changes))
+
+
+def _config_of(folder: RunFolder) -> Config:
+    """The run's config; plain options where its file cannot be read, for a run goes on from checkpoints."""
+    try:
+        return read_config(folder)
+    except InputError:
+        return Config(env="any")
 
 
 def _report(run: Run) -> int:

@@ -21,12 +21,28 @@ def changed(config: Config) -> list[str]:
     return [name for name in OPTIONS if name != "run_dir" and getattr(config, name) != getattr(plain, name)]
 
 
+_TOGETHER = {"population", "lr", "strategy", "strategy_options"}
+"""Options whose defaults depend on each other: see :class:`Config`."""
+
+
+def _typed(config: Config) -> set[str]:
+    """Names of the options that a command has to give, where left out they would mean something else."""
+    names = set(changed(config))
+    if names & _TOGETHER:
+        names |= {"population", "lr"}
+    if config.start_from is not None:  # what is left out comes from there
+        names |= {
+            name for name, option in OPTIONS.items() if option.metadata["group"] in ("policy", "frames")
+        }
+    return {name for name in names if getattr(config, name) is not None}
+
+
 def train_command(config: Config) -> str:
     """The ``escalade train`` that trains with this config, in a new folder; quoted for a shell."""
     typed = ["escalade", "train", config.env, flag("preset"), "none"]
-    for name in changed(config):
-        if name != "env":
-            typed += words(name, getattr(config, name))
+    chosen = _typed(config) - {"env"}
+    for name in [name for name in OPTIONS if name in chosen]:
+        typed += words(name, getattr(config, name))
     return shlex.join(typed)
 
 
@@ -46,8 +62,7 @@ def words(name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         return [flag(name if value else f"no_{name}")]
     typed: list[str] = []
-    repeated = OPTIONS[name].metadata["flag"] is not None
-    for one in value if repeated else (value,):
+    for one in value if OPTIONS[name].metadata["repeats"] else (value,):
         text = text_of(one)
         # What begins with a dash would be taken for a flag of its own.
         typed += [f"{flag(name)}={text}"] if text.startswith("-") else [flag(name), text]

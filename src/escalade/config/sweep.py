@@ -50,20 +50,24 @@ class SweepPlan:
     warmup: float = 0.2
     """``median``: the part of its budget that every trial gets."""
 
-    def config(self, params: Mapping[str, Any]) -> Config:
-        """The config of a trial with these parameters.
-
-        Raises:
-            InputError: the options do not go together.
-        """
+    def given(self, params: Mapping[str, Any]) -> Values:
+        """The options that are given to a trial with these parameters."""
         chosen, own = {}, {}
         for name, value in params.items():
             if name in OPTIONS:
                 chosen[name] = convert(name, value, text=isinstance(value, str))
             else:
                 own[name] = value_of(value) if isinstance(value, str) else value
-        given = layered(self.options, split_strategy(chosen), {"strategy_options": own})
-        return Config(**layered(presets.options(given["env"], self.preset, given), given))
+        return layered(self.options, split_strategy(chosen), {"strategy_options": own})
+
+    def config(self, params: Mapping[str, Any], inherited: Values | None = None) -> Config:
+        """The config of a trial with these parameters; ``inherited`` are options of what it starts from.
+
+        Raises:
+            InputError: the options do not go together.
+        """
+        given = self.given(params)
+        return Config(**layered(presets.options(given["env"], self.preset, given), inherited or {}, given))
 
 
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:

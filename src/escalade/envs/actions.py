@@ -106,7 +106,8 @@ class ActionMap:
                     raise ValueError
                 if not (np.isfinite(low).all() and np.isfinite(high).all()):
                     raise InputError(f"head {self.head!r} needs action bounds; use custom:VALUE,VALUE,...")
-                return np.asarray(low + (high - low) * np.linspace(0, 1, count))
+                values = low + (high - low) * np.linspace(0, 1, count)
+                return np.asarray(np.clip(values, low, high))  # rounding may lead out of them
             if kind == "custom":
                 values = np.array([float(value) for value in rest.split(",")])
                 if len(values) < 2 or not np.isfinite(values).all():
@@ -177,10 +178,14 @@ class _Bounded(_Mapping):
     def __init__(self, space: spaces.Box, bounding: str) -> None:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
+        kind = space.dtype.kind
+        if kind in "iu":  # float64 rounds the largest integers of 64 bits up, out of their type
+            most = 2.0 ** (8 * space.dtype.itemsize - (kind == "i"))
+            high = np.where(high >= most, np.nextafter(most, 0), high)
         # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
-        self.inner = np.dtype(np.float64 if space.dtype == np.float64 else np.float32)
+        self.inner = np.dtype(np.float64 if kind in "iu" or space.dtype == np.float64 else np.float32)
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
-        self.bounded = np.isfinite(low) & np.isfinite(high)
+        self.bounded = (space.bounded_below & space.bounded_above).reshape(-1)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
             self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
             self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)

@@ -59,9 +59,9 @@ class AleVector:
         observations = np.empty((len(slots), *self._shape), self._dtype)
         row = 0
         try:
-            while len(self._games) <= int(slots.max()):
-                self._games.append(_Game(self._environment))
             for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
+                while len(self._games) <= slot:
+                    self._games.append(_Game(self._environment))
                 observations[row] = self._games[slot].reset(seed).reshape(self._shape)
         except Exception as problem:
             raise SlotError(row, problem) from problem

@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium
 
+from escalade.envs.observed import one_number
 from escalade.envs.wrapping import info_number
 
 
@@ -36,6 +37,6 @@ class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._step += 1
         judged = reward if self._reward_info is None else info_number(info, self._reward_info)
-        counted = self._step > self._first and float(judged) < 0
+        counted = self._step > self._first and one_number(judged) < 0
         self._negative = self._negative + 1 if counted else 0
         return observation, reward, terminated, truncated or self._negative >= self._most, info

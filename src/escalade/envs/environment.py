@@ -120,8 +120,9 @@ class Environment:
             self.spec,
             max_episode_steps=limit,
             disable_env_checker=True,
-            **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs),  # it may keep and change them
-            **extra,
+            **self.frames.kwargs(self.spec)
+            | copy.deepcopy(self.kwargs)
+            | extra,  # it may keep and change them
         )
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:

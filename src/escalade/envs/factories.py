@@ -40,7 +40,7 @@ def build(
     factory: Any = spec.entry_point
     if extra and not _takes(factory, "render_mode"):
         raise InputError(f"environment {spec.id} takes no render_mode, so it cannot draw: add that argument")
-    made = factory(**copy.deepcopy(kwargs), **extra)
+    made = factory(**copy.deepcopy(kwargs) | extra)
     if not isinstance(made, gymnasium.Env):
         raise TypeError(f"{spec.id} made a {type(made).__name__}, not a gymnasium.Env")
     return made if max_episode_steps is None else TimeLimit(made, max_episode_steps)

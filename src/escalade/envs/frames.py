@@ -12,6 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.atari import STICKINESS, NoopStart, is_atari
 from escalade.envs.channels import channels_first, channels_last
+from escalade.envs.observed import one_number
 from escalade.envs.skipped_rendering import SkippedRendering
 from escalade.errors import InputError
 
@@ -147,6 +148,11 @@ class Frames:
         if not (self.crop or self.grayscale or self.size):
             return env
         env = channels_last(env)
+        if not _whole_range(env.observation_space):
+            self._refuse(
+                ("grayscale", "resize"),
+                f"needs images of whole numbers from 0 to 255, and {spec.id} has none",
+            )
         if (env.observation_space.shape or ())[2:] != (3,):
             self._refuse(("grayscale",), f"needs images of three colours, and {spec.id} has none")
         env = self._cropped(env) if self.crop else env
@@ -157,15 +163,18 @@ class Frames:
         """The part of the image that is kept."""
         space = env.observation_space
         assert space.shape is not None
-        height, width, *channels = space.shape
+        height, width = space.shape[:2]
         top, bottom, left, right = self.kept(height, width)
         if bottom > height or right > width:
             shown = ",".join(map(str, self.crop))
             raise InputError(f"`crop` {shown} reaches out of the image of {height} x {width}")
-        inner = spaces.Box(0, 255, (bottom - top, right - left, *channels), np.uint8)
-        return wrappers.TransformObservation(
-            env, lambda image: np.ascontiguousarray(image[top:bottom, left:right]), inner
-        )
+
+        def kept(image: Any) -> Any:
+            return np.ascontiguousarray(image[top:bottom, left:right])
+
+        assert isinstance(space, spaces.Box)
+        low, high = kept(space.low), kept(space.high)
+        return wrappers.TransformObservation(env, kept, spaces.Box(low, high, dtype=space.dtype.type))
 
     def _refuse(self, names: tuple[str, ...], why: str) -> None:
         for name in names:
@@ -194,11 +203,15 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
         with self._rendering.skipped():
             for _ in range(self._skip - 1):
                 observation, reward, terminated, truncated, info = self.env.step(action)
-                total += float(reward)
+                total += one_number(reward)
                 if terminated or truncated:
                     return self._rendering.draw(observation), total, terminated, truncated, info
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, total + float(reward), terminated, truncated, info
+        return observation, total + one_number(reward), terminated, truncated, info
+
+
+def _whole_range(space: spaces.Space[Any]) -> bool:
+    return space.dtype == np.uint8 and space == spaces.Box(0, 255, space.shape or (), np.uint8)
 
 
 def as_image(env: Env) -> Env:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment
-from escalade.envs.observed import check_observation, check_reset, check_step
+from escalade.envs.observed import check_observation, check_reset, check_step, one_number
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
 from escalade.envs.wrapping import info_number
@@ -46,7 +46,7 @@ class GymnasiumVector:
     def __init__(self, environment: Environment, slots: int) -> None:
         self.slots = slots
         self._environment = environment
-        self._envs: list[gymnasium.Env[Any, Any]] = []
+        self._envs: dict[int, gymnasium.Env[Any, Any]] = {}
         self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
         self._broken: set[int] = set()  # slots whose environment has raised
         self._space = environment.observation_space
@@ -58,18 +58,9 @@ class GymnasiumVector:
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         observations = np.empty((len(slots), *self._shape), self._dtype)
-        row = 0
-        try:
-            fresh = len(self._envs)
-            while len(self._envs) <= int(slots.max()):
-                self._envs.append(self._make())
-        except (KeyboardInterrupt, InputError):
-            raise
-        except BaseException as problem:  # sys.exit is one of them, and so are panics of Rust
-            raise SlotError(row, problem) from problem
         for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
             try:
-                if slot in self._broken or (self._environment.fresh and slot < fresh):
+                if slot not in self._envs or slot in self._broken or self._environment.fresh:
                     self._renew(slot)
                 given = self._envs[slot].reset(seed=seed)
                 if slot not in self._checked["reset"]:
@@ -79,6 +70,7 @@ class GymnasiumVector:
                 observations[row] = observation if self._plain else flatten(self._space, observation)
             except (KeyboardInterrupt, InputError):
                 raise
+            # sys.exit is one of them, and so are panics of Rust
             except BaseException as problem:  # noqa: BLE001 - raised again there, unless it may happen
                 self._end_episode(row, slot, problem)
                 observations[row] = 0
@@ -104,14 +96,16 @@ class GymnasiumVector:
                     self._check(slot, given[0], "step")
                 observation, reward, terminated, truncated, _ = given
                 observations[row] = observation if plain else flatten(self._space, observation)
-                rewards[row] = reward if isinstance(reward, float) else _one_number(reward)
+                rewards[row] = reward if isinstance(reward, float) else one_number(reward)
                 ended[row] = terminated or truncated
             except (InputError, KeyboardInterrupt):
                 raise
             except BaseException as problem:  # noqa: BLE001 - raised again there, unless it may happen
                 self._end_episode(row, slot, problem)
         if self._environment.reward_info is not None:
-            components = [envs[slot].component for slot in slots.tolist()]
+            components = [
+                math.nan if slot in broken else cast(Any, envs[slot]).component for slot in slots.tolist()
+            ]
             rewards = np.stack([rewards, components], axis=1)
         if broken:
             failed = np.isin(slots, list(broken))
@@ -129,8 +123,9 @@ class GymnasiumVector:
             raise SlotError(row, problem) from problem
 
     def _renew(self, slot: int) -> None:
-        """Build the slot's environment anew."""
-        self._close(slot)
+        """Build the slot's environment: anew, where it has one."""
+        if slot in self._envs:
+            self._close(slot)
         self._envs[slot] = self._make()
         self._broken.discard(slot)
 
@@ -148,17 +143,21 @@ class GymnasiumVector:
         return env if key is None else InfoReward(env, key)
 
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        found = [self._envs[slot].get_wrapper_attr("numbers") for slot in slots.tolist()]
-        numbers = np.array(found, np.float64)
-        numbers[np.isin(slots, list(self._broken))] = np.nan
+        numbers = np.full((len(slots), len(self._environment.info_keys)), np.nan)
+        for row, slot in enumerate(slots.tolist()):
+            if slot not in self._broken:
+                numbers[row] = self._envs[slot].get_wrapper_attr("numbers")
         return numbers
 
     def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
-        games = [cast(Any, self._envs[slot].unwrapped).ale for slot in slots.tolist()]
-        return np.stack([game.getRAM() for game in games])
+        memory = np.zeros((len(slots), 128), np.uint8)
+        for row, slot in enumerate(slots.tolist()):
+            if slot not in self._broken:
+                memory[row] = cast(Any, self._envs[slot].unwrapped).ale.getRAM()
+        return memory
 
     def close(self) -> None:
-        for slot in range(len(self._envs)):
+        for slot in self._envs:
             self._close(slot)
         self._envs.clear()
 
@@ -195,11 +194,3 @@ class LastInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
             info_number(info, key, option) if key in info else math.nan for key, option in self.keys.items()
         )
         return given
-
-
-def _one_number(reward: Any) -> float:
-    """A reward that is no plain float: whatever holds one number, an array of size 1 among them."""
-    try:
-        return float(reward.item() if hasattr(reward, "item") else reward)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"its reward must be one number, not {str(reward)[:60]}") from None

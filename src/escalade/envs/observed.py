@@ -35,9 +35,21 @@ def check_step(given: Any, env: str) -> None:
     Raises:
         InputError: names the environment.
     """
-    if not (isinstance(given, tuple) and len(given) == 5):
-        count = f"{len(given)} values" if isinstance(given, tuple) else short(given)
+    if not (isinstance(given, tuple) and len(given) == 5 and isinstance(given[4], dict)):
+        count = f"{len(given)} values" if isinstance(given, tuple) and len(given) != 5 else short(given)
         raise InputError(f"environment {env}: `step` must return {STEP}, not {count}")
+
+
+def one_number(reward: Any) -> float:
+    """A reward as a float: whatever holds one number, an array of size 1 among them.
+
+    Raises:
+        TypeError: it is not one number.
+    """
+    try:
+        return float(reward.item() if hasattr(reward, "item") else reward)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"its reward must be one number, not {str(reward)[:60]}") from None
 
 
 def check_observation(space: spaces.Space[Any], observation: Any, env: str, method: str) -> None:

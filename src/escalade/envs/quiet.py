@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import importlib.util
 import os
@@ -22,18 +23,31 @@ def _flush() -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     _flush()
-    saved = [os.dup(fd) for fd in (1, 2)]
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    saved = {fd: _copy(fd) for fd in (1, 2)}
+    with open(os.devnull, "wb") as opened:
+        nowhere = _copy(opened.fileno())
+    assert nowhere is not None
     try:
-        for fd in (1, 2):
+        for fd in saved:
             os.dup2(nowhere, fd)
         yield
     finally:
         _flush()
-        for fd, copy in zip((1, 2), saved, strict=True):
-            os.dup2(copy, fd)
-            os.close(copy)
+        for fd, copy in saved.items():
+            if copy is None:
+                os.close(fd)
+            else:
+                os.dup2(copy, fd)
+                os.close(copy)
         os.close(nowhere)
+
+
+def _copy(fd: int) -> int | None:
+    """A copy of a file descriptor, above those of the console; None where it is closed."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    except OSError:
+        return None
 
 
 @contextmanager

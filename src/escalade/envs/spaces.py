@@ -34,7 +34,7 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
             f"observation space {short(space)} is empty: a policy needs one number at least; let the "
             "environment return a constant"
         )
-    if not (is_image(space) or 0 < numbers <= _MOST_NUMBERS):
+    if not is_image(space) and numbers > _MOST_NUMBERS:
         raise UnsupportedSpace(
             f"observation space {short(space)} flattens to {numbers:,} numbers, and policies here read "
             f"{_MOST_NUMBERS:,} at most: wrap the environment so that it returns fewer"
@@ -114,7 +114,9 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
         return given.reshape(-1, *observation_shape(space)), batched
     rows = given if batched else given[None]
     if isinstance(space, spaces.Box):
-        return rows.reshape(len(rows), -1).astype(np.float64), batched
+        with np.errstate(over="ignore"):  # as in training, whose numbers are these
+            kept = rows.reshape(len(rows), -1).astype(observation_dtype(space))
+        return kept.astype(np.float64), batched
     for row in rows:
         if not space.contains(row[()]):
             raise InputError(f"the observation {row.tolist()} is none of {short(space)}")
@@ -171,12 +173,12 @@ def describe(space: spaces.Space[Any]) -> Description:
                 "low": _bounds(space.low),
                 "high": _bounds(space.high),
                 "shape": list(space.shape),
-                "dtype": str(space.dtype),
-            }
+            } | _dtype(space)
         case spaces.Discrete():
-            return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
+            return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)} | _dtype(space)
         case spaces.MultiDiscrete():
-            return {"kind": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": space.start.tolist()}
+            sizes, start = space.nvec.tolist(), space.start.tolist()
+            return {"kind": "MultiDiscrete", "nvec": sizes, "start": start} | _dtype(space)
         case spaces.MultiBinary():
             return {"kind": "MultiBinary", "shape": list(space.shape)}
         case spaces.Dict():
@@ -196,14 +198,12 @@ def restore(saved: Description) -> spaces.Space[Any]:
         match saved["kind"]:
             case "Box":
                 shape, dtype = tuple(saved["shape"]), np.dtype(saved["dtype"])
-                low, high = (np.array(saved[end], dtype=np.float64) for end in ("low", "high"))
-                return spaces.Box(
-                    low.reshape(shape).astype(dtype), high.reshape(shape).astype(dtype), shape, dtype.type
-                )
+                low, high = (_numbers_of(saved[end], dtype).reshape(shape) for end in ("low", "high"))
+                return spaces.Box(low, high, shape, dtype.type)
             case "Discrete":
-                return spaces.Discrete(saved["n"], start=saved["start"])
+                return spaces.Discrete(saved["n"], start=saved["start"], dtype=_whole(saved))
             case "MultiDiscrete":
-                return spaces.MultiDiscrete(saved["nvec"], start=saved["start"])
+                return spaces.MultiDiscrete(saved["nvec"], start=saved["start"], dtype=_whole(saved))
             case "MultiBinary":
                 shape = saved["shape"]
                 return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
@@ -226,12 +226,35 @@ def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:
             and np.allclose(first.low, second.low, rtol=1e-5)
             and np.allclose(first.high, second.high, rtol=1e-5)
         )
+    if isinstance(first, spaces.Discrete) and isinstance(second, spaces.Discrete):
+        return bool(first.n == second.n and first.start == second.start)
+    if isinstance(first, spaces.MultiDiscrete) and isinstance(second, spaces.MultiDiscrete):
+        return np.array_equal(first.nvec, second.nvec) and np.array_equal(first.start, second.start)
     return bool(first == second)
 
 
 def _bounds(values: NDArray[Any]) -> list[str]:
     # Text keeps infinities, which JSON has not, and every digit of the rest.
-    return [repr(float(value)) for value in values.reshape(-1)]
+    kind = int if values.dtype.kind in "iu" else float
+    return [repr(kind(value)) for value in values.reshape(-1)]
+
+
+def _numbers_of(bounds: list[str], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The way back from :func:`_bounds`; files of before 2026-12 have whole numbers as floats."""
+    if dtype.kind not in "iu":
+        return np.array(bounds, dtype=np.float64).astype(dtype)
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    numbers = [float(text) if {*str(text)} & {*".e"} else int(text) for text in bounds]
+    return np.array([min(max(int(number), least), most) for number in numbers], dtype)
+
+
+def _dtype(space: spaces.Space[Any]) -> Description:
+    return {"dtype": str(space.dtype)}
+
+
+def _whole(saved: Description) -> Any:
+    """The type of a space's whole numbers; files of before 2026-12 do not say it."""
+    return np.dtype(saved.get("dtype", "int64")).type
 
 
 def short(thing: object) -> str:

@@ -159,9 +159,14 @@ class FitnessWork:
                 f"line {where.lineno} of {Path(where.filename).name})"
             ) from problem
         behaviours = None
-        if isinstance(value, tuple) and len(value) == 2:
-            value, behaviours = value
         count = len(individuals[1])
+        # A tuple of two may be the fitness of a batch of two, as a list of them is.
+        if (
+            isinstance(value, tuple)
+            and len(value) == 2
+            and not (self.setup.batched and np.ndim(value[0]) == 0)
+        ):
+            value, behaviours = value
         found = _numbers(value, count, who) if self.setup.batched else [_number(value, who)]
         if behaviours is None:
             return [[number] for number in found]
@@ -189,21 +194,16 @@ class _NotEvolved:
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self._buffers = [
-            (owner, name, buffer, buffer.clone())
-            for owner in module.modules()
-            for name, buffer in owner._buffers.items()
-            if buffer is not None
-        ]
+        self._buffers = [(owner, dict(owner._buffers)) for owner in module.modules()]
         frozen = [part for part in module.parameters() if not part.requires_grad]
-        self._frozen = [(part, part.detach().clone()) for part in frozen]
+        self._values = [(part, part.detach().clone()) for part in [*module.buffers(), *frozen]]
 
     def restore(self) -> None:
-        """Put everything back, also a buffer that was replaced by another tensor."""
-        for owner, name, buffer, saved in self._buffers:
-            buffer.copy_(saved)
-            owner._buffers[name] = buffer
-        for part, saved in self._frozen:
+        """Put everything back, also a buffer that was replaced, or made where there was none."""
+        for owner, buffers in self._buffers:
+            owner._buffers.clear()
+            owner._buffers.update(buffers)
+        for part, saved in self._values:
             part.copy_(saved)
 
 

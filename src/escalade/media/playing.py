@@ -11,6 +11,7 @@ from gymnasium import error
 from escalade.envs import Environment
 from escalade.envs.closing import close
 from escalade.envs.environment import pip_line
+from escalade.envs.observed import one_number
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
 
@@ -44,7 +45,7 @@ def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) ->
     ended = False
     while not ended and (most is None or played.steps < most):
         observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
-        played.total += float(reward)
+        played.total += one_number(reward)
         played.steps += 1
         ended = terminated or truncated
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -210,14 +210,23 @@ class Episodes:
 
     def mean_behaviours(self, members: int) -> NDArray[np.float32]:
         """Mean behaviour of each member's episodes, shape (members, size)."""
+        if not self.behaviours.size:  # every episode failed before a function said how many there are
+            return _no_numbers(members, 0)
         of_members = self.behaviours.reshape(members, -1, self.behaviours.shape[1])
         with np.errstate(over="ignore"):
             return np.asarray(of_members.mean(axis=1, dtype=np.float64).astype(np.float32))
 
     def __add__(self, more: Episodes) -> Episodes:
         """These episodes, then ``more``."""
-        pairs = [(getattr(self, column.name), getattr(more, column.name)) for column in fields(self)]
-        return Episodes(*(np.concatenate(pair) for pair in pairs))
+        width = max(self.behaviours.shape[1], more.behaviours.shape[1])  # 0 where each episode failed
+        parts = [
+            part if part.behaviours.shape[1] else part._with_no_behaviours(width) for part in (self, more)
+        ]
+        pairs = [[getattr(part, column.name) for part in parts] for column in fields(self)]
+        return Episodes(*map(np.concatenate, pairs))
+
+    def _with_no_behaviours(self, size: int) -> Episodes:
+        return replace(self, behaviours=_no_numbers(len(self.lengths), size))
 
     def __getitem__(self, part: slice) -> Episodes:
         begin, end, _ = part.indices(len(self.seen))

@@ -207,6 +207,9 @@ class Rollouts:
 
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]
+        taken = (
+            actions.copy() if self._traces is not None else actions
+        )  # the environment may write to its own
         observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
         self._observations[rows] = observations
         if self.reward is not None:
@@ -215,7 +218,7 @@ class Rollouts:
         self._return[rows] += rewards
         self._length[rows] += 1
         if self._traces is not None:
-            self._traces.step(slots, self._length[rows], observations, actions, rewards)
+            self._traces.step(slots, self._length[rows], observations, taken, rewards)
         if self.job.cap is not None:
             trained = self._item[rows] < self.job.training_items
             ended = ended | (trained & (self._length[rows] >= self.job.cap))

@@ -52,7 +52,8 @@ class Checkpoints:
         with storage(self.folder):
             self.make()
         write(self.path(generation), tensors, state)
-        for older in self.generations()[:-_KEPT]:
+        # Those before have been judged: by another number, where the run was resumed with one.
+        for older in self.generations()[:-_KEPT][-1:]:
             if not (snapshot_every and older % snapshot_every == 0):
                 self._remove(older)
 

@@ -140,9 +140,9 @@ class GuidedES(OpenAIES):
 
     def state_dict(self) -> State:
         gradients = torch.from_numpy(self.gradients.copy())
-        return super().state_dict() | {"gradients": gradients, "guided": self._guided}
+        return super().state_dict() | {"gradients": gradients, "guided": self._guided + 1}
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.gradients = torch.as_tensor(state["gradients"]).numpy().copy()
-        self._guided = int(state["guided"])
+        self._guided = int(state["guided"]) - 1

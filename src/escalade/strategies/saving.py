@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from escalade.storage.records import Count, Numbers, check_arrays, checked
 from escalade.storage.tensors import Damaged, Tensors, with_prefix
@@ -33,7 +34,7 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
     """
     here, counts = save_strategy(strategy)
     saved = {name: value for name, value in tensors.items() if name.startswith(_PREFIX)}
-    schema = {name: Numbers.like(value) for name, value in (saved | here).items()}
+    schema = {name: _like(name, value) for name, value in (saved | here).items()}
     check_arrays(saved, schema | (_HISTORY if saved.keys() >= _HISTORY.keys() else {}), _WHERE)
     if missing := counts.keys() - numbers.keys():
         raise Damaged(f"{_WHERE} has no {min(missing)}")
@@ -41,6 +42,13 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
     state = {name: checked(kinds[name], value, f"{_WHERE}: {name}") for name, value in numbers.items()}
     own = with_prefix(_PREFIX, saved)
     strategy.load_state_dict(state | {name: torch.from_numpy(value.copy()) for name, value in own.items()})
+
+
+def _like(name: str, array: NDArray[Any]) -> Numbers:
+    """Numbers of a fresh strategy's type and shape; an array that is empty in it may have rows by now."""
+    if array.shape[:1] == (0,):
+        return Numbers(str(array.dtype), (f"rows of {name}", *array.shape[1:]))
+    return Numbers.like(array)
 
 
 def _kind(value: Any) -> Any:
