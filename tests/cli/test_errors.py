@@ -211,6 +211,7 @@ BUILT = [
     ("resume DAMAGED", ["DAMAGED", "no checkpoint to go on from", "damaged"]),
     ("resume RUN --sigma 0.3", ["--sigma cannot change", "--generations"]),
     ("resume RUN --seed 4", ["--seed cannot change"]),
+    ("resume RUN --address HOST:6379", ["--address", "--engine local"]),
     ("resume RUN --workers -2", ["--workers -2", "at least 0"]),
     ("eval RUN --checkpoint 77", ["--checkpoint '77'", "generations 0, 1"]),
     ("eval RUN --checkpoint newest", ["--checkpoint 'newest'", "best, latest"]),

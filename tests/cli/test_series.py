@@ -7,13 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.commands import Running
+from tests.commands import Running, running
 
 import escalade
 from escalade import InputError
 from escalade.api.jobs import run_jobs
 from escalade.api.series import parse_seeds, plan_series
 from escalade.cli import main as cli
+from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.training import session
@@ -173,6 +174,37 @@ def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
     assert call(*series, "--generations", 3, "--run-dir", "two", "--jobs", 3)[0] == 0  # they go on
     assert {RunFolder(tmp_path / "two" / f"seed{n}").read_summary()["generations"] for n in range(3)} == {3}
+
+
+def test_ctrl_c_saves_runs_beside_each_other_and_leaves_none_behind(tmp_path):
+    with running("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--run-dir", "many", cwd=tmp_path) as series:
+        kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (0, 1)]
+        series.until(lambda: all(run.progress.exists() and run.checkpoints.generations() for run in kept))
+        series.signal(signal.SIGINT, group=True)
+        assert series.wait() == 130
+        assert "interrupted; the same command goes on with what is missing" in series.out
+        assert series.family() == []
+        assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"start_from": "zoo:CartPole-v1", "lr": 0.5},
+        {"population": "linear:4:8:3"},
+        {"population": 4, "strategy": "openai-es", "max_episode_steps": 9},
+    ],
+)
+def test_a_run_in_a_process_of_its_own_has_every_option(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
+    here, there = (
+        escalade.train("CartPole-v1", seeds=[3], jobs=jobs, run_dir=f"{jobs}", **plain, **options)[0]
+        for jobs in (1, 2)
+    )
+    asked, got = (read_config(run.folder) for run in (here, there))
+    assert got == asked.replace(run_dir=got.run_dir)
+    assert here.summary["params_sha256"] == there.summary["params_sha256"]
 
 
 def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):

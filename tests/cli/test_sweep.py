@@ -186,3 +186,14 @@ def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, caps
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
     assert "a sweep needs optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err
+
+
+def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
+    escalade.train("CartPole-v1", hidden=(3, 2), run_dir="source", **few)
+    text = PLAN.format(trials=1).replace('policy = "linear"', 'start_from = "source"')
+    (tmp_path / "on.toml").write_text(text.replace("generations = 4", "generations = 1"))
+    escalade.sweep("on.toml", run_dir="sweep", say=lambda line: None)
+    (run,) = runs(tmp_path / "sweep", 0)
+    assert read_config(RunFolder(run)).hidden == (3, 2)

@@ -123,6 +123,12 @@ def test_the_last_command_of_the_page_gives_the_same_bits(runs):
             "observation_clip": "none",
             "normalize_observations": True,
         },
+        {"strategy": "openai-es"},
+        {"strategy": "openai-es", "population": "linear:16:64:64"},
+        {"population": "linear:16:64:64"},
+        {"lr": "linear:0.07:0.1:64"},
+        {"population": 64, "lr": 0.1},
+        {"start_from": "zoo:CartPole-v1", "policy": "linear", "hidden": (), "normalize_observations": True},
         {"engine": "ray", "worker_resources": {"CPU": 2}, "hidden": (3, 5), "seconds": 2.5, "workers": 0},
     ],
 )

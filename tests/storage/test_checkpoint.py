@@ -172,6 +172,14 @@ def test_the_last_two_checkpoints_and_snapshots_are_kept(tmp_path):
     same(TENSORS, tensors)
 
 
+def test_what_was_kept_for_good_is_kept_by_whoever_goes_on(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    for snapshot_every, generations in ((2, range(7)), (0, range(7, 10)), (3, range(10, 15))):
+        for generation in generations:
+            checkpoints.save(generation, TENSORS, STATE, snapshot_every)
+    assert checkpoints.generations() == [0, 2, 4, 9, 12, 13, 14]
+
+
 def test_without_snapshots_only_two_are_kept(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for generation in range(5):
