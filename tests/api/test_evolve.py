@@ -325,6 +325,24 @@ def test_batched_fitness_sees_every_member_once():
     assert np.allclose(result.center, alone.center, atol=1e-5)
 
 
+class Point(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.x = nn.Parameter(torch.zeros(2))
+
+    def forward(self):
+        return self.x
+
+
+@pytest.mark.filterwarnings("ignore:members are called one at a time")
+def test_a_module_that_gives_a_parameter_learns_in_batches_as_alone():
+    options = QUICK | {"generations": 20}
+    together = evolve(Point(), lambda members: -((members() - 1) ** 2).sum(1), batched=True, **options)
+    alone = evolve(Point(), lambda module: float(-((module() - 1) ** 2).sum()), **options)
+    np.testing.assert_allclose(together.center, alone.center, atol=1e-5)
+    assert together.center.min() > 0.1
+
+
 def test_the_fitness_of_a_batch_of_two_may_be_a_tuple():
     options = {"batched": True, "batch_size": 2, "workers": 0, **QUICK}
     listed, paired = (

@@ -283,3 +283,33 @@ def test_hidden_sizes_that_are_not_given_are_the_architectures_own():
     assert hidden(policy="linear", hidden=()) == []  # as older config files have it
     assert hidden(policy="lstm") == [64]
     assert hidden(policy="tests.networks:Small") == []
+
+
+@pytest.mark.parametrize("given", [list, lambda image: image.astype(np.int64), lambda image: image / 1.0])
+def test_an_image_means_the_same_in_every_type(given):
+    space = spaces.Box(0, 255, (3, 8, 8), np.uint8)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
+    made = Policy(network, space, ActionMap(spaces.Box(-1, 1, (2,)), "tanh"))
+    image = np.random.default_rng(1).integers(0, 256, space.shape, np.uint8)
+    np.testing.assert_array_equal(made.act(given(image)), made.act(image))
+    with pytest.raises(InputError, match="no image of uint8 has"):
+        made.act(given(image) + 0.5 if not isinstance(given(image), list) else (image + 0.5).tolist())
+
+
+def test_policies_of_one_module_are_each_their_own(tmp_path):
+    network = nn.Linear(3, 3)
+    for name, fill in (("a", 1.0), ("b", 2.0)):
+        made = policy("box", network=nn.Linear(3, 3), normalized=False)
+        made.set(np.full(12, fill, np.float32), None)
+        made.save(tmp_path / name)
+    first, second = (escalade.load(tmp_path / name, network=network) for name in ("a", "b"))
+    assert (float(first.network.bias.sum()), float(second.network.bias.sum())) == (3.0, 6.0)
+
+
+@pytest.mark.parametrize("count", [11, 13])
+def test_a_vector_of_another_size_is_refused_whole(count):
+    made = policy("box", network=nn.Linear(3, 3), normalized=False)
+    before = made.network.weight.clone()
+    with pytest.raises(InputError, match=f"a vector has {count} numbers, and the module 12 to evolve"):
+        made.set(np.ones(count, np.float32), None)
+    assert torch.equal(made.network.weight, before)

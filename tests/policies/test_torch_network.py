@@ -212,6 +212,25 @@ class Draws(Branches):
         return super().forward(x) + torch.rand(1)
 
 
+class Point(nn.Module):
+    """Its output is a view of a parameter; a branch keeps vmap out."""
+
+    def __init__(self):
+        super().__init__()
+        self.point = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x):
+        return self.point.expand(len(x), -1) if x.sum() < np.inf else x
+
+
+def test_members_whose_output_is_a_parameter_have_each_their_own():
+    network = batched_network(Point())
+    assert network.check((4,), 2)
+    forward, members = network.forward(3), np.arange(6, dtype=np.float32).reshape(3, 2)
+    fill(forward, members)
+    np.testing.assert_array_equal(forward(np.zeros((3, 4), np.float32)), members)
+
+
 UNBATCHED = [Recurrent, lambda: Recurrent(nn.LSTMCell), lambda: Recurrent(nn.GRU), Branches]
 
 

@@ -426,6 +426,8 @@ def test_deviations_may_be_a_vector_or_text(make):
         (partial(PGPE, weight_decay=-1.0), "weight_decay -1.0"),
         (partial(PGPE, max_change=1.0), "max_change 1.0"),
         (partial(PGPE, sigma_lr=-0.1), "sigma_lr -0.1"),
+        (partial(CEM, sigma_lr=1.5), "sigma_lr 1.5 must be at most 1"),
+        (partial(SimpleGaussian, sigma_lr="linear:3:1:9"), "sigma_lr 3 must be at most 1"),
         (partial(ARS, top_directions=6), "top_directions 6"),
         (partial(SNES, direction="up"), "direction 'up'"),
     ],
@@ -514,6 +516,19 @@ def test_a_generation_asked_for_and_then_only_sampled_is_not_recorded(make):
     strategy.sample()
     strategy.tell(np.arange(10.0))
     assert len(strategy.result.history) == 2
+
+
+@pytest.mark.parametrize(
+    "fitness",
+    [[None] * 4, ["1", "2", "3", "4"], [1j] * 4, torch.zeros(4, dtype=torch.complex64), [10**400] * 4],
+)
+def test_fitness_that_is_no_number_is_refused(fitness):
+    strategy = OpenAIES(np.zeros(3), population=4)
+    strategy.ask()
+    with pytest.raises(InputError, match="fitness must hold one number a member"):
+        strategy.tell(fitness)
+    strategy.tell([torch.tensor(1.0), 2, np.float16(3), True])
+    assert strategy.generation == 1
 
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, SNES])

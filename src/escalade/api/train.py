@@ -197,6 +197,7 @@ def resume_folder(
             config = read_config(folder).replace(**values)
             folder.forget_after(0)
             rewind_notes(folder.notes, 0)
+            write_config(folder, config)
             warm_up_for(config, network)
             with one_thread():
                 parts = make_parts(config, network)

@@ -111,7 +111,7 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
         return rows.astype(np.float32).astype(np.float64), any(batched for _, batched in found)
     given, batched = _numbers(space, observation)
     if is_image(space):
-        return given.reshape(-1, *observation_shape(space)), batched
+        return _as_kept(space, given).reshape(-1, *observation_shape(space)), batched
     rows = given if batched else given[None]
     if isinstance(space, spaces.Box):
         with np.errstate(over="ignore"):  # as in training, whose numbers are these
@@ -145,6 +145,18 @@ def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
     raise InputError(
         f"the observation has the shape {given.shape}: the policy takes {shape}, or a batch of these"
     )
+
+
+def _as_kept(space: spaces.Space[Any], given: NDArray[Any]) -> NDArray[Any]:
+    """An image in the type of its space: only that says whether its numbers are divided by 255."""
+    assert space.dtype is not None
+    if given.dtype == space.dtype:
+        return given
+    with np.errstate(invalid="ignore", over="ignore"):
+        kept = given.astype(space.dtype)
+    if space.dtype.kind != "f" and (kept != given).any():
+        raise InputError(f"the observation has numbers that no image of {space.dtype} has")
+    return kept
 
 
 def _part_of(observation: Any, key: Any) -> Any:

@@ -107,6 +107,6 @@ class PointsWork:
 def _number(value: Any) -> float:
     try:
         return float(value.item() if isinstance(value, np.ndarray) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         said = f"the function gave {reprlib.repr(value)}: it must give one number a point"
         raise InputError(said) from None

@@ -228,7 +228,7 @@ def _number(value: Any, who: _Who) -> float:
         if isinstance(value, str | bytes | complex | np.complexfloating):
             raise TypeError  # which float() would read or cut
         return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise EnvironmentFailure(f"fitness must return one number, not {_described(value)} ({who})") from None
 
 
@@ -237,7 +237,7 @@ def _numbers(value: Any, count: int, who: _Who) -> list[float]:
         array = np.asarray(
             value.detach().cpu().double() if isinstance(value, Tensor) else value, dtype=np.float64
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = None
     if array is None or array.shape != (count,):
         raise EnvironmentFailure(

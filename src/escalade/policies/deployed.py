@@ -92,10 +92,10 @@ def _map_of(actions: ActionMap) -> nn.Module:
     """The action map, as :meth:`ActionMap.compile` makes it of numpy, as a module of torch."""
     space, compiled = actions.space, actions.compile()
     if isinstance(space, spaces.Discrete):
-        return _Choices([int(space.n)], compiled, np.array([space.start]), (), np.dtype(np.int64))
+        return _Choices([int(space.n)], np.array([space.start]), (), np.dtype(np.int64))
     if isinstance(space, spaces.MultiDiscrete):
         sizes = space.nvec.reshape(-1).tolist()
-        return _Choices(sizes, compiled, space.start.reshape(-1), space.shape, space.dtype)
+        return _Choices(sizes, space.start.reshape(-1), space.shape, space.dtype)
     if isinstance(space, spaces.MultiBinary):
         return _SignActions(space.shape)
     return _BinActions(compiled) if actions.head != "plain" else _BoundedActions(compiled)
@@ -104,7 +104,7 @@ def _map_of(actions: ActionMap) -> nn.Module:
 class _Choices(nn.Module):
     """The largest output of each group."""
 
-    def __init__(self, sizes: list[int], _: Any, start: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, sizes: list[int], start: Any, shape: tuple[int, ...], dtype: Any) -> None:
         super().__init__()
         self._sizes, self._shape, self._dtype = sizes, shape, _torch_type(dtype)
         self.register_buffer("start", torch.from_numpy(np.array(start, np.int64)))

@@ -114,9 +114,11 @@ class Layout:
 
         A vector may come in pieces, each of whole parameters, so that a large one is never in memory.
         """
-        parameters = self._parameters(module)
+        parameters, dimension = self._parameters(module), sum(self.sizes)
 
         def write(vector: Vector | Tensor | Iterator[Vector]) -> None:
+            if not isinstance(vector, Iterator) and len(vector) != dimension:
+                raise InputError(f"a vector has {len(vector)} numbers, and the module {dimension} to evolve")
             places = zip(self.parts, self.sizes, parameters, strict=True)
             with torch.no_grad():
                 for piece in vector if isinstance(vector, Iterator) else [vector]:

@@ -26,6 +26,7 @@ CANNOT_BATCH = (
     "vmap: It looks like you're ",
     "vmap: inplace",
     "Cannot access data pointer",
+    "Batch norm got a batched tensor",
 )
 """Parts of what torch says of a module that vmap cannot batch: it says so whatever the numbers are."""
 
@@ -213,7 +214,9 @@ class ModuleCaller:
             for place in places:
                 members.write(place)
                 own_inputs, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
-                outputs.append(self.module(*own_inputs, **own_named))
+                found = self.module(*own_inputs, **own_named)
+                # A copy: it may be a parameter, which the next member writes over.
+                outputs.append(pytree.tree_map_only(Tensor, Tensor.clone, found))
         finally:
             self._write(before)
         return outputs

@@ -161,7 +161,9 @@ class TorchForward:
                     raise
                 self.one_at_a_time = str(problem)
         rows = range(number * self._block, number * self._block + min(used, self._block))
-        return torch.stack([self._alone(row, observations[row % self._block].clone()) for row in rows])
+        found = (self._alone(row, observations[row % self._block].clone()) for row in rows)
+        # Copies: an output may be a parameter, which the next member writes over.
+        return torch.stack([output.clone() for output in found])
 
     def _alone(self, row: int, observation: Tensor) -> Tensor:
         member = self._members.row(row)

@@ -4,7 +4,7 @@ training deep neural networks for reinforcement learning", arXiv 1712.06567, alg
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 
 import numpy as np
 import torch
@@ -65,7 +65,7 @@ class DeepGA(Strategy):
                 raise InputError(f"{name} {getattr(self, name)} must be below the population, {population}")
         self._sigma = parse(sigma, "sigma")
         self._start = self.center.numpy().copy()
-        self._identity = hashlib.sha256(self._start.tobytes()).hexdigest()
+        self._identity = secrets.token_hex(16)
         self._breeding: list[Genome] = []  # of the last generation, the best first
         self._living: list[Genome] = []
         self._sums, self._counts = np.zeros(0), np.zeros(0)  # of the elites' fitness
@@ -115,7 +115,7 @@ class DeepGA(Strategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self._start = torch.as_tensor(state["start"]).numpy().copy()
-        self._identity = hashlib.sha256(self._start.tobytes()).hexdigest()
+        self._identity = secrets.token_hex(16)  # by which parents are kept, and these are others
         self._sums = torch.as_tensor(state["sums"]).numpy().copy()
         self._counts = torch.as_tensor(state["counts"]).numpy().copy()
         self._breeding, self._living = _read("breeding", state), _read("living", state)

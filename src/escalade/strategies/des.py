@@ -13,7 +13,7 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.schedules import Schedule, parse, parse_share
 
 _SHARPNESS, _STEEPNESS = 20.0, 12.5
 
@@ -60,7 +60,7 @@ class DES(AdaptiveStrategy):
     ) -> None:
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self._lr = parse(lr, "lr")
-        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
+        self._sigma_lr = parse_share(sigma_lr, "sigma_lr")
 
     @property
     def lr(self) -> float:

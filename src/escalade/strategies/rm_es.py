@@ -34,8 +34,8 @@ class RMES(WrittenStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
-        paths: how many are remembered (m); the oldest goes, or the one that is closest to its successor while
-            they are less than ``dimension`` generations apart.
+        paths: how many are remembered (m); the oldest goes, or the one that is closest to its predecessor
+            while they are less than ``dimension`` generations apart.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.

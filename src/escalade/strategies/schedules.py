@@ -128,6 +128,18 @@ def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
     return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
 
 
+def parse_share(value: float | str | Schedule, name: str) -> Schedule:
+    """:func:`parse` for a part of a way, from 0 to 1: more would go beyond its end.
+
+    Raises:
+        InputError: as :func:`parse`, or it begins above 1.
+    """
+    schedule = parse(value, name, zero=True)
+    if (first := schedule(0)) > 1:
+        raise InputError(f"{name} {first:g} must be at most 1, the whole way")
+    return schedule
+
+
 SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
 
 

@@ -14,7 +14,7 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import elite_count, elite_weights
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.schedules import Schedule, parse, parse_share
 
 
 class SimpleGaussian(AdaptiveStrategy):
@@ -63,7 +63,7 @@ class SimpleGaussian(AdaptiveStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self.elites = elite_count(elite, population)
         self._lr = parse(lr, "lr")
-        self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
+        self._sigma_lr = parse_share(sigma_lr, "sigma_lr")
 
     @property
     def lr(self) -> float:

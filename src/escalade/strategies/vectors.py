@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -47,6 +48,9 @@ class GivenAway(np.ndarray[Any, Any]):
     """A first centre that is the strategy's to keep and to write to: ``array.view(GivenAway)``."""
 
 
+_NO_NUMBERS = "fitness must hold one number a member"
+
+
 def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
     """A copy of ``fitness``: a tensor of any type on any device, an array, or a list of either.
 
@@ -54,18 +58,22 @@ def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
         InputError: it does not hold numbers.
     """
     if isinstance(fitness, Tensor):
+        if fitness.is_complex():
+            raise InputError(_NO_NUMBERS)
         return np.array(fitness.detach().to("cpu", torch.float64).numpy())
-    try:
-        return np.array(fitness, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):  # RuntimeError: of a list of tensors that require grad
-        pass
+    with suppress(TypeError, ValueError, RuntimeError):  # the last of tensors that require grad
+        given = np.array(fitness)
+        if given.dtype.kind in "biuf":
+            return given.astype(np.float64)
     try:  # such as a list of bfloat16 tensors, a type that numpy does not have
         return np.array([_as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError("fitness must hold one number a member") from None
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise InputError(_NO_NUMBERS) from None
 
 
 def _as_float(value: Any) -> float:
+    if isinstance(value, str | bytes | complex | np.complexfloating):
+        raise TypeError  # which float() would read or cut
     return float(value.detach() if isinstance(value, Tensor) else value)
 
 
