@@ -303,7 +303,7 @@ def test_policies_of_one_module_are_each_their_own(tmp_path):
         made.set(np.full(12, fill, np.float32), None)
         made.save(tmp_path / name)
     first, second = (escalade.load(tmp_path / name, network=network) for name in ("a", "b"))
-    assert (float(first.network.bias.sum()), float(second.network.bias.sum())) == (3.0, 6.0)
+    assert (first.network.bias.sum().item(), second.network.bias.sum().item()) == (3.0, 6.0)
 
 
 @pytest.mark.parametrize("count", [11, 13])

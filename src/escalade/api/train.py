@@ -127,6 +127,8 @@ def train(
 
         given = {"network": network, "recorders": recorders, "callbacks": callbacks}
         return train_seeds(config, seeds, jobs, verbose, **given)
+    if jobs != 1:
+        raise InputError("`jobs` is for several runs: give their `seeds`")
     if verbose:
         announce(config)
     return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)

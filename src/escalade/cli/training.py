@@ -115,8 +115,12 @@ def _train(parsed: argparse.Namespace) -> int:
     if is_series(parsed):
         return train_series(parsed, configs)
     (config,) = configs.values()
+    if parsed.jobs is not None:
+        raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
     if parsed.detached:
         return train_detached(parsed, config)
+    if parsed.storage is not None:
+        raise InputError("`storage` is for a run that is `detached`: leave it out")
     announce(config)
     warm_up_for(config)
     from escalade.api.train import train_config

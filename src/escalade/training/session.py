@@ -218,7 +218,8 @@ def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int)
         loop.notes.say(
             f"the run was saved with {checkpoint.versions}, this is {versions()}: last bits may differ"
         )
-    again = f": {lost} later ones have no checkpoint and are run again" if lost else ""
+    why = "have no checkpoint and " if checkpoint.on_disk else ""  # else the one that met another target
+    again = f": {lost} later ones {why}are run again" if lost else ""
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{again}")
 
 
