@@ -167,8 +167,16 @@ def on_cpu(module: M) -> M:
         InputError: it cannot be copied.
     """
     tensors = [*module.parameters(), *module.buffers()]
-    if all(tensor.device.type == "cpu" for tensor in tensors):
-        return module
+    return module if all(tensor.device.type == "cpu" for tensor in tensors) else copy_on_cpu(module)
+
+
+def copy_on_cpu(module: M) -> M:
+    """A copy of the module, with all its parameters and buffers on the CPU.
+
+    Raises:
+        InputError: it cannot be copied.
+    """
+    tensors = [*module.parameters(), *module.buffers()]
     try:
         moved = {id(tensor): _moved(tensor) for tensor in tensors}
     except (RuntimeError, NotImplementedError) as problem:

@@ -17,7 +17,7 @@ from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.policies.layout import copy_module, on_cpu
+from escalade.policies.layout import copy_on_cpu, on_cpu
 from escalade.policies.modules import State, is_stateful, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
@@ -251,7 +251,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         shape = observation_shape(saved.observation_space)
         network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
     elif isinstance(network, nn.Module):
-        network = copy_module(network)  # which may be given for another run, too
+        network = copy_on_cpu(network)  # which may be given for another run, too
     else:
         raise InputError(
             f"network must be an nn.Module, not {network!r}: for the best policy, load RUN/best.safetensors"

@@ -16,7 +16,7 @@ from escalade.config.options import Config
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
-from escalade.policies.layout import copy_module
+from escalade.policies.layout import copy_on_cpu
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
@@ -211,7 +211,9 @@ class SavedPolicy:
         Raises:
             Damaged: the numbers do not fit.
         """
-        policy = make_policy(self.config, environment, network and copy_module(network))
+        policy = make_policy(
+            self.config, environment, copy_on_cpu(network) if isinstance(network, nn.Module) else network
+        )
         if self.center.shape != to_vector(policy.network).shape:
             raise Damaged("the policy has another number of parameters than the run's")
         load_frozen_state(policy.network, self.frozen)
