@@ -120,9 +120,8 @@ class Environment:
             self.spec,
             max_episode_steps=limit,
             disable_env_checker=True,
-            **self.frames.kwargs(self.spec)
-            | copy.deepcopy(self.kwargs)
-            | extra,  # it may keep and change them
+            # Copies: it may keep and change them.
+            **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs) | extra,
         )
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:

@@ -252,7 +252,7 @@ def _bounds(values: NDArray[Any]) -> list[str]:
 
 
 def _numbers_of(bounds: list[str], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The way back from :func:`_bounds`; files of before 2026-12 have whole numbers as floats."""
+    """The way back from :func:`_bounds`; older files have whole numbers as floats."""
     if dtype.kind not in "iu":
         return np.array(bounds, dtype=np.float64).astype(dtype)
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -265,7 +265,7 @@ def _dtype(space: spaces.Space[Any]) -> Description:
 
 
 def _whole(saved: Description) -> Any:
-    """The type of a space's whole numbers; files of before 2026-12 do not say it."""
+    """The type of a space's whole numbers; older files do not say it."""
     return np.dtype(saved.get("dtype", "int64")).type
 
 

@@ -158,15 +158,8 @@ class FitnessWork:
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; "
                 f"line {where.lineno} of {Path(where.filename).name})"
             ) from problem
-        behaviours = None
+        value, behaviours = _parted(value, self.setup.batched)
         count = len(individuals[1])
-        # A tuple of two may be the fitness of a batch of two, as a list of them is.
-        if (
-            isinstance(value, tuple)
-            and len(value) == 2
-            and not (self.setup.batched and np.ndim(value[0]) == 0)
-        ):
-            value, behaviours = value
         found = _numbers(value, count, who) if self.setup.batched else [_number(value, who)]
         if behaviours is None:
             return [[number] for number in found]
@@ -221,6 +214,15 @@ class _Who:
         first, last = self.members[0], self.members[-1]
         who = f"member {first}" if first == last else f"members {first} to {last}"
         return f"{who}, generation {self.generation}"
+
+
+def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
+    """The fitness, and the behaviours beside it: None where it was given alone."""
+    if not (isinstance(value, tuple) and len(value) == 2):
+        return value, None
+    if batched and np.ndim(value[0]) == 0:  # the fitness of a batch of two
+        return value, None
+    return value
 
 
 def _number(value: Any, who: _Who) -> float:

@@ -207,9 +207,8 @@ class Rollouts:
 
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]
-        taken = (
-            actions.copy() if self._traces is not None else actions
-        )  # the environment may write to its own
+        # A copy for what is traced: the environment may write to the one that it is given.
+        taken = actions if self._traces is None else actions.copy()
         observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
         self._observations[rows] = observations
         if self.reward is not None:
