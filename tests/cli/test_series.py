@@ -246,6 +246,8 @@ def test_seeds_from_python(tmp_path, monkeypatch):
     assert alone.summary["params_sha256"] == one[1].summary["params_sha256"]
     with pytest.raises(InputError, match=r"`jobs` above 1 .* cannot .* callbacks"):
         escalade.train("CartPole-v1", seeds=[3], jobs=2, callbacks=[print], run_dir="two", **tiny)
+    with pytest.raises(InputError, match="other processes, which do not have __main__:Mine"):
+        escalade.train("CartPole-v1", seeds=[3], jobs=2, strategy="__main__:Mine", run_dir="two", **tiny)
     with pytest.raises(InputError, match=r"`seeds` .* each named once"):
         escalade.train("CartPole-v1", seeds=[3, 3], **tiny)
     with pytest.raises(InputError, match="`seed` and `seeds` were both given"):

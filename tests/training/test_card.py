@@ -32,6 +32,15 @@ def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, caps
     assert digest in again
 
 
+def test_a_module_of_ones_own_is_not_had_again_by_a_command(tmp_path):
+    options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
+    run = escalade.train("CartPole-v1", network=nn.Linear(4, 2), run_dir=tmp_path / "run", **options)
+    text = (tmp_path / "run" / "README.md").read_text()
+    assert "with these settings, `preset=None` and the same `network` gives it again." in text
+    assert "escalade train" not in text
+    assert run.summary["network"] == "own"
+
+
 def test_a_run_in_the_current_folder_is_named_in_its_commands(tmp_path, monkeypatch, capsys):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

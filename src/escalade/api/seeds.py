@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from escalade.api.run import Run
 
 
+def _named_by(config: Config) -> list[str]:
+    """The names of code that a config holds."""
+    return [config.env, config.strategy, config.policy, *config.wrappers, config.behaviour or ""]
+
+
 def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, **given: Any) -> list[Run]:
     """Train what is missing of the runs with these seeds; all of them, in the order of ``seeds``.
 
@@ -40,6 +45,10 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         names = ", ".join(name for name, value in given.items() if value)
         raise InputError(
             f"`jobs` above 1 runs in other processes, which cannot be given {names}: leave it out"
+        )
+    if jobs > 1 and (here := [name for name in _named_by(config) if name.startswith("__main__:")]):
+        raise InputError(
+            f"`jobs` above 1 runs in other processes, which do not have {here[0]}: put it in a module"
         )
     planned = plan_series({"config": config}, numbers, series_folder({"config": config}, config.run_dir))
     missing = [one for one in planned if not one.done]

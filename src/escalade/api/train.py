@@ -322,7 +322,7 @@ def _facts(
         verbose=listeners.verbose,
         goals=_goals(config, parts),
         title=config.env,
-        subject=_subject(config),
+        subject=_subject(config, parts),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
         info=(*info_columns(config.info_keys), *novelty.columns(config.novelty, config.centres)),
         trackers=config.recorder,
@@ -330,9 +330,11 @@ def _facts(
     )
 
 
-def _subject(config: Config) -> dict[str, Any]:
+def _subject(config: Config, parts: Parts) -> dict[str, Any]:
     """The thing that is trained, for the summary."""
     subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
+    if parts.has_own_network(config):
+        subject["network"] = "own"
     if config.start_from is None:
         return subject
     source, digest = without_digest(config.start_from)

@@ -125,6 +125,9 @@ def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
     if evolved:
         settings = f"these settings{f' and `generations={count}`' if counted else ''}"
         return f"`escalade.evolve` with {settings}, and the same module and fitness, gives it again.{of}"
+    if summary.get("network") == "own":
+        settings = f"these settings{f', `generations={count}`' if counted else ''}, `preset=None`"
+        return f"`escalade.train` with {settings} and the same `network` gives it again.{of}"
     name = folder.path.resolve().name  # of "." too
     given = {"config": f"{name}/config.toml", "preset": "none", **counted, "run-dir": f"{name}-again"}
     flags = " ".join(f"--{flag} {value}" for flag, value in given.items())

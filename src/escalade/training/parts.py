@@ -52,6 +52,10 @@ class Parts:
     behaviour: Behaviour | None = None
     """The behaviour of an episode; None where nobody asks."""
 
+    def has_own_network(self, config: Config) -> bool:
+        """Tell whether the network is a module that was given in Python, which no config names."""
+        return not self.policy.architecture and ":" not in config.policy
+
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts."""
         setup = RolloutSetup(

@@ -248,7 +248,7 @@ class PolicyObjective:
         return learnt | frozen | best_tensors(self._best), {
             "config": config,
             "cap": self.cap,
-            "own_network": not policy.architecture and ":" not in self.config.policy,
+            "own_network": self.parts.has_own_network(self.config),
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
