@@ -203,7 +203,6 @@ BUILT = [
     ),
     ("train ENV --jobs 2", ["--jobs is for several runs", "--seeds"]),
     ("train ENV --storage s3://b", ["--storage is for a run that is --detached"]),
-    ("train ENV --strategy ars:top_directions", ["ars:OPTION=VALUE"]),
     ("train ENV --run-dir RUN", ["--run-dir", "holds a run already", "escalade resume"]),
     ("train ENV --preset none --run-dir BELOW", ["BELOW", "cannot be written", "--run-dir"]),
     ("train ENV --preset none --run-dir FILE", ["FILE", "cannot be written", "--run-dir"]),

@@ -159,7 +159,7 @@ def test_descriptions_of_older_files_are_of_the_same_space(space):
     if old["kind"] == "Box":  # their bounds were floats
         old |= {end: [repr(float(bound)) for bound in old[end]] for end in ("low", "high")}
     else:
-        del old["dtype"]
+        old.pop("dtype", None)
     assert same(restore(old), space)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import IO
 
 from escalade.api.series import FREE, Planned
-from escalade.config.commands import words
+from escalade.config.commands import flag, words
 from escalade.config.conversion import to_toml
 from escalade.errors import EngineFailure, InputError
 from escalade.support.cores import cores
@@ -79,7 +79,8 @@ def _start(one: Planned, share: int) -> _Job:
     file.write(to_toml(config))
     file.flush()
     if one.begun is None:  # from a file, which says each option: one left out would be filled in
-        command = ["train", "--config", file.name, "--preset", "none", *words("run_dir", str(one.folder))]
+        command = ["train", flag("config"), file.name, flag("preset"), "none"]
+        command += words("run_dir", str(one.folder))
     else:
         changes = {name: getattr(config, name) for name in FREE} | replace(one, config=config).changes
         command = ["resume", str(one.folder)]

@@ -21,7 +21,7 @@ def split_strategy(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     text = values.get("strategy")
     name, _, assignments = str(text).partition(":")
-    if not assignments or ("=" not in assignments and name not in STRATEGIES):
+    if "=" not in assignments:
         return dict(values)
     check_named("strategy", name, STRATEGIES)
     said = {}

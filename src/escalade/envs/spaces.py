@@ -185,7 +185,8 @@ def describe(space: spaces.Space[Any]) -> Description:
                 "low": _bounds(space.low),
                 "high": _bounds(space.high),
                 "shape": list(space.shape),
-            } | _dtype(space)
+                "dtype": str(space.dtype),
+            }
         case spaces.Discrete():
             return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)} | _dtype(space)
         case spaces.MultiDiscrete():
@@ -261,11 +262,12 @@ def _numbers_of(bounds: list[str], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _dtype(space: spaces.Space[Any]) -> Description:
-    return {"dtype": str(space.dtype)}
+    """The type of a space's whole numbers, where it is not the usual one."""
+    return {} if space.dtype == np.int64 else {"dtype": str(space.dtype)}
 
 
 def _whole(saved: Description) -> Any:
-    """The type of a space's whole numbers; older files do not say it."""
+    """The type that :func:`_dtype` said."""
     return np.dtype(saved.get("dtype", "int64")).type
 
 
