@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, options_typed
+from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
 from escalade.cli.detached import add_detached, train_detached
 from escalade.cli.output import INTERRUPTED, say, say_summary
 from escalade.cli.series import add_series, is_series, train_series
@@ -115,7 +115,7 @@ def _train(parsed: argparse.Namespace) -> int:
     if is_series(parsed):
         return train_series(parsed, configs)
     (config,) = configs.values()
-    if parsed.jobs is not None:
+    if whole("jobs", parsed.jobs, 1) != 1:
         raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
     if parsed.detached:
         return train_detached(parsed, config)
