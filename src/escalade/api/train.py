@@ -238,10 +238,9 @@ class _Ready:
 
 def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     values = from_values(changes)
-    for name in values:
-        if name not in RESUMABLE:
-            able = ", ".join(f"`{option}`" for option in RESUMABLE)
-            raise InputError(f"`{name}` cannot change in a resumed run: only {able} can")
+    if others := [name for name in values if name not in RESUMABLE]:
+        able = ", ".join(f"`{option}`" for option in RESUMABLE)
+        raise InputError(f"`{others[0]}` cannot change in a resumed run: only {able} can")
     return values
 
 
