@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from escalade.support.interrupts import Interrupts
 from escalade.support.shared import SharedContext, without_warnings
 
 
@@ -80,5 +81,5 @@ def quiet() -> Iterator[None]:
     MuJoCo warns of its own model files on every construction, from C: a population's worth of
     environments would flood the console. Exceptions pass through untouched.
     """
-    with _silent_output(), without_warnings():
+    with Interrupts.held(), _silent_output(), without_warnings():
         yield

@@ -28,6 +28,8 @@ class Interrupts:
     """
 
     leave: ClassVar[Callable[[], None] | None] = None
+    _holds: ClassVar[int] = 0
+    _late: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.requested = False
@@ -59,6 +61,25 @@ class Interrupts:
         finally:
             self._allowed = False
 
+    @classmethod
+    @contextmanager
+    def held(cls) -> Iterator[None]:
+        """A block of the main thread that a first signal lets end before it raises.
+
+        For what would be half undone otherwise, such as where the process's output goes.
+        """
+        if threading.current_thread() is not threading.main_thread():  # signals are not handled there
+            yield
+            return
+        cls._holds += 1
+        try:
+            yield
+        finally:
+            cls._holds -= 1
+            if cls._late and not cls._holds:
+                cls._late = False
+                raise KeyboardInterrupt
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if not self.requested:
@@ -71,4 +92,7 @@ class Interrupts:
             raise KeyboardInterrupt
         if self._allowed:
             self._allowed = False
-            raise KeyboardInterrupt
+            if Interrupts._holds:
+                Interrupts._late = True
+            else:
+                raise KeyboardInterrupt
