@@ -25,7 +25,7 @@ _TOGETHER = {"population", "lr", "strategy", "strategy_options"}
 """Options whose defaults depend on each other: see :class:`Config`."""
 
 
-def _typed(config: Config) -> set[str]:
+def _typed(config: Config) -> list[str]:
     """Names of the options that a command has to give, where left out they would mean something else."""
     names = set(changed(config))
     if names & _TOGETHER:
@@ -34,14 +34,13 @@ def _typed(config: Config) -> set[str]:
         names |= {
             name for name, option in OPTIONS.items() if option.metadata["group"] in ("policy", "frames")
         }
-    return {name for name in names if getattr(config, name) is not None}
+    return [name for name in OPTIONS if name in names and name != "env" and getattr(config, name) is not None]
 
 
 def train_command(config: Config) -> str:
     """The ``escalade train`` that trains with this config, in a new folder; quoted for a shell."""
     typed = ["escalade", "train", config.env, flag("preset"), "none"]
-    chosen = _typed(config) - {"env"}
-    for name in [name for name in OPTIONS if name in chosen]:
+    for name in _typed(config):
         typed += words(name, getattr(config, name))
     return shlex.join(typed)
 

@@ -40,16 +40,16 @@ def check_step(given: Any, env: str) -> None:
         raise InputError(f"environment {env}: `step` must return {STEP}, not {count}")
 
 
-def one_number(reward: Any) -> float:
-    """A reward as a float: whatever holds one number, an array of size 1 among them.
+def one_number(value: Any) -> float:
+    """A reward, or an entry of an info, as a float: whatever holds one number, an array of size 1 too.
 
     Raises:
         TypeError: it is not one number.
     """
     try:
-        return float(reward.item() if hasattr(reward, "item") else reward)
+        return float(value.item() if hasattr(value, "item") else value)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"its reward must be one number, not {str(reward)[:60]}") from None
+        raise TypeError(f"its reward must be one number, not {str(value)[:60]}") from None
 
 
 def check_observation(space: spaces.Space[Any], observation: Any, env: str, method: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from escalade.envs.closing import close
+from escalade.envs.observed import one_number
 from escalade.errors import InputError
 from escalade.support.imports import imported
 
@@ -124,11 +125,12 @@ def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> 
     """
     if key not in info:
         raise InputError(f"`{option}` {key}: a step's info has no such entry ({entries(info)})")
-    value = info[key]
     try:
-        return float(value.item() if hasattr(value, "item") else value)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(f"`{option}` {key}: a step's info holds no number there, but {value!r}") from None
+        return one_number(info[key])
+    except TypeError:
+        raise InputError(
+            f"`{option}` {key}: a step's info holds no number there, but {info[key]!r}"
+        ) from None
 
 
 def entries(info: Iterable[Any]) -> str:
