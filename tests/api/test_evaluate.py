@@ -55,6 +55,13 @@ def test_other_arguments_of_the_environment(run, capsys):
         escalade.evaluate(run, env_kwargs={"weight": 1.0})
 
 
+@pytest.mark.parametrize("path", [None, 3])
+def test_what_is_no_path_is_refused(path):
+    for use in (escalade.evaluate, escalade.load, escalade.resume):
+        with pytest.raises(InputError, match="is no path"):
+            use(path)
+
+
 def test_arguments_come_over_the_runs_own(tmp_path):
     options = TINY | {"env_kwargs": {"observation": "box32"}}
     run = escalade.train("tests.environments:Tiny-v0", run_dir=tmp_path / "run", **options)

@@ -1074,3 +1074,31 @@ def test_low_rank_noise_and_strategies_that_do_not_work_with_it():
         evolve(wide(), loss, strategy="snes", **LOW_RANK)
     with pytest.raises(InputError, match="unknown `perturbation` 'low'"):
         evolve(wide(), loss, **LOW_RANK | {"perturbation": "low"})
+
+
+@pytest.mark.parametrize(("last", "generation"), [(100.0, 2), (-1.0, 1)])
+def test_the_best_of_a_run_may_be_its_last_evaluation(last, generation):
+    def fitness(module):
+        calls.append(module)
+        return (
+            last if len(calls) == 19 else float(len(calls))
+        )  # 2 times 8 members and the centre, and the end
+
+    calls = []
+    result = evolve(nn.Linear(2, 1), fitness, population=8, generations=2)
+    assert result.summary["best_generation"] == generation
+    assert np.array_equal(result.best, result.center) == (generation == 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"strategy_options": ["elite"]}, "strategy_options"),
+        ({"perturbation": 3}, "perturbation"),
+        ({"novelty": 3}, "novelty"),
+        ({"run_dir": 3}, "no path"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_in_a_line(given, named):
+    with pytest.raises(InputError, match=named):
+        evolve(network(), total, **QUICK, **given)

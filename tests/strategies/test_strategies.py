@@ -160,6 +160,8 @@ def test_loading_into_a_used_strategy_forgets_its_own_way(make):
 def test_another_dimension_is_refused(make):
     with pytest.raises(InputError, match="6 parameters"):
         built(make).load_state_dict(built(make, dimension=7).state_dict())
+    with pytest.raises(InputError, match="holds no center"):
+        built(make).load_state_dict({})
 
 
 @every

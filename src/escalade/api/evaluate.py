@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -21,6 +20,7 @@ from escalade.media.window import show_episode
 from escalade.perturbation import Stream
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
@@ -183,8 +183,8 @@ def _saved(
     env_kwargs: dict[str, Any] | None = None,
 ) -> SavedPolicy:
     """The policy of a run's checkpoint, or of a file."""
-    if os.path.isfile(run):
+    if (file := path_of(run)).is_file():
         if center is not None:
             raise InputError(f"`centre` {center}: a policy's file holds one, so leave it out")
-        return SavedPolicy.of_file(Path(run), network, env_kwargs)
+        return SavedPolicy.of_file(file, network, env_kwargs)
     return SavedPolicy.find(RunFolder.open(run), str(checkpoint), network, center)

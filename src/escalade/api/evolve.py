@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from escalade.perturbation.device import Counters, DeviceNoise, as_device, descr
 from escalade.perturbation.registry import make_source, rank_of
 from escalade.policies.layout import Layout, M
 from escalade.recorders import Recorder
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State
 from escalade.strategies import Strategy
@@ -177,7 +177,7 @@ def evolve(
         kind = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
         asked |= kept_ranks(kind)
     source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
-    noise = {"perturbation": perturbation} if rank else {}
+    noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
         source = DeviceNoise(Counters(place), rank, layout.held_shapes)
         noise["device"] = place.type
@@ -210,7 +210,7 @@ def evolve(
             recorders=recorders,
             callbacks=callbacks,
             device=None if place is None else describe_device(place),
-            facts=_facts(module, layout, strategy, made, asked | noise)
+            facts=_facts(module, layout, strategy, asked | noise | {"population": made.population_size})
             | ({"batch": batch} if batched else {})
             | ({} if novelty is None else {"novelty": novelty}),
         )
@@ -229,7 +229,7 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     Raises:
         InputError: the file is not there, damaged, not one of evolve's, or of another module.
     """
-    file, layout = Path(path), Layout(module)
+    file, layout = path_of(path), Layout(module)
     if file.is_dir():
         folder = RunFolder.open(file)
         file = folder.best if best else folder.policy
@@ -260,6 +260,8 @@ def _moved(module: nn.Module, device: str | torch.device, workers: int) -> torch
 
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """``strategy_options``, none of which is an argument of evolve's own."""
+    if not isinstance(options, Mapping):
+        raise InputError(f"strategy_options {options!r} must be a dict of options by name")
     for name in options:
         if name in asked or name in ("x0", "perturbation"):
             mend = "give it to evolve itself" if name in asked else "leave it out"
@@ -286,17 +288,13 @@ def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFold
 
 
 def _facts(
-    module: nn.Module,
-    layout: Layout,
-    strategy: str | StrategyFactory,
-    made: Strategy,
-    asked: Mapping[str, Any],
+    module: nn.Module, layout: Layout, strategy: str | StrategyFactory, asked: Mapping[str, Any]
 ) -> State:
     """Every option that moves the centre, as plain values; what is code goes by its name."""
     plain = {name: _plain(value) for name, value in asked.items() if value is not None}
     shapes = {name: list(shape) for name, shape in layout.shapes.items()}
-    own = {"strategy": _plain(strategy), "population": made.population_size}
-    return {"module": type(module).__name__, "parameters": shapes} | plain | own
+    named_by = {"module": type(module).__name__, "parameters": shapes}
+    return named_by | plain | {"strategy": _plain(strategy)}
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ def rank_of(text: str) -> int:
     Raises:
         InputError: it is neither ``full`` nor ``low-rank:R``.
     """
-    name, _, rank = text.partition(":")
+    name, _, rank = str(text).partition(":")
     if text == FULL:
         return 0
     if name != LOW_RANK or not (text == LOW_RANK or (rank.isdecimal() and 1 <= int(rank) < 2**31)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
-from escalade.storage.files import AnyPath
+from escalade.storage.files import AnyPath, path_of
 from escalade.storage.tensors import write
 from escalade.storage.zoo import located
 
@@ -226,7 +225,7 @@ class Policy(nn.Module):
             "observation_count": self.observation_count,
             "architecture": self.architecture,
         }
-        write(Path(path), tensors, state)
+        write(path_of(path), tensors, state)
 
 
 def load(path: AnyPath, network: nn.Module | None = None) -> Policy:

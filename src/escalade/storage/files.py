@@ -14,6 +14,18 @@ from escalade.errors import InputError, StorageFailure
 
 AnyPath = str | os.PathLike[str]
 
+
+def path_of(path: AnyPath) -> Path:
+    """``path`` as a Path.
+
+    Raises:
+        InputError: it is none, such as None or a number.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{path!r} is no path: give text, or a pathlib.Path")
+    return Path(path)
+
+
 # Errors of a write that come from the path, not from the disk.
 _WRONG_PATH = {
     errno.EACCES,

@@ -13,7 +13,7 @@ from typing import Any
 
 from escalade.errors import EscaladeError, InputError, nearest
 from escalade.storage.checkpoints import Checkpoints
-from escalade.storage.files import AnyPath, read_bytes, remove_strays, storage, write_bytes
+from escalade.storage.files import AnyPath, path_of, read_bytes, remove_strays, storage, write_bytes
 from escalade.storage.lock import FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
 
@@ -22,7 +22,7 @@ class RunFolder:
     """The folder of a run: the one place that knows the names of its files."""
 
     def __init__(self, path: AnyPath) -> None:
-        self.path = Path(path)
+        self.path = path_of(path)
         self.config = self.path / "config.toml"
         self.progress = self.path / "progress.csv"
         self.population = self.path / "population.csv"
@@ -62,7 +62,7 @@ class RunFolder:
         Raises:
             InputError: the folder cannot be made, holds a run already, or another run is about to use it.
         """
-        path, made = _fresh(subject, label) if path is None else (Path(path), [])
+        path, made = _fresh(subject, label) if path is None else (path_of(path), [])
         folder = cls(path)
         with storage(path, "choose another `run_dir`"):
             if folder.config.exists():  # before the lock, for a finished run's folder may be write-protected

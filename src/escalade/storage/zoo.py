@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from escalade.errors import InputError, nearest
-from escalade.storage.files import AnyPath
+from escalade.storage.files import AnyPath, path_of
 
 ZOO = Path(__file__).parents[1] / "zoo"
 """The folder that holds them."""
@@ -25,11 +25,12 @@ def located(path: AnyPath) -> Path:
     """The path; of ``zoo:NAME`` that of the policy's folder.
 
     Raises:
-        InputError: there is no policy of that name.
+        InputError: it is no path, or there is no policy of that name.
     """
+    found = path_of(path)
     text = os.fspath(path)
     if not text.startswith(PREFIX):
-        return Path(path)
+        return found
     name = text.removeprefix(PREFIX)
     if name not in names():
         close = nearest(text, (PREFIX + known for known in names()))

@@ -306,7 +306,13 @@ class Strategy(ABC):
         return state
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the state of a strategy that was built with the same arguments."""
+        """Take over the state of a strategy that was built with the same arguments.
+
+        Raises:
+            InputError: it is not the whole of what :meth:`state_dict` of such a strategy gave.
+        """
+        if missing := {"center", "generation", "update_ratio"} - state.keys():
+            raise InputError(f"the state holds no {min(missing)}: give all that state_dict() gave")
         center = state["center"]
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")

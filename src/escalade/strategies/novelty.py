@@ -52,6 +52,7 @@ def parse(text: str) -> NoveltyOptions:
     Raises:
         InputError: it is none of these.
     """
+    text = str(text)
     method, _, rest = text.partition(":")
     given = dict(part.partition("=")[::2] for part in rest.split(",")) if rest else {}
     known = ("k", "weight", "step", "patience") if method == "nsra" else ("k",)

@@ -27,7 +27,7 @@ from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Outcome
-from escalade.training.progress import Counts
+from escalade.training.progress import Counts, Progress
 
 _KIND = "escalade-module-1"
 BEST = "best"
@@ -177,9 +177,11 @@ class FitnessObjective:
         """The member."""
         return f"member {episode}"
 
-    def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
+    def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
         """The best of the run, its last evaluation included."""
-        return self._last_return if self._last_is_better() else self._best_return
+        if self._last_is_better():
+            return self._last_return, progress.generation if math.isfinite(self._last_return) else None
+        return self._best_return, progress.best_generation
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
         """Return a maker of modules with the centre's parameters as they are now."""

@@ -12,7 +12,7 @@ from torch import nn
 
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
-from escalade.training.progress import Counts
+from escalade.training.progress import Counts, Progress
 
 Array = NDArray[np.float64]
 
@@ -153,8 +153,8 @@ class Objective(Protocol):
         """Name the member that returned ``outcome.returns[episode]``, and the seed that reproduces it."""
         ...
 
-    def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
-        """The best return of the run, for its summary, given the best of all generations."""
+    def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
+        """The best return of the run and its generation, for its summary."""
         ...
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:

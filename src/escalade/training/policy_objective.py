@@ -31,7 +31,7 @@ from escalade.training.center_states import CenterStates
 from escalade.training.hints import SurvivalHint
 from escalade.training.objective import Array, Evaluation, Outcome
 from escalade.training.parts import Parts
-from escalade.training.progress import Counts
+from escalade.training.progress import Counts, Progress
 from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
@@ -222,9 +222,9 @@ class PolicyObjective:
 
         return make
 
-    def best_return(self, strategy: Strategy, so_far: float | None) -> float | None:
-        """That of the best evaluation of all generations."""
-        return so_far
+    def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
+        """Those of the best evaluation of all generations."""
+        return progress.best_return, progress.best_generation
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors, and centres/ where there are several."""

@@ -17,6 +17,7 @@ from escalade.training.loop import Loop
 def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of summary.json: ``what`` was run, how it went, and ``where`` it ran."""
     done, total, steps = loop.progress, loop.progress.total, loop.objective.counts_steps
+    best_return, best_generation = loop.objective.best_seen(done)
     return {
         **what,
         "generations": done.rows,
@@ -29,8 +30,8 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "eval_return_mean": done.eval_return_mean,
         "eval_return_std": done.eval_return_std,
         "eval_episodes": done.eval_episodes,
-        "best_return": loop.objective.best_return(loop.strategy, done.best_return),
-        "best_generation": done.best_generation,
+        "best_return": best_return,
+        "best_generation": best_generation,
         "target_return": loop.limits.target_return,
         "solved": done.solved,
         **_centers(loop),
