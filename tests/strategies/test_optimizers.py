@@ -148,3 +148,18 @@ def test_training_does_not_import_torchs_compiler(tmp_path):
         timeout=DEADLINE,
     )
     assert ran.stdout.strip() == "False"
+
+
+TORCHS = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", TORCHS)
+def test_torchs_optimisers_go_on_bit_for_bit(name, dtype):
+    def made():
+        return OpenAIES(torch.ones(5, dtype=dtype), 8, optimizer=partial(make, lr=0.1), perturbation=TABLE)
+
+    make = getattr(torch.optim, name)
+    whole, first, second = made(), run(made(), 3), made()
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(run(second, 3).center, run(whole, 6).center)

@@ -245,6 +245,9 @@ class TorchOptimizer(CenterOptimizer):
         saved = {name: _own(value) for name, value in memory.items()}
         groups = self.inner.state_dict()["param_groups"]
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
+        for name, value in saved.items():  # torch gives all but the step the type of the centre
+            if isinstance(value, Tensor):
+                self.inner.state[self.center][name] = self.inner.state[self.center][name].to(value.dtype)
 
     def _names(self) -> Iterable[str]:
         """Return the names in the state of such an optimiser, which only a step shows."""
