@@ -26,7 +26,6 @@ from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State
-from escalade.strategies import Strategy
 from escalade.strategies.base import Direction
 from escalade.strategies.novelty import check_searchable, columns
 from escalade.strategies.optimizers import OptimizerFactory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource
-from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.gaussian import GaussianStrategy, differences, sums
 
 
@@ -29,6 +29,8 @@ class AdaptiveStrategy(GaussianStrategy):
     Raises:
         InputError: an argument is impossible; the message names it.
     """
+
+    adapted: ClassVar[tuple[str, ...]] = ("deviations",)
 
     def __init__(
         self,
@@ -66,16 +68,6 @@ class AdaptiveStrategy(GaussianStrategy):
         first = differences(utilities) if paired else utilities
         second = sums(utilities) if paired else utilities
         return self.noise_sum(first), self.square_sum(second) - float(second.sum())
-
-    def state_dict(self) -> State:
-        return super().state_dict() | {"deviations": self.deviations.clone()}
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        saved = state["deviations"]
-        if not isinstance(saved, Tensor) or saved.shape != self.deviations.shape:
-            raise InputError(f"the saved deviations are not this strategy's {self.dimension}")
-        self.deviations = saved.clone()
 
 
 def _check_one_a_matrix(source: LowRank, deviations: Tensor) -> None:

@@ -65,16 +65,12 @@ class ARS(GaussianStrategy):
                 f"half the population of {population}: give other top_directions, or another population"
             )
         self._sigma = parse_sigma(sigma, "sigma")
-        self._lr = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr")
         self.top_directions = top_directions
 
     @property
     def sigma(self) -> float:
         return self._sigma(self.generation)
-
-    @property
-    def lr(self) -> float:
-        return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         pairs = fitness.reshape(-1, 2)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction
-from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.written import Matrix
 
 Vector = NDArray[np.float64]
 
@@ -101,33 +99,18 @@ class AxisShape:
         )
 
 
-class AxisStrategy(WrittenStrategy):
+class AxisStrategy(SizedStrategy):
     """A strategy that adapts a step size and an :class:`AxisShape`, each along a path of its own.
 
-    Its arguments, and the errors that it raises, are those of :class:`WrittenStrategy`.
+    Its arguments, and the errors that it raises, are those of :class:`SizedStrategy`.
     """
 
     adapted = ("axis", "deviations", "path_sigma", "path_c")
 
-    def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int,
-        sigma: float | str,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
-    ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        n = self.dimension
+    def begin(self, n: int, population: int) -> None:
         self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
         self.deviations: Vector = np.ones(n)
         self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
-
-    @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
 
     @property
     def scale(self) -> Vector:

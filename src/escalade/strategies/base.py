@@ -26,8 +26,9 @@ from escalade.perturbation import (
 from escalade.perturbation.device import device_of
 from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
+from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.vectors import as_float64, distance, first_center
+from escalade.strategies.vectors import as_float64, as_kept, copied, distance, first_center
 from escalade.support.numbers import seed_number, whole_number
 from escalade.support.shared_memory import LARGE
 
@@ -63,6 +64,15 @@ class Strategy(ABC):
 
     on_device: ClassVar[bool] = False
     """True where a centre and noise that are tensors of any device will do."""
+
+    adapted: ClassVar[tuple[str, ...]] = ()
+    """Attributes of this class that updates replace, and never write to: numbers, arrays and tensors.
+
+    Those of its base classes are saved with them.
+    """
+
+    lr_schedule: Schedule | None = None
+    """The step size of each generation, where there is one."""
 
     remake: Callable[[], Strategy] | None = None
     """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
@@ -190,7 +200,7 @@ class Strategy(ABC):
     @property
     def lr(self) -> float:
         """Step size in this generation; NaN for strategies that have none."""
-        return math.nan
+        return math.nan if self.lr_schedule is None else self.lr_schedule(self.generation)
 
     @abstractmethod
     def members(self) -> Population:
@@ -298,6 +308,7 @@ class Strategy(ABC):
             "center": self.center.clone(),
             "generation": self.generation,
             "update_ratio": self.update_ratio,
+            **{name: copied(getattr(self, name)) for name in self._saved()},
         }
         if len(self._history):
             state["history"] = torch.from_numpy(self._history.rows.copy())
@@ -311,7 +322,7 @@ class Strategy(ABC):
         Raises:
             InputError: it is not the whole of what :meth:`state_dict` of such a strategy gave.
         """
-        if missing := {"center", "generation", "update_ratio"} - state.keys():
+        if missing := {"center", "generation", "update_ratio", *self._saved()} - state.keys():
             raise InputError(f"the state holds no {min(missing)}: give all that state_dict() gave")
         center = state["center"]
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
@@ -320,9 +331,15 @@ class Strategy(ABC):
         self.generation = int(state["generation"])
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
+        for name in self._saved():
+            setattr(self, name, as_kept(state[name], getattr(self, name)))
         history, best = state.get("history"), state.get("best")
         self._history = FitnessHistory(history.numpy() if isinstance(history, Tensor) else None)
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
+
+    def _saved(self) -> list[str]:
+        """The names of ``adapted`` in this class and its bases."""
+        return [name for kind in type(self).__mro__ for name in vars(kind).get("adapted", ())]
 
 
 def _size(population: int) -> int:

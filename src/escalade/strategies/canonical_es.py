@@ -13,7 +13,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.written import first_step_size
@@ -42,6 +42,7 @@ class CanonicalES(GaussianStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    adapted = ("step_size", "path")
     antithetic = False
     grows = False  # it weighs as many members as it began with
 
@@ -77,11 +78,3 @@ class CanonicalES(GaussianStrategy):
         self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
         length2 = float(self.path.double().square().sum())
         self.step_size *= math.exp(c / 2 * (length2 / self.dimension - 1))
-
-    def state_dict(self) -> State:
-        return super().state_dict() | {"step_size": self.step_size, "path": self.path.clone()}
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.step_size = float(state["step_size"])
-        self.path = torch.as_tensor(state["path"]).clone()

@@ -17,13 +17,13 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.vectors import first_center
-from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.written import Matrix
 
 _MATRICES = 6  # float64 (d, d) alive at once: C, its eigenvectors, and what eigh and the update need
 
 
-class CMAES(WrittenStrategy):
+class CMAES(SizedStrategy):
     """Adapt the full covariance of the search, with active (negative) weights.
 
     Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``; they have no
@@ -58,15 +58,13 @@ class CMAES(WrittenStrategy):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        n = first_center(x0).numel()
-        population = default_population(n) if population is None else population
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        n = self.dimension
         refuse_if_too_large(n, "full CMA-ES")
-        self._set_constants(n, check_population(population))
         self.covariance: Matrix = np.eye(n) if covariance is None else _checked(covariance, n)
         self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
 
-    def _set_constants(self, n: int, population: int) -> None:
+    def begin(self, n: int, population: int) -> None:
         mu = population // 2
         raw = math.log((population + 1) / 2) - np.log(np.arange(1, population + 1))  # eq. 49
         self.mu_eff = raw[:mu].sum() ** 2 / (raw[:mu] ** 2).sum()
@@ -86,10 +84,6 @@ class CMAES(WrittenStrategy):
         self.positive = np.maximum(raw, 0) / raw[raw > 0].sum()  # eq. 53, in order of rank
         self.negative = np.minimum(raw, 0) * (least / -raw[raw < 0].sum())
         self.chi = expected_norm(n)
-
-    @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
 
     @property
     def scale(self) -> Matrix:
@@ -151,18 +145,6 @@ def _checked(covariance: ArrayLike, n: int) -> Matrix:
     if not symmetric or np.linalg.eigvalsh(matrix).min() <= 0:
         raise InputError("covariance must be symmetric and positive definite")
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def default_population(dimension: int) -> int:
-    """``4 + 3 * ln(dimension)`` members (eq. 48)."""
-    return 4 + int(3 * math.log(dimension)) if dimension else 4
-
-
-def check_population(population: int) -> int:
-    """Return ``population``, or raise InputError where the constants have no meaning."""
-    if population < 4:
-        raise InputError(f"population {population} is too small: it must be at least 4")
-    return population
 
 
 def expected_norm(n: int) -> float:

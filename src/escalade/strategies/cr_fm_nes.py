@@ -7,16 +7,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
-from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.perturbation import DensePopulation
 from escalade.strategies.axis_shape import AxisStrategy, Vector
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import check_population, default_population, expected_norm
+from escalade.strategies.base import Fitness
+from escalade.strategies.cma import expected_norm
 from escalade.strategies.gaussian import check_pairs, differences, sums
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.vectors import first_center
+from escalade.strategies.sized import default_population
 from escalade.strategies.written import Matrix
 
 
@@ -42,24 +40,15 @@ class CRFMNES(AxisStrategy):
 
     antithetic = True
 
-    def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int | None = None,
-        sigma: float | str = 0.5,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
-    ) -> None:
-        n = first_center(x0).numel()
-        usual = default_population(n)
-        population = check_population(usual + usual % 2 if population is None else population)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        check_pairs(population)
-        self._set_constants(n, population)
+    @staticmethod
+    def usual_population(dimension: int) -> int:
+        """The usual size, or one more: members come in pairs."""
+        usual = default_population(dimension)
+        return usual + usual % 2
 
-    def _set_constants(self, n: int, population: int) -> None:
+    def begin(self, n: int, population: int) -> None:
+        check_pairs(population)
+        super().begin(n, population)
         ranks = np.arange(1, population + 1)
         self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised
         share = self.positive / self.positive.sum()

@@ -42,6 +42,7 @@ class DeepGA(Strategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    adapted = ("start", "sums", "counts")
     grows = False  # a member's parent is drawn by its number
 
     def __init__(
@@ -64,11 +65,11 @@ class DeepGA(Strategy):
             if getattr(self, name) >= population:
                 raise InputError(f"{name} {getattr(self, name)} must be below the population, {population}")
         self._sigma = parse(sigma, "sigma")
-        self._start = self.center.numpy().copy()
+        self.start = self.center.numpy().copy()
         self._identity = secrets.token_hex(16)
         self._breeding: list[Genome] = []  # of the last generation, the best first
         self._living: list[Genome] = []
-        self._sums, self._counts = np.zeros(0), np.zeros(0)  # of the elites' fitness
+        self.sums, self.counts = np.zeros(0), np.zeros(0)  # of the elites' fitness
 
     @property
     def sigma(self) -> float:
@@ -86,38 +87,30 @@ class DeepGA(Strategy):
             for genome, number in zip(bred, numbers, strict=True)
         ]
         genomes = (*self._living, *children)
-        return GenomePopulation.of(genomes, self._start, self.perturbation, self.seed, self._identity)
+        return GenomePopulation.of(genomes, self.start, self.perturbation, self.seed, self._identity)
 
     def update(self, fitness: Fitness) -> None:
         population = self.sample()
         assert isinstance(population, GenomePopulation)
         old = len(self._living)
         sums, counts = fitness.copy(), np.ones(len(fitness))
-        sums[:old] += self._sums
-        counts[:old] += self._counts
+        sums[:old] += self.sums
+        counts[:old] += self.counts
         means = sums / counts
         order = np.argsort(-means, kind="stable")
         living, proven = order[: self.elites], np.flatnonzero(counts > 1)
         self._breeding = [population.genome(place) for place in order[: self.parents]]
         self._living = [population.genome(place) for place in living]
-        self._sums, self._counts = sums[living], counts[living]
+        self.sums, self.counts = sums[living], counts[living]
         best = proven[means[proven].argmax()] if len(proven) else order[0]
         population.write(int(best), self.center.numpy())
 
     def state_dict(self) -> State:
-        state = super().state_dict() | {"start": torch.from_numpy(self._start.copy())}
-        state |= {
-            "sums": torch.from_numpy(self._sums.copy()),
-            "counts": torch.from_numpy(self._counts.copy()),
-        }
-        return state | _written("breeding", self._breeding) | _written("living", self._living)
+        return super().state_dict() | _written("breeding", self._breeding) | _written("living", self._living)
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self._start = torch.as_tensor(state["start"]).numpy().copy()
         self._identity = secrets.token_hex(16)  # by which parents are kept, and these are others
-        self._sums = torch.as_tensor(state["sums"]).numpy().copy()
-        self._counts = torch.as_tensor(state["counts"]).numpy().copy()
         self._breeding, self._living = _read("breeding", state), _read("living", state)
 
 

@@ -29,12 +29,12 @@ class DescentStrategy(Strategy):
         if not 0 <= real_number(weight_decay, "weight_decay") < math.inf:
             raise InputError(f"weight_decay {weight_decay} must be finite and not negative")
         self.weight_decay = weight_decay
-        self._lr = None if lr is None else parse(lr, "lr")
+        self.lr_schedule = None if lr is None else parse(lr, "lr")
         self.optimizer = make_optimizer(optimizer, self.center, momentum)
 
     @property
     def lr(self) -> float:
-        return self.optimizer.lr if self._lr is None else self._lr(self.generation)
+        return self.optimizer.lr if self.lr_schedule is None else super().lr
 
     def state_dict(self) -> State:
         return super().state_dict() | self.optimizer.state_dict()

@@ -76,6 +76,7 @@ class GuidedES(OpenAIES):
         True
     """
 
+    adapted = ("gradients",)
     low_rank = on_device = False
 
     def __init__(
@@ -139,10 +140,8 @@ class GuidedES(OpenAIES):
         return np.array(gradient.numpy())
 
     def state_dict(self) -> State:
-        gradients = torch.from_numpy(self.gradients.copy())
-        return super().state_dict() | {"gradients": gradients, "guided": self._guided + 1}
+        return super().state_dict() | {"guided": self._guided + 1}
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.gradients = torch.as_tensor(state["gradients"]).numpy().copy()
         self._guided = int(state["guided"]) - 1

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import ranks
 
 _WEIGHTS = Path(__file__).with_suffix(".safetensors")
@@ -57,6 +57,7 @@ class LES(AdaptiveStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    adapted = ("paths", "record")
     antithetic = False
 
     def __init__(
@@ -97,13 +98,6 @@ class LES(AdaptiveStrategy):
             out, offset = layers()[name]
             found[name] = torch.sigmoid(hidden @ torch.from_numpy(out[:, 0]).to(hidden) + float(offset[0]))
         return found
-
-    def state_dict(self) -> State:
-        return super().state_dict() | {"paths": self.paths.clone(), "record": self.record}
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.paths, self.record = torch.as_tensor(state["paths"]).clone(), float(state["record"])
 
 
 def member_weights(fitness: Fitness, record: float) -> Array:

@@ -7,18 +7,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import check_population, default_population
+from escalade.strategies.base import Fitness
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.vectors import first_center
-from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.written import Matrix
 
 
-class LMMAES(WrittenStrategy):
+class LMMAES(SizedStrategy):
     """Turn noise into steps by a few remembered directions ``m_j``, each of which forgets at its own rate.
 
     A member's step is its noise, and then for each direction in turn, of as many as there are members:
@@ -43,19 +39,7 @@ class LMMAES(WrittenStrategy):
 
     adapted = ("directions", "path")
 
-    def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int | None = None,
-        sigma: float | str = 0.5,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
-    ) -> None:
-        n = first_center(x0).numel()
-        population = check_population(default_population(n) if population is None else population)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+    def begin(self, n: int, population: int) -> None:
         self.weights = log_weights(population)
         self.mu_eff = 1 / float((self.weights**2).sum())
         members = population if 2 * population < n else n / 4

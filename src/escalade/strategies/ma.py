@@ -8,18 +8,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import check_population, default_population, expected_norm, refuse_if_too_large
+from escalade.strategies.base import Fitness
+from escalade.strategies.cma import expected_norm, refuse_if_too_large
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.vectors import first_center
-from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.written import Matrix
 
 
-class MAES(WrittenStrategy):
+class MAES(SizedStrategy):
     """Adapt a matrix ``M``, which turns noise into steps, along one evolution path.
 
     Members are ``centre + step_size * M z``. With weights ``w`` of the better half, and
@@ -43,19 +40,7 @@ class MAES(WrittenStrategy):
 
     adapted = ("matrix", "path")
 
-    def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int | None = None,
-        sigma: float | str = 0.5,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
-    ) -> None:
-        n = first_center(x0).numel()
-        population = check_population(default_population(n) if population is None else population)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+    def begin(self, n: int, population: int) -> None:
         refuse_if_too_large(n, "MA-ES")
         self.weights = log_weights(population)
         m = self.mu_eff = 1 / float((self.weights**2).sum())
@@ -65,10 +50,6 @@ class MAES(WrittenStrategy):
         self.damping = 1 + self.c_s + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1)
         self.matrix: Matrix = np.eye(n)
         self.path = np.zeros(n)
-
-    @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
 
     @property
     def scale(self) -> Matrix:

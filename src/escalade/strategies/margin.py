@@ -42,7 +42,7 @@ class MarginCMAES(CMAES):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
-    adapted = (*CMAES.adapted, "widths")
+    adapted = ("widths",)
 
     def __init__(
         self,

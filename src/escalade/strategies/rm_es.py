@@ -12,18 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness, State
-from escalade.strategies.cma import check_population, default_population
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import log_weights, ranks, share_ties
-from escalade.strategies.vectors import first_center
-from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.written import Matrix
 from escalade.support.numbers import whole_number
 
 _TARGET = 0.3  # q*: by this share of the parents the ranks should rise
 _RATE = 0.3  # c_s
 
 
-class RMES(WrittenStrategy):
+class RMES(SizedStrategy):
     """Search farther along a few remembered paths of the centre, and by ranks alone adapt the step size.
 
     With ``c = 1 / (3 * sqrt(dimension) + 5)`` and the paths ``p_1`` (the oldest) to ``p_m``, members have the
@@ -44,7 +43,7 @@ class RMES(WrittenStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
-    adapted = ("paths", "ages", "path", "parents")
+    adapted = ("paths", "ages", "path", "parents", "success")
 
     def __init__(
         self,
@@ -57,11 +56,10 @@ class RMES(WrittenStrategy):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        n = first_center(x0).numel()
-        population = check_population(default_population(n) if population is None else population)
         count = whole_number(paths, "paths", least=1)
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        self.weights = log_weights(population)
+        n = self.dimension
+        self.weights = log_weights(self.population_size)
         self.mu_eff = 1 / float((self.weights**2).sum())
         self.c_cov = 1 / (3 * math.sqrt(n) + 5)
         self.c_c = 2 / (n + 7)
@@ -75,10 +73,6 @@ class RMES(WrittenStrategy):
     @property
     def drawn_width(self) -> int:
         return self.dimension + len(self.paths)
-
-    @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -121,10 +115,3 @@ class RMES(WrittenStrategy):
             self.success = (1 - _RATE) * self.success + _RATE * (q - _TARGET)
             self.step_size *= math.exp(self.success)
         self.parents = parents
-
-    def state_dict(self) -> State:
-        return super().state_dict() | {"success": self.success}
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.success = float(state["success"])

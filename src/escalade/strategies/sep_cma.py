@@ -13,9 +13,10 @@ from torch import Tensor
 
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness, State
-from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
+from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.cma import expected_norm, heaviside
 from escalade.strategies.ranking import share_ties
+from escalade.strategies.sized import check_population, default_population
 from escalade.strategies.vectors import first_center
 
 
@@ -37,6 +38,7 @@ class SepCMAES(AdaptiveStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    adapted = ("step_size", "updates", "variances", "path_sigma", "path_c")
     antithetic = False
     grows = False  # it weighs as many members as it began with
 
@@ -99,19 +101,3 @@ class SepCMAES(AdaptiveStrategy):
         learnt = self.path_c.square() / m + (1 - 1 / m) * self.variances * squares
         self.variances = (1 - self.c_cov) * self.variances + self.c_cov * learnt
         self.deviations = (self.step_size * self.variances.sqrt()).to(self.center.dtype)
-
-    def state_dict(self) -> State:
-        return super().state_dict() | {
-            "step_size": self.step_size,
-            "updates": self.updates,
-            "variances": self.variances.clone(),
-            "path_sigma": self.path_sigma.clone(),
-            "path_c": self.path_c.clone(),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.step_size = float(state["step_size"])
-        self.updates = int(state["updates"])
-        for name in ("variances", "path_sigma", "path_c"):
-            setattr(self, name, torch.as_tensor(state[name]).clone())

@@ -62,12 +62,8 @@ class SimpleGaussian(AdaptiveStrategy):
     ) -> None:
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self.elites = elite_count(elite, population)
-        self._lr = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr")
         self._sigma_lr = parse_share(sigma_lr, "sigma_lr")
-
-    @property
-    def lr(self) -> float:
-        return self._lr(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)

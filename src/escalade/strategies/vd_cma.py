@@ -7,15 +7,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
-from escalade.perturbation import NoiseSource
 from escalade.strategies.axis_shape import AxisStrategy
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import check_population, default_population, expected_norm, heaviside
+from escalade.strategies.base import Fitness
+from escalade.strategies.cma import expected_norm, heaviside
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.vectors import first_center
 
 
 class VDCMA(AxisStrategy):
@@ -37,22 +33,8 @@ class VDCMA(AxisStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
-    def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int | None = None,
-        sigma: float | str = 0.5,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
-    ) -> None:
-        n = first_center(x0).numel()
-        population = check_population(default_population(n) if population is None else population)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        self._set_constants(n, population)
-
-    def _set_constants(self, n: int, population: int) -> None:
+    def begin(self, n: int, population: int) -> None:
+        super().begin(n, population)
         self.weights = log_weights(population)
         m = self.mu_eff = 1 / float((self.weights**2).sum())
         self.c_sigma = (m + 2) / (n + m + 5)

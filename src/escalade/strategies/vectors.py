@@ -81,3 +81,17 @@ def distance(first: Tensor, second: Tensor) -> float:
     """The Euclidean distance, without a third vector as large as they are."""
     pairs = zip(torch.split(first, _BLOCK), torch.split(second, _BLOCK), strict=True)
     return math.hypot(*(float((one - other).norm()) for one, other in pairs))
+
+
+def copied(value: Any) -> Tensor | int | float:
+    """A copy of an array or a tensor, as a tensor; a number as it is."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def as_kept(saved: Tensor | int | float, now: Any) -> Any:
+    """What :func:`copied` gave, as the array, tensor or number that ``now`` is; a copy."""
+    if isinstance(now, np.ndarray):
+        return torch.as_tensor(saved).numpy().copy()
+    return torch.as_tensor(saved).clone() if isinstance(now, Tensor) else type(now)(saved)

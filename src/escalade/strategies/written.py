@@ -34,8 +34,7 @@ class WrittenStrategy(Strategy):
     """
 
     grows = False  # it weighs as many members as it began with
-    adapted: ClassVar[tuple[str, ...]] = ()
-    """Attributes with arrays that an update replaces, and never writes to: saved with the step size."""
+    adapted: ClassVar[tuple[str, ...]] = ("step_size", "updates")
 
     def __init__(
         self,
@@ -89,16 +88,9 @@ class WrittenStrategy(Strategy):
         """Add ``step_size * step``, shape (dimension,), to the centre."""
         self.center += torch.from_numpy(self.step_size * step).to(self.center)
 
-    def state_dict(self) -> State:
-        arrays = {name: torch.from_numpy(getattr(self, name).copy()) for name in self.adapted}
-        return super().state_dict() | {"step_size": self.step_size, "updates": self.updates, **arrays}
-
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.step_size, self.updates = float(state["step_size"]), int(state["updates"])
         self._drawn = None
-        for name in self.adapted:
-            setattr(self, name, torch.as_tensor(state[name]).numpy().copy())
 
 
 def first_step_size(sigma: float | str) -> float:

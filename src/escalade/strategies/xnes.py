@@ -13,14 +13,14 @@ from torch import Tensor
 
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import check_population, default_population, refuse_if_too_large
+from escalade.strategies.cma import refuse_if_too_large
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import nes_utilities
-from escalade.strategies.vectors import first_center
-from escalade.strategies.written import Matrix, WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.written import Matrix
 
 
-class XNES(WrittenStrategy):
+class XNES(SizedStrategy):
     """Follow the natural gradient of the centre, the step size and the shape of the search.
 
     Members are ``centre + sigma * B z`` with z standard normal and ``det B = 1``. With utilities ``u_i``
@@ -63,28 +63,19 @@ class XNES(WrittenStrategy):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        n = first_center(x0).numel()
-        population = check_population(default_population(n) if population is None else population)
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        n = self.dimension
         refuse_if_too_large(n, "xNES")
         usual = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
-        self._lr = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr")
         self._sigma_lr = parse(usual if sigma_lr is None else sigma_lr, "sigma_lr", zero=True)
         self._shape_lr = parse(usual if shape_lr is None else shape_lr, "shape_lr", zero=True)
         self.shape: Matrix = np.eye(n)
 
     @property
-    def sigma(self) -> float:
-        return float(self.scale.mean())
-
-    @property
     def scale(self) -> Matrix:
         """Standard deviation of the members in each parameter, shape (dimension,)."""
         return np.asarray(self.step_size * np.linalg.norm(self.shape, axis=1))
-
-    @property
-    def lr(self) -> float:
-        return self._lr(self.generation)
 
     @property
     def condition(self) -> float:

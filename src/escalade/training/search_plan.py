@@ -10,11 +10,12 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies.base import Direction
 from escalade.strategies.choice import choose
-from escalade.strategies.cma import CMAES, default_population
+from escalade.strategies.cma import CMAES
 from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.margin import MarginCMAES
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.restarts import RESTARTS, Restarts, once
+from escalade.strategies.sized import default_population
 from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
 from escalade.support.numbers import real_number, whole_number
