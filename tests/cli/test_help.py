@@ -8,6 +8,7 @@ import pytest
 from tests.commands import parsers
 
 from escalade.cli import main as cli
+from escalade.cli.training import config_typed
 from escalade.config.options import OPTIONS, RESUMABLE
 
 COMMANDS = sorted(parsers())
@@ -112,6 +113,14 @@ def test_the_examples_are_commands(command):
         assert name == "escalade"
         assert arguments[0] == command
         assert cli.parse(arguments).parser.prog == f"escalade {command}"
+
+
+def test_the_examples_of_train_are_configs():
+    examples = [shlex.split(line)[1:] for line in parsers()["train"].epilog.splitlines()[1:]]
+    whole = [words for words in examples if not {"--from", "--config"} & set(words)]  # whose files are not here
+    assert len(whole) == 3
+    for words in whole:
+        assert config_typed(cli.parse(words)).env == words[1]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

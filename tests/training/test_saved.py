@@ -8,6 +8,7 @@ from tests.commands import bits
 
 import escalade
 from escalade import InputError
+from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read, write
 
 OPTIONS = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "verbose": False, "seed": 1}
@@ -105,3 +106,25 @@ def test_a_run_goes_on_whatever_became_of_its_config_file(run, tmp_path):
 
 def test_a_run_that_was_read_is_not_left_locked(run):
     assert not (run / ".lock").exists()
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_has_no_policy_yet(run, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    shutil.copy(run / "config.toml", folder)
+    with pytest.raises(InputError, match=r"run has no policy yet: 'escalade resume .*' begins it"):
+        escalade.evaluate(folder)
+    assert escalade.resume(folder, verbose=False).summary["params_sha256"] == bits(run)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "name"),
+    [
+        ("latest", "policy.torchscript.pt"),
+        ("best", "best.torchscript.pt"),
+        ("3", "policy-3.torchscript.pt"),
+    ],
+)
+def test_files_are_named_after_the_policy_that_they_hold(checkpoint, name, tmp_path):
+    named = RunFolder(tmp_path).named_after(checkpoint, "policy.torchscript.pt", "best.torchscript.pt")
+    assert named == tmp_path / name

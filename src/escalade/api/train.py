@@ -170,7 +170,8 @@ def resume(
     Budgets, evaluation, workers and engine may change; see :data:`escalade.config.options.RESUMABLE`.
 
     Raises:
-        InputError: there is no run or no whole checkpoint, or an option may not change.
+        InputError: there is no run, none of its checkpoints is whole, or an option may not change. A run that
+            was killed before its first checkpoint begins anew.
     """
     folder = RunFolder.open(run)
     values = _resumable({**changes})

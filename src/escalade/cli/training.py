@@ -44,7 +44,7 @@ def add_train(commands: Any) -> None:
             "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
             "HalfCheetah-v5 --from runs/HalfCheetah-v5/first:best --sigma 0.01",
             "CartPole-v1 --seeds 0-4 --config narrow.toml --config wide.toml",
-            "Pendulum-v1 --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
+            "Pendulum-v1 --preset none --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
         ],
     )
     parser.add_argument(

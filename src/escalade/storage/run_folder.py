@@ -166,9 +166,9 @@ class RunFolder:
         """
         if self._packaged:
             return Path(f"{self.path.name}-{name}")  # in the working folder
-        plain = Path(name)
+        stem, dot, ending = name.partition(".")
         names = {"latest": name, "best": best}
-        return self.path / names.get(checkpoint, f"{plain.stem}-{checkpoint}{plain.suffix}")
+        return self.path / names.get(checkpoint, f"{stem}-{checkpoint}{dot}{ending}")
 
     def read_summary(self) -> dict[str, Any]:
         """Read summary.json; empty where the run has not ended, or the file cannot be read."""

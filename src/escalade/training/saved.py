@@ -148,6 +148,8 @@ class SavedPolicy:
             alone = load(folder.policy, network)
             generation = folder.read_summary().get("generations")
             return cls._with(read_config(folder), alone, network is not None, generation)
+        if folder.untouched():
+            raise InputError(f"{folder.path} has no policy yet: 'escalade resume {folder.path}' begins it")
         if checkpoint == "latest":
             return checkpoints.load_latest(check).checkpoint
         if checkpoint == "best":
