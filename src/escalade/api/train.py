@@ -165,13 +165,12 @@ def resume(
     callbacks: Sequence[Callback] = (),
     **changes: Unpack[ResumeOptions],
 ) -> Run:
-    """Go on with a run from its latest whole checkpoint, bit for bit.
+    """Go on with a run from its latest whole checkpoint, bit for bit; from its start where it has none yet.
 
     Budgets, evaluation, workers and engine may change; see :data:`escalade.config.options.RESUMABLE`.
 
     Raises:
-        InputError: there is no run, none of its checkpoints is whole, or an option may not change. A run that
-            was killed before its first checkpoint begins anew.
+        InputError: there is no run, none of its checkpoints is whole, or an option may not change.
     """
     folder = RunFolder.open(run)
     values = _resumable({**changes})

@@ -91,7 +91,7 @@ def copied(value: Any) -> Tensor | int | float:
 
 
 def as_kept(saved: Tensor | int | float, now: Any) -> Any:
-    """What :func:`copied` gave, as the array, tensor or number that ``now`` is; a copy."""
+    """A copy of what :func:`copied` gave, as an array, a tensor or a number: whatever ``now`` is."""
     if isinstance(now, np.ndarray):
         return torch.as_tensor(saved).numpy().copy()
     return torch.as_tensor(saved).clone() if isinstance(now, Tensor) else type(now)(saved)
