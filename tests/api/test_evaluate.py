@@ -55,6 +55,19 @@ def test_other_arguments_of_the_environment(run, capsys):
         escalade.evaluate(run, env_kwargs={"weight": 1.0})
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"max_steps": 0}, "`max_steps` 0"),
+        ({"max_steps": 1.5}, "`max_steps` 1.5"),
+        ({"seed": None}, "seed None"),
+    ],
+)
+def test_a_film_of_nothing_is_refused(run, tmp_path, given, said):
+    with pytest.raises(InputError, match=said):
+        escalade.render(run, tmp_path / "film.gif", **given)
+
+
 @pytest.mark.parametrize("path", [None, 3])
 def test_what_is_no_path_is_refused(path):
     for use in (escalade.evaluate, escalade.load, escalade.resume):

@@ -1102,3 +1102,61 @@ def test_the_best_of_a_run_may_be_its_last_evaluation(last, generation):
 def test_an_argument_of_another_type_is_refused_in_a_line(given, named):
     with pytest.raises(InputError, match=named):
         evolve(network(), total, **QUICK, **given)
+
+
+class Draws(OpenAIES):
+    """Draws from torch's generator when it is made."""
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.drift = torch.randn(self.dimension)
+
+    def update(self, fitness):
+        super().update(fitness)
+        self.center += 0.01 * self.drift
+
+
+def test_a_seed_of_numpys_is_the_same_seed():
+    centers = [
+        evolve(network(), total, seed=seed, strategy=Draws, **QUICK).center for seed in (6, np.int64(6), 7)
+    ]
+    np.testing.assert_array_equal(centers[0], centers[1])
+    assert not np.array_equal(centers[0], centers[2])
+    with pytest.raises(InputError, match="seed"):
+        evolve(network(), total, seed=2**64, **QUICK)
+
+
+def test_a_parameter_that_one_member_replaces_does_not_reach_the_next():
+    def replaces(module):
+        found = float(module.weight.detach().square().sum())
+        module.weight = nn.Parameter(torch.full((1, 2), 7.0))
+        return found
+
+    def reads(module):
+        return float(module.weight.detach().square().sum())
+
+    centers = []
+    for fitness in (replaces, reads):
+        torch.manual_seed(1)
+        centers.append(evolve(nn.Linear(2, 1), fitness, **QUICK).center)
+    np.testing.assert_array_equal(*centers)
+
+
+def test_modules_that_nobody_could_write_to_are_refused_before_fitness_is_asked():
+    with torch.inference_mode():
+        module = nn.Linear(2, 1)
+    for refused, said in ((module, "inference_mode"), (torch.jit.script(nn.Linear(2, 1)), "is scripted")):
+        with pytest.raises(InputError, match=said):
+            evolve(refused, lambda module: pytest.fail("asked"), **QUICK)
+
+
+def test_a_callback_answers_with_a_truth_value():
+    with pytest.raises(InputError, match="a callback returned a ndarray"):
+        evolve(network(), total, callbacks=[lambda view: np.zeros(2)], **QUICK)
+    stopped = evolve(network(), total, callbacks=[lambda view: np.True_], **QUICK)
+    assert (stopped.stop_reason, stopped.generations) == ("callback", 1)
+
+
+def test_numbers_of_numpy_and_torch_are_numbers():
+    result = evolve(network(), total, workers=np.int64(0), target_return=torch.tensor(-1e9), **QUICK)
+    assert (result.stop_reason, result.summary["target_return"]) == ("solved", -1e9)

@@ -433,9 +433,24 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"function": iter, "workers": 1}, "iterator .*: it must give one number a point"),
         ({"function": lambda x: x[:2], "vectorized": True}, r"shape \(2, 3\) for 7 points"),
         ({"function": lambda x: math.nan}, "no finite number"),
+        ({"integers": [True, False]}, "a mask has one truth value for each of the 3 parameters"),
+        ({"integers": [False] * 4}, "a mask has one truth value for each of the 3 parameters"),
+        ({"x0": np.array([1j, 2])}, "x0 must be a vector of numbers"),
+        ({"x0": torch.ones(3, dtype=torch.complex64)}, "x0 must be a vector of numbers"),
+        ({"x0": np.array(["2020-01-01"], dtype="datetime64[D]")}, "x0 must be a vector of numbers"),
+        ({"x0": [10**400, 1]}, "x0 must be a vector of numbers"),
+        ({"x0": torch.ones(3, device="meta")}, "x0 must be a vector of numbers"),
+        ({"strategy": lambda *given, **options: None}, "made a NoneType, not an escalade Strategy"),
+        ({"callback": lambda found: np.zeros(2)}, "a callback returned a ndarray"),
     ],
 )
 def test_what_is_impossible_is_one_line_that_names_it(arguments, message):
     arguments = {"function": sphere, "x0": np.zeros(3), "budget": 100} | arguments
     with pytest.raises(InputError, match=message):
         escalade.optimize(arguments.pop("function"), arguments.pop("x0"), **arguments)
+
+
+def test_x0_that_makes_points_of_another_size_is_refused():
+    sizes = iter([3, 2])
+    with pytest.raises(InputError, match="x0 gave 2 numbers, and the first time 3"):
+        escalade.optimize(sphere, lambda rng: np.zeros(next(sizes)), restarts="ipop", budget=5000)

@@ -117,7 +117,9 @@ def test_the_examples_are_commands(command):
 
 def test_the_examples_of_train_are_configs():
     examples = [shlex.split(line)[1:] for line in parsers()["train"].epilog.splitlines()[1:]]
-    whole = [words for words in examples if not {"--from", "--config"} & set(words)]  # whose files are not here
+    whole = [
+        words for words in examples if not {"--from", "--config"} & set(words)
+    ]  # whose files are not here
     assert len(whole) == 3
     for words in whole:
         assert config_typed(cli.parse(words)).env == words[1]

@@ -110,6 +110,13 @@ def test_what_is_no_run_costs_one_line(tmp_path, capsys):
     assert capsys.readouterr() == ("", f"escalade: {tmp_path} is not a run folder: it has no config.toml\n")
 
 
+def test_a_summary_without_a_reason_is_none(tmp_path, capsys):
+    options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
+    run.folder.summary.write_text('{"stop_reason": null}')
+    assert once(run.folder.path, capsys)[0] == 1
+
+
 def test_looking_at_a_lock_leaves_it_as_it_is(tmp_path):
     lock, other = FolderLock(tmp_path), FolderLock(tmp_path)
     assert other.look() == ("free", "")

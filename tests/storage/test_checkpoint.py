@@ -237,3 +237,29 @@ def test_what_linked_checkpoints_lead_to_is_left_alone(tmp_path):
         with pytest.raises(InputError, match="checkpoints is a link"):
             write_there()
     assert theirs.generations() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["policy.safetensors", "summary.json", "curve.png", "progress.csv"])
+def test_a_new_run_writes_over_nobodys_files(name, tmp_path):
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(InputError, match=f"holds {name}, which a run would write over"):
+        RunFolder.create(tmp_path, "env", "run")
+    assert (tmp_path / name).read_text() == "precious"
+    (tmp_path / name).rename(tmp_path / "mine.txt")
+    RunFolder.create(tmp_path, "env", "run").lock.release()
+
+
+def test_a_folder_of_checkpoints_is_a_runs(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", "env", "run")
+    folder.lock.release()
+    write(folder.checkpoints.path(3), {}, {})
+    with pytest.raises(InputError, match="holds checkpoints, which a run would write over"):
+        RunFolder.create(folder.path, "env", "run")
+
+
+@pytest.mark.parametrize("path", ["", "nul\0byte", os.fsdecode(b"\xff")])
+def test_what_cannot_name_a_folder_is_refused(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"is no path|is not UTF-8"):
+        RunFolder.create(path, "env", "run")
+    assert list(tmp_path.iterdir()) == []

@@ -117,6 +117,28 @@ def test_what_makes_no_optimiser_is_refused():
             OpenAIES(np.zeros(5), 8, optimizer=optimizer)
 
 
+def test_an_optimiser_that_cannot_move_the_centre_is_refused():
+    other = torch.zeros(5, requires_grad=True)
+    with pytest.raises(InputError, match="must move the parameters it is given"):
+        OpenAIES(np.zeros(5), 8, optimizer=lambda params: torch.optim.SGD([other], lr=0.1))
+    for optimizer in (partial(torch.optim.SGD, lr=-1), partial(torch.optim.SGD, speed=1), torch.optim.Muon):
+        with pytest.raises(InputError, match="cannot be made for a centre"):
+            OpenAIES(np.zeros(5), 8, optimizer=optimizer)
+    es = OpenAIES(np.zeros(5), 8, optimizer=torch.optim.LBFGS, perturbation=TABLE)
+    with pytest.raises(InputError, match="LBFGS cannot move a centre"):
+        run(es, 1)
+    assert (es.generation, float(es.center.abs().sum())) == (0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["sgd", torch.optim.RMSprop])
+def test_a_refused_state_changes_nothing(name):
+    before = OpenAIES(np.zeros(5), 8, optimizer=name, perturbation=TABLE)
+    saved = run(OpenAIES(np.zeros(5), 8, optimizer="adam", perturbation=TABLE), 3).state_dict()
+    with pytest.raises(InputError, match="another optimizer"):
+        before.load_state_dict(saved)
+    assert (before.generation, float(before.center.abs().sum())) == (0, 0.0)
+
+
 def test_an_unknown_name_brings_the_nearest():
     with pytest.raises(InputError, match="did you mean clipup"):
         OpenAIES(np.zeros(5), 8, optimizer="clipupp")
@@ -150,7 +172,19 @@ def test_training_does_not_import_torchs_compiler(tmp_path):
     assert ran.stdout.strip() == "False"
 
 
-TORCHS = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
+TORCHS = [
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "ASGD",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

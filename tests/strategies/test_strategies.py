@@ -164,6 +164,22 @@ def test_another_dimension_is_refused(make):
         built(make).load_state_dict({})
 
 
+@pytest.mark.parametrize(
+    ("saved", "loaded", "name"),
+    [
+        (SepCMAES, CEM, "path_c"),
+        (MAES, CanonicalES, "matrix"),
+        (OpenAIES, ARS, "optimizer"),
+        (CEM, XNES, "shape"),
+    ],
+)
+def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
+    strategy = loaded(np.zeros(6), 8)
+    with pytest.raises(InputError, match=f"holds (no )?{name}"):
+        strategy.load_state_dict(saved(np.ones(6), 8).state_dict())
+    assert float(strategy.center.abs().sum()) == 0.0
+
+
 @every
 def test_the_same_seed_gives_the_same_search_and_another_seed_another(make):
     runs = [built(make, seed=seed) for seed in (1, 1, 2)]
@@ -645,3 +661,27 @@ def test_fitness_may_be_a_list_of_tensors_that_require_grad():
     es.ask()
     es.tell([torch.tensor(float(number), requires_grad=True) for number in range(4)])
     assert es.generation == 1
+
+
+@pytest.mark.parametrize("given", [{3: 1.0, 2: 2.0, 1: 3.0, 0: 4.0}, {1.0, 2.0, 3.0, 4.0}])
+def test_fitness_without_an_order_is_refused(given):
+    es = OpenAIES(np.zeros(3), 4)
+    es.ask()
+    with pytest.raises(InputError, match="one number a member"):
+        es.tell(given)
+
+
+@pytest.mark.parametrize(
+    "x0",
+    [np.array([1j, 2.0]), torch.ones(3, dtype=torch.complex64), torch.ones(3, device="meta"), [10**400, 1]],
+)
+def test_a_first_centre_holds_real_numbers(x0):
+    with pytest.raises(InputError, match="x0 must be a vector of numbers"):
+        OpenAIES(x0, 4)
+
+
+@pytest.mark.parametrize("make", [MAES, LMMAES, CRFMNES, VDCMA, RMES, XNES, CMAES, SepCMAES])
+def test_a_population_is_a_whole_number(make):
+    for population in ("many", [], 8.5):
+        with pytest.raises(InputError, match=r"population .* must be a whole number"):
+            make(np.zeros(4), population)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import seed_number, whole_number
 from escalade.training.parts import find_environment, make_parts
 from escalade.training.saved import SavedPolicy
 
@@ -166,13 +166,16 @@ def render(
     """
     if live == (output is not None):
         raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
+    seed_number(seed)
+    if max_steps is not None:
+        whole_number(max_steps, "`max_steps`", 1)
     saved = _saved(run, checkpoint, network, centre)
     environment = find_environment(saved.config.replace(backend="auto"))
     policy = saved.policy(environment, network)
     policy.reset(seed)
     if output is None:
         return show_episode(environment, policy, seed=seed, max_steps=max_steps)
-    return record_episode(environment, policy, Path(output), seed=seed, max_steps=max_steps)
+    return record_episode(environment, policy, path_of(output), seed=seed, max_steps=max_steps)
 
 
 def _saved(
@@ -183,7 +186,7 @@ def _saved(
     env_kwargs: dict[str, Any] | None = None,
 ) -> SavedPolicy:
     """The policy of a run's checkpoint, or of a file."""
-    if (file := path_of(run)).is_file():
+    if os.path.isfile(file := path_of(run)):
         if center is not None:
             raise InputError(f"`centre` {center}: a policy's file holds one, so leave it out")
         return SavedPolicy.of_file(file, network, env_kwargs)

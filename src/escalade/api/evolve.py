@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -186,7 +187,8 @@ def evolve(
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
     if generations is None and seconds is None:
         generations = 100
-    limits = Limits(generations, None, seconds, target_return, target_patience)
+    target = None if target_return is None else real_number(target_return, "target_return")
+    limits = Limits(generations, None, seconds, target, target_patience)
     batch = (batch_size or made.population_size) if batched else 1
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
@@ -261,6 +263,7 @@ def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[st
     """``strategy_options``, none of which is an argument of evolve's own."""
     if not isinstance(options, Mapping):
         raise InputError(f"strategy_options {options!r} must be a dict of options by name")
+    options = {str(name): value for name, value in options.items()}
     for name in options:
         if name in asked or name in ("x0", "perturbation"):
             mend = "give it to evolve itself" if name in asked else "leave it out"
@@ -270,7 +273,7 @@ def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[st
 
 def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFolder:
     folder = RunFolder(run_dir)
-    if resume and folder.config.exists():
+    if resume and os.path.exists(folder.config):
         if not is_evolved(folder):
             raise InputError(
                 f"run_dir {folder.path} holds a run of escalade.train: go on with escalade.resume"
@@ -279,7 +282,7 @@ def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFold
     try:
         return RunFolder.create(run_dir, subject, "evolve")
     except InputError as problem:
-        if folder.config.exists():
+        if os.path.exists(folder.config):  # False for a name that is too long
             raise InputError(
                 f"run_dir {folder.path} holds a run already: go on with resume=True, or name another"
             ) from problem

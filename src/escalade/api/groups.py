@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from escalade.config.files import curve_of, is_evolved, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import read_progress
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.mappings import differing
@@ -122,7 +124,7 @@ class RunGroup:
 
 def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
     """The paths of one run or of several."""
-    return [Path(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
+    return [path_of(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
 
 
 def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
@@ -135,7 +137,7 @@ def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
     """
     found: dict[Path, RunFolder] = {}
     given = paths_of(paths)
-    folders = [path for path in given if not path.is_file()] if len(given) > 1 else given
+    folders = [path for path in given if not os.path.isfile(path)] if len(given) > 1 else given
     for path in folders or given:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:
             folder = RunFolder.open(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.jobs import run_jobs
@@ -38,6 +38,8 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
     from escalade.api.run import Run
     from escalade.policies.policy import load
 
+    if not isinstance(seeds, Iterable):
+        raise InputError(f"`seeds` {seeds!r} must be a list of seeds: for one, give `seed`")
     numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(f"`seeds` {seeds!r} must be one seed or more, each named once")

@@ -77,7 +77,7 @@ class Watch:
 
     def _summarized(self) -> bool:
         """Tell whether the summary is of the run's end: a run that was resumed has an older one."""
-        if "stop_reason" not in self.folder.read_summary():
+        if not isinstance(self.folder.read_summary().get("stop_reason"), str):
             return False
         try:
             return self.folder.summary.stat().st_mtime >= self.folder.progress.stat().st_mtime

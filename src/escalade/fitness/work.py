@@ -182,20 +182,22 @@ class FitnessWork:
 
 
 class _NotEvolved:
-    """A module's buffers and frozen parameters as they were: what one member leaves in them must not
-    reach the next.
+    """A module's buffers and frozen parameters as they were, and which tensors its parameters are: what one
+    member leaves in them must not reach the next.
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self._buffers = [(owner, dict(owner._buffers)) for owner in module.modules()]
+        self._owners = [(owner, dict(owner._buffers), dict(owner._parameters)) for owner in module.modules()]
         frozen = [part for part in module.parameters() if not part.requires_grad]
         self._values = [(part, part.detach().clone()) for part in [*module.buffers(), *frozen]]
 
     def restore(self) -> None:
-        """Put everything back, also a buffer that was replaced, or made where there was none."""
-        for owner, buffers in self._buffers:
+        """Put everything back, also a tensor that was replaced, or made where there was none."""
+        for owner, buffers, parameters in self._owners:
             owner._buffers.clear()
             owner._buffers.update(buffers)
+            owner._parameters.clear()
+            owner._parameters.update(parameters)
         for part, saved in self._values:
             part.copy_(saved)
 

@@ -63,6 +63,8 @@ class Layout:
         if not isinstance(module, nn.Module):
             raise InputError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
         kind = type(module).__name__
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(f"module {kind} is scripted: give the one that torch.jit.script was given")
         parameters = dict(module.named_parameters())
         if not parameters:
             raise InputError(f"module {kind} has no parameters to evolve")
@@ -214,6 +216,8 @@ def _refuse_unusable(name: str, part: Tensor) -> None:
         raise InputError(f"parameter {name!r} has no shape yet: run one forward pass before evolving")
     if part.device.type == "meta":
         raise InputError(f"parameter {name!r} is on the meta device and has no numbers: initialise it first")
+    if part.is_inference() and not torch.is_inference_mode_enabled():  # nothing could be written to it
+        raise InputError(f"parameter {name!r} was made in torch.inference_mode(): make the module outside it")
     if not part.dtype.is_floating_point:
         raise InputError(
             f"parameter {name!r} is {part.dtype}: only real floating point evolves, so freeze it"

@@ -19,10 +19,12 @@ def path_of(path: AnyPath) -> Path:
     """``path`` as a Path.
 
     Raises:
-        InputError: it is none, such as None or a number.
+        InputError: it is none, such as None, a number or empty text.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{path!r} is no path: give text, or a pathlib.Path")
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise InputError(f"{os.fspath(path)!r} is no path: name a file or a folder")
     return Path(path)
 
 

@@ -60,22 +60,41 @@ class RunFolder:
         The caller holds the folder's lock, and releases it when the run has ended.
 
         Raises:
-            InputError: the folder cannot be made, holds a run already, or another run is about to use it.
+            InputError: the folder cannot be made, holds a run already or a file that a run would write, or
+            another run is about to use it.
         """
         path, made = _fresh(subject, label) if path is None else (path_of(path), [])
         folder = cls(path)
         with storage(path, "choose another `run_dir`"):
-            if folder.config.exists():  # before the lock, for a finished run's folder may be write-protected
-                raise _taken(path)
+            folder._check_free()  # before the lock, for a finished run's folder may be write-protected
             folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)
             folder._ours = not any(path.iterdir())
             folder.checkpoints.make()
         folder.lock.acquire()
-        if folder.config.exists():
+        try:
+            folder._check_free()
+        except InputError:
             folder.lock.release()
-            raise _taken(path)
+            raise
         return folder
+
+    def _check_free(self) -> None:
+        """Refuse a folder that a new run would not have for itself."""
+        if self.config.exists():
+            raise _taken(self.path)
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            raise InputError(f"`run_dir` {str(self.path)!r} is not UTF-8: choose another name") from None
+        files = [value for value in vars(self).values() if isinstance(value, Path) and value != self.path]
+        found = [file.name for file in files if file.exists()]
+        if self.checkpoints.generations():
+            found.append("checkpoints")
+        if found:
+            raise InputError(
+                f"`run_dir` {self.path} holds {found[0]}, which a run would write over: choose another"
+            )
 
     @classmethod
     def open(cls, path: AnyPath) -> RunFolder:

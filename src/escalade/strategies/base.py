@@ -112,7 +112,7 @@ class Strategy(ABC):
         if not (math.isfinite(float(start.sum())) or bool(start.isfinite().all())):
             raise InputError("x0 must hold finite numbers only")
         population = _size(population)
-        if direction not in ("maximize", "minimize"):
+        if not isinstance(direction, str) or direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         if device is not None:
             if not self.on_device:
@@ -322,8 +322,12 @@ class Strategy(ABC):
         Raises:
             InputError: it is not the whole of what :meth:`state_dict` of such a strategy gave.
         """
-        if missing := {"center", "generation", "update_ratio", *self._saved()} - state.keys():
+        names = {"center", "generation", "update_ratio", *self._saved()}
+        if missing := names - state.keys():
             raise InputError(f"the state holds no {min(missing)}: give all that state_dict() gave")
+        others = state.keys() - names - {"history", "best", "best_fitness"}
+        if others and type(self).state_dict is Strategy.state_dict:  # which gives no others
+            raise InputError(f"the state holds {min(others)}: it is not that of a {type(self).__name__}")
         center = state["center"]
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")

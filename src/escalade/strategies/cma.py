@@ -138,7 +138,10 @@ class CMAES(SizedStrategy):
 
 def _checked(covariance: ArrayLike, n: int) -> Matrix:
     """A copy of the first covariance; InputError where it is none of n parameters."""
-    matrix = np.array(covariance, dtype=np.float64)
+    try:
+        matrix = np.array(covariance, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"covariance {covariance!r} must hold numbers") from None
     if matrix.shape != (n, n):
         raise InputError(f"covariance of shape {matrix.shape} must be of shape {(n, n)}")
     symmetric = bool(np.isfinite(matrix).all()) and np.allclose(matrix, matrix.T)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from escalade.errors import InputError
 from escalade.strategies.base import State, Strategy
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
 from escalade.strategies.schedules import Schedule, parse
-from escalade.support.numbers import real_number
+from escalade.support.numbers import LARGEST, real_number
 
 
 class DescentStrategy(Strategy):
@@ -26,9 +24,9 @@ class DescentStrategy(Strategy):
         Raises:
             InputError: an argument is impossible; the message names it.
         """
-        if not 0 <= real_number(weight_decay, "weight_decay") < math.inf:
-            raise InputError(f"weight_decay {weight_decay} must be finite and not negative")
-        self.weight_decay = weight_decay
+        self.weight_decay = real_number(weight_decay, "weight_decay")
+        if not 0 <= self.weight_decay <= LARGEST:
+            raise InputError(f"weight_decay {weight_decay} must be from 0 to {LARGEST:g}")
         self.lr_schedule = None if lr is None else parse(lr, "lr")
         self.optimizer = make_optimizer(optimizer, self.center, momentum)
 
@@ -40,5 +38,6 @@ class DescentStrategy(Strategy):
         return super().state_dict() | self.optimizer.state_dict()
 
     def load_state_dict(self, state: State) -> None:
+        self.optimizer.check_state(state)  # before anything is taken over
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state)

@@ -53,7 +53,9 @@ def lattice_of(integers: Sequence[int] | NDArray[np.generic], bounds: Bounds, sc
     """
     dimension = len(scale)
     given = np.asarray(integers)
-    if given.dtype == np.bool_ and given.shape == (dimension,):
+    if given.dtype == np.bool_:
+        if given.shape != (dimension,):
+            raise InputError(f"integers: a mask has one truth value for each of the {dimension} parameters")
         given = np.flatnonzero(given)
     if given.ndim != 1:
         raise InputError("integers must be a list of numbers of parameters, such as [0, 3]")

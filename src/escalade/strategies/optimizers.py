@@ -39,7 +39,7 @@ class CenterOptimizer(ABC):
 
     def __init__(self, params: Iterable[Tensor], lr: float, memory: Iterable[str] = ()) -> None:
         (self.center,) = params
-        self.lr = lr
+        self.lr = real_number(lr, "the optimizer's lr")
         self.memory: dict[str, Tensor] = {name: torch.zeros_like(self.center) for name in memory}
 
     @abstractmethod
@@ -76,6 +76,16 @@ class CenterOptimizer(ABC):
         Raises:
             InputError: another optimiser saved it.
         """
+        saved = self.check_state(state)
+        for name, value in self.memory.items():
+            value.copy_(torch.as_tensor(saved[name]))
+
+    def check_state(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
+        """The part of ``state`` that is the optimiser's.
+
+        Raises:
+            InputError: another optimiser saved it.
+        """
         saved = saved_memory(state, self.memory)
         for name, value in self.memory.items():
             found = torch.as_tensor(saved[name])
@@ -83,7 +93,7 @@ class CenterOptimizer(ABC):
                 raise InputError(
                     f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
                 )
-            value.copy_(found)
+        return saved
 
 
 def saved_memory(
@@ -233,16 +243,24 @@ class TorchOptimizer(CenterOptimizer):
     def step(self, descent: Tensor, lr: float) -> None:
         self.center.grad = descent
         self.inner.param_groups[0]["lr"] = lr
-        self.inner.step()
-        self.center.grad = None
+        try:
+            self.inner.step()
+        except (TypeError, ValueError, RuntimeError) as problem:  # such as LBFGS, which asks for a closure
+            raise InputError(
+                f"optimizer {type(self.inner).__name__} cannot move a centre: {problem}"
+            ) from problem
+        finally:
+            self.center.grad = None
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
         return {_PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
 
-    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
+    def check_state(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
         begun = any(name.startswith(_PREFIX) for name in state)  # before its first step it remembers nothing
-        memory = saved_memory(state, self._names() if begun else ())
-        saved = {name: _own(value) for name, value in memory.items()}
+        return saved_memory(state, self._names() if begun else ())
+
+    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
+        saved = {name: _own(value) for name, value in self.check_state(state).items()}
         groups = self.inner.state_dict()["param_groups"]
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
         for name, value in saved.items():  # torch gives all but the step the type of the centre
@@ -300,10 +318,16 @@ def make_optimizer(
         if not 0 <= real_number(momentum, "momentum") < 1:
             raise InputError(f"momentum {momentum} must be at least 0 and below 1")
         factory = partial(factory, momentum=momentum)
-    made = factory([center]) if callable(factory) else None
+    try:
+        made = factory([center]) if callable(factory) else None
+    except (TypeError, ValueError, RuntimeError) as problem:
+        raise InputError(f"optimizer {optimizer!r} cannot be made for a centre: {problem}") from problem
     if isinstance(made, CenterOptimizer):
         return made
     if isinstance(made, torch.optim.Optimizer):
+        held = [part for group in made.param_groups for part in group["params"]]
+        if len(held) != 1 or held[0] is not center:
+            raise InputError(f"optimizer {optimizer!r} must move the parameters it is given, and no others")
         return TorchOptimizer([center], made, factory)
     raise InputError(
         f"optimizer {optimizer!r} must be one of {', '.join(NAMED)} or make a torch.optim optimizer of the "

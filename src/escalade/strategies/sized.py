@@ -13,6 +13,7 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction
 from escalade.strategies.vectors import first_center
 from escalade.strategies.written import WrittenStrategy
+from escalade.support.numbers import whole_number
 
 
 class SizedStrategy(WrittenStrategy):
@@ -65,6 +66,6 @@ def default_population(dimension: int) -> int:
 
 def check_population(population: int) -> int:
     """Return ``population``, or raise InputError where the constants have no meaning."""
-    if population < 4:
+    if whole_number(population, "population") < 4:
         raise InputError(f"population {population} is too small: it must be at least 4")
     return population

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -92,12 +91,17 @@ class SearchSpace:
             x0, options["sigma"], options["covariance"] = beginning(
                 self._bent.invert(self._earlier) / self._scale, _AROUND * self._sigma
             )
-        return factory(x0, perturbation=self._noise, **options)
+        made = factory(x0, perturbation=self._noise, **options)
+        if not isinstance(made, Strategy):
+            raise InputError(f"strategy made a {type(made).__name__}, not an escalade Strategy")
+        return made
 
     def _start(self, number: int) -> Array:
         x = self._first
         if number > 0 and self._x0 is not None:
             x = _vector(self._x0(self.rng))
+            if len(x) != self.dimension:
+                raise InputError(f"x0 gave {len(x)} numbers, and the first time {self.dimension}")
             self.bounds.check(x)
         elif number > 0:
             both, drawn = self.bounds.both, self.rng.uniform(size=self.dimension)
@@ -115,9 +119,13 @@ class SearchSpace:
 def _vector(x0: Any) -> Array:
     """``x0`` in float64; InputError where it is no vector of finite numbers."""
     try:
-        given = x0.detach().to("cpu", torch.float64).numpy() if isinstance(x0, Tensor) else x0
-        vector = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+        if isinstance(x0, Tensor) and not x0.is_complex():
+            x0 = x0.detach().cpu().double()  # numpy has no bfloat16
+        given = np.array(x0)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        vector = given.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError("x0 must be a vector of numbers") from None
     if vector.ndim != 1 or vector.size == 0:
         raise InputError(f"x0 must be a vector of numbers, not an array of shape {vector.shape}")
@@ -130,7 +138,7 @@ def _vector(x0: Any) -> Array:
 def _sigma(sigma: Any, dimension: int) -> Array:
     try:
         deviations = np.broadcast_to(np.array(sigma, dtype=np.float64), (dimension,)).copy()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them") from None
     if not (np.isfinite(deviations) & (deviations > 0)).all():
         raise InputError(f"sigma {sigma!r} must be positive and finite")

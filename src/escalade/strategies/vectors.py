@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from typing import Any, cast
 
@@ -27,6 +27,8 @@ def first_center(x0: ArrayLike | Tensor) -> Tensor:
     """
     given = as_tensor(x0, "x0")
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
+    if given.is_complex() or given.is_meta or given.layout != torch.strided:
+        raise InputError("x0 must be a vector of numbers")
     return given.to("cpu", dtype, copy=not isinstance(x0, GivenAway))
 
 
@@ -40,7 +42,7 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
         # Torch does not read arrays that run backwards.
         contiguous = np.ascontiguousarray(given) if isinstance(given, np.ndarray) and given.ndim else given
         return torch.as_tensor(contiguous).detach()
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"{name} must be a vector of numbers") from None
 
 
@@ -57,10 +59,13 @@ def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
     Raises:
         InputError: it does not hold numbers.
     """
+    if isinstance(fitness, Mapping | Set) or (isinstance(fitness, Tensor) and fitness.is_complex()):
+        raise InputError(_NO_NUMBERS)
     if isinstance(fitness, Tensor):
-        if fitness.is_complex():
-            raise InputError(_NO_NUMBERS)
-        return np.array(fitness.detach().to("cpu", torch.float64).numpy())
+        try:
+            return np.array(fitness.detach().to("cpu", torch.float64).numpy())
+        except (RuntimeError, TypeError):  # it is sparse, or has no numbers
+            raise InputError(_NO_NUMBERS) from None
     with suppress(TypeError, ValueError, RuntimeError):  # the last of tensors that require grad
         given = np.array(fitness)
         if given.dtype.kind in "biuf":

@@ -58,7 +58,7 @@ def real_number(value: Any, name: str) -> float:
 
 def counted(number: int, what: str) -> str:
     """A number of things in words: ``1 worker``, ``2 workers``."""
-    return f"{number} {what}{'s' * (number != 1)}"
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def number(value: float | None) -> str:

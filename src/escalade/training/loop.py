@@ -22,7 +22,7 @@ from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
-from escalade.training.limits import Deadline, Limits, TimeUp
+from escalade.training.limits import Deadline, Limits, TimeUp, answer_of
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
@@ -280,11 +280,11 @@ class Loop:
         maker = self.objective.module_maker(self.strategy)
         view = View(row, center, self.progress.best_return, maker, self._behaviours)
         try:
-            answers = [callback(view) for callback in self.callbacks]  # every one of them sees the view
+            answers = [answer_of(callback(view)) for callback in self.callbacks]  # each of them sees the view
         except BaseException:
             self._save(force=True)  # the generation is whole
             raise
-        if any(isinstance(answer, str) and answer == "stopped" for answer in answers):
+        if "stopped" in answers:
             return "stopped"
         return "callback" if any(answers) else None
 

@@ -25,6 +25,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored, Tensors, with_prefix
 from escalade.strategies.centers import best_known, of_center
 from escalade.strategies.novelty import Novelty, parse
+from escalade.support.numbers import whole_number
 from escalade.training.center_states import WORTH
 from escalade.training.parts import Parts, find_environment, make_policy, make_search
 from escalade.training.policy_objective import FROZEN
@@ -255,7 +256,7 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
 
 def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:
     """The number of the centre that is meant; see :meth:`SavedPolicy.of`."""
-    if asked is not None and not 0 <= asked < config.centres:
+    if asked is not None and not 0 <= whole_number(asked, "`centre`") < config.centres:
         raise InputError(f"`centre` {asked}: the run has {config.centres}, and the first is 0")
     if asked is not None or config.centres == 1:
         return asked or 0

@@ -19,7 +19,7 @@ from escalade.strategies.shaping import usable
 from escalade.strategies.space import SearchSpace
 from escalade.strategies.stopping import StopRules
 from escalade.training.function_calls import FunctionCalls, Values
-from escalade.training.limits import Deadline, Limits, TimeUp
+from escalade.training.limits import Deadline, Limits, TimeUp, answer_of
 from escalade.training.notes import Notes
 from escalade.training.progress import Counts, Progress
 
@@ -112,7 +112,7 @@ class Search:
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
         self._record(strategy, values, scales)
-        stopped = self._callback is not None and bool(self._callback(self.found("")))
+        stopped = self._callback is not None and bool(answer_of(self._callback(self.found(""))))
         reason = "callback" if stopped else rules.check(self._sign * values)
         return self._reached() or reason
 

@@ -15,6 +15,7 @@ from escalade.strategies.own import is_own
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
+from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 
 StrategyFactory = Callable[..., Strategy]
@@ -41,7 +42,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
             other = nearest(key, known_options) or ": leave it out"
             mend = f": make it accept {key}=" if key in _ALWAYS else other
             raise InputError(f"strategy {name} takes no {key}{mend}")
-    seed = int(seeds(given["seed"] if isinstance(given.get("seed"), int) else 0, Stream.STRATEGY))
+    seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
 
     x0 = (
         start.view(GivenAway) if isinstance(strategy, str) else start
