@@ -1142,10 +1142,16 @@ def test_a_parameter_that_one_member_replaces_does_not_reach_the_next():
     np.testing.assert_array_equal(*centers)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script.:DeprecationWarning")
 def test_modules_that_nobody_could_write_to_are_refused_before_fitness_is_asked():
     with torch.inference_mode():
         module = nn.Linear(2, 1)
-    for refused, said in ((module, "inference_mode"), (torch.jit.script(nn.Linear(2, 1)), "is scripted")):
+    scripted = torch.jit.script(nn.Linear(2, 1))
+    for refused, said in (
+        (module, "inference_mode"),
+        (scripted, "module .* is one of torch.jit"),
+        (nn.Sequential(scripted), r"module Sequential \(its part 0\) is one of torch.jit"),
+    ):
         with pytest.raises(InputError, match=said):
             evolve(refused, lambda module: pytest.fail("asked"), **QUICK)
 

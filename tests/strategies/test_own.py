@@ -196,3 +196,41 @@ def test_an_update_beyond_what_numbers_hold_is_one_line_and_leaves_the_centre():
     ):
         es.tell([0.0, 1.0, 2.0, 3.0])
     assert es.center.tolist() == [1.0, 1.0, 1.0]
+
+
+class Remembers(OpenAIES):
+    """Keeps an array, a tensor and numbers of its own, which numpy made."""
+
+    adapted = ("seen", "mean", "count", "worst")
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.seen, self.mean = np.zeros(0), torch.zeros(self.dimension)
+        self.count, self.worst = 0, 0.0
+
+    def update(self, fitness):
+        super().update(fitness)
+        self.seen = np.append(self.seen, fitness.max())
+        self.mean = 0.5 * self.mean + 0.5 * self.center
+        self.count = self.count + np.int64(fitness.argmax())
+        self.worst = np.float32(fitness.min())
+        self.center += 0.01 * self.mean + 0.001 * self.count + 0.001 * float(self.worst)
+
+
+def test_what_is_listed_in_adapted_is_saved_and_taken_over(tmp_path):
+    def evolved(**options):
+        torch.manual_seed(2)
+        return escalade.evolve(nn.Linear(3, 1), total, population=8, strategy=Remembers, **options).center
+
+    def total(module):
+        return float(module.weight.sum())
+
+    whole = evolved(generations=6)
+    evolved(generations=3, run_dir=tmp_path / "run")
+    rest = evolved(generations=6, run_dir=tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(rest, whole)
+
+
+def test_adapted_is_no_text():
+    with pytest.raises(InputError, match=r"write \('velocity',\)"):
+        type("Slip", (OpenAIES,), {"adapted": "velocity"})

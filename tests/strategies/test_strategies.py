@@ -170,6 +170,7 @@ def test_another_dimension_is_refused(make):
         (SepCMAES, CEM, "path_c"),
         (MAES, CanonicalES, "matrix"),
         (OpenAIES, ARS, "optimizer"),
+        (PGPE, partial(OpenAIES, optimizer="clipup"), "deviations"),
         (CEM, XNES, "shape"),
     ],
 )

@@ -22,7 +22,7 @@ from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.perturbation import NoiseSource
 from escalade.perturbation.device import Counters, DeviceNoise, as_device, describe_device
 from escalade.perturbation.registry import make_source, rank_of
-from escalade.policies.layout import Layout, M
+from escalade.policies.layout import Layout, M, refuse_scripted
 from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
@@ -166,6 +166,7 @@ def evolve(
     rank = rank_of(perturbation)
     place = None if device is None else _moved(module, device, workers)
     layout = Layout(module)
+    refuse_scripted(module)
     asked = {
         **{"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr},
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
@@ -261,9 +262,8 @@ def _moved(module: nn.Module, device: str | torch.device, workers: int) -> torch
 
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """``strategy_options``, none of which is an argument of evolve's own."""
-    if not isinstance(options, Mapping):
+    if not (isinstance(options, Mapping) and all(isinstance(name, str) for name in options)):
         raise InputError(f"strategy_options {options!r} must be a dict of options by name")
-    options = {str(name): value for name, value in options.items()}
     for name in options:
         if name in asked or name in ("x0", "perturbation"):
             mend = "give it to evolve itself" if name in asked else "leave it out"

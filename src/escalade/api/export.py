@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from os import PathLike
-from pathlib import Path
 
 from torch import nn
 
 from escalade.media.export import FORMATS, Exported, export_policy
 from escalade.policies.policy import load
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import named
 from escalade.training.parts import find_environment
@@ -39,7 +39,7 @@ def export(
             differs from the policy.
     """
     chosen = named("format", format, FORMATS)
-    place, ending = Path(run), chosen.suffix
+    place, ending = path_of(run), chosen.suffix
     if os.path.isfile(place):
         policy, of, default = load(place, network), place.name, place.with_suffix(ending)
     else:
@@ -48,4 +48,4 @@ def export(
         policy = saved.policy(find_environment(saved.config.replace(backend="auto")), network)
         of = str(checkpoint)
         default = folder.named_after(of, f"policy{ending}", f"best{ending}")
-    return export_policy(policy, format, default if output is None else Path(output), {"checkpoint": of})
+    return export_policy(policy, format, default if output is None else path_of(output), {"checkpoint": of})

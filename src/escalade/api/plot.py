@@ -12,7 +12,7 @@ from escalade.errors import InputError
 from escalade.media.bands import Band, Curve, band, read_curve
 from escalade.media.comparison import draw_bands
 from escalade.media.curves import X_AXES, axis_of, plot_run
-from escalade.storage.files import read_bytes
+from escalade.storage.files import path_of, read_bytes
 from escalade.support.numbers import whole_number
 
 _EVALUATION, _MEAN = "eval_return_mean", "return_mean"
@@ -87,7 +87,7 @@ def plot(
         young = _plot_groups(groups, output, x, smooth)
     copies = [copy for group in groups for copy in group.copies.items()]
     left_out = [*young, *(f"{copy} is a copy of {original}" for copy, original in copies)]
-    return Picture(Path(output), tuple(f"left out: {what}" for what in left_out))
+    return Picture(path_of(output), tuple(f"left out: {what}" for what in left_out))
 
 
 def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:

@@ -21,6 +21,7 @@ from escalade.media.panels import Workers
 from escalade.media.plane import Archived
 from escalade.media.report import FILMS, Reported, Swept, write_report
 from escalade.recorders import read_notes, read_table
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
@@ -63,7 +64,7 @@ def report(
     places = paths_of(runs)
     if over not in X_AXES:
         raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
-    output = Path(output)
+    output = path_of(output)
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"`output` {output} must end in .html")
     if not output.parent.is_dir():

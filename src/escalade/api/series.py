@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.api.groups import RunFacts, read_facts, shown
 from escalade.config.options import RESUMABLE, Config
 from escalade.errors import InputError
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.mappings import differing
 from escalade.training.sources import absolute, without_digest
@@ -88,7 +89,7 @@ def series_folder(configs: Mapping[str, Config], run_dir: str | PathLike[str] | 
     So whoever asks for the same again, or for more seeds, goes on in it.
     """
     if run_dir is not None:
-        return Path(run_dir)
+        return path_of(run_dir)
     tellings = []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir"}

@@ -25,7 +25,7 @@ from escalade.errors import EscaladeError, InputError
 from escalade.media.figure import plotting_available, save_figure
 from escalade.recorders import Row
 from escalade.recorders.progress import ProgressTail
-from escalade.storage.files import read_bytes, storage, write_bytes
+from escalade.storage.files import path_of, read_bytes, storage, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.cores import cores
 from escalade.support.interrupts import Interrupts
@@ -78,7 +78,7 @@ def sweep(
     """
     whole_number(jobs, "`jobs`", 1)
     plan = read_sweep(file, trials)
-    folder = Path("runs") / f"sweep-{Path(file).stem}" if run_dir is None else Path(run_dir)
+    folder = Path("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir)
     with storage(folder, "choose another `run_dir`"):
         folder.mkdir(parents=True, exist_ok=True)
     kept = folder / PLAN
@@ -108,7 +108,7 @@ def load_sweep(folder: str | PathLike[str]) -> Study:
     Raises:
         InputError: it is no sweep's folder, a sweep is at work in it, or its files are damaged.
     """
-    place = Path(folder)
+    place = path_of(folder)
     if not (place / PLAN).is_file():
         raise InputError(f"{place} is not the folder of a sweep: it has no {PLAN}")
     with RunFolder(place).locked():

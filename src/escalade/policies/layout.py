@@ -63,8 +63,6 @@ class Layout:
         if not isinstance(module, nn.Module):
             raise InputError(f"module must be a torch.nn.Module, not a {type(module).__name__}")
         kind = type(module).__name__
-        if isinstance(module, torch.jit.ScriptModule):
-            raise InputError(f"module {kind} is scripted: give the one that torch.jit.script was given")
         parameters = dict(module.named_parameters())
         if not parameters:
             raise InputError(f"module {kind} has no parameters to evolve")
@@ -151,6 +149,16 @@ class Layout:
     def _parameters(self, module: nn.Module) -> list[Tensor]:
         parameters = dict(module.named_parameters())
         return [parameters[part.name] for part in self.parts]
+
+
+def refuse_scripted(module: nn.Module) -> None:
+    """Raise InputError for a module with parts of torch.jit, whose tensors nobody can put back."""
+    for name, part in module.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            where = f" (its part {name})" if name else ""
+            raise InputError(
+                f"module {type(module).__name__}{where} is one of torch.jit: give the module it was made of"
+            )
 
 
 def copy_module(module: M) -> M:

@@ -40,7 +40,7 @@ class Checkpoints:
         Raises:
             InputError: it is a link.
         """
-        self._refuse_link()
+        self.refuse_link()
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def save(self, generation: int, tensors: Tensors, state: State, snapshot_every: int = 0) -> None:
@@ -101,7 +101,7 @@ class Checkpoints:
         Raises:
             InputError: the folder is a link.
         """
-        self._refuse_link()
+        self.refuse_link()
         for later in self.generations():
             if later > generation:
                 self._remove(later)
@@ -117,8 +117,8 @@ class Checkpoints:
         """Return the path of a generation's checkpoint."""
         return self.folder / f"generation-{generation:06d}.safetensors"
 
-    def _refuse_link(self) -> None:
-        """A link may lead to another run's checkpoints: nothing there is ours to remove."""
+    def refuse_link(self) -> None:
+        """Refuse a link: it may lead to another run's checkpoints, and nothing there is ours to remove."""
         if self.folder.is_symlink():
             raise InputError(
                 f"{self.folder} is a link, and what it leads to is left alone: put the files in its place "

@@ -17,6 +17,8 @@ from escalade.storage.files import AnyPath, path_of, read_bytes, remove_strays, 
 from escalade.storage.lock import FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
 
+_CENTRES = "centres"
+
 
 class RunFolder:
     """The folder of a run: the one place that knows the names of its files."""
@@ -44,7 +46,7 @@ class RunFolder:
 
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""
-        folder = self.path / "centres"
+        folder = self.path / _CENTRES
         with storage(folder):
             folder.mkdir(exist_ok=True)
         return folder / f"{number}.safetensors"
@@ -87,8 +89,9 @@ class RunFolder:
             str(self.path).encode()
         except UnicodeEncodeError:
             raise InputError(f"`run_dir` {str(self.path)!r} is not UTF-8: choose another name") from None
+        self.checkpoints.refuse_link()
         files = [value for value in vars(self).values() if isinstance(value, Path) and value != self.path]
-        found = [file.name for file in files if file.exists()]
+        found = [file.name for file in [*files, self.path / _CENTRES] if file.exists()]
         if self.checkpoints.generations():
             found.append("checkpoints")
         if found:

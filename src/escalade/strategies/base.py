@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.perturbation import (
     GaussianPopulation,
     LowRank,
@@ -28,8 +27,10 @@ from escalade.strategies.own import is_own, watch_methods
 from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.vectors import as_float64, as_kept, copied, distance, first_center
+from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
+from escalade.strategies.vectors import as_float64, distance, first_center
 from escalade.support.numbers import seed_number, whole_number
+from escalade.support.registry import check_keywords
 from escalade.support.shared_memory import LARGE
 
 Direction = Literal["maximize", "minimize"]
@@ -66,10 +67,13 @@ class Strategy(ABC):
     """True where a centre and noise that are tensors of any device will do."""
 
     adapted: ClassVar[tuple[str, ...]] = ()
-    """Attributes of this class that updates replace, and never write to: numbers, arrays and tensors.
+    """Attributes that updates replace, and never write to: saved with the centre, those of base classes too.
 
-    Those of its base classes are saved with them.
+    Arrays, tensors and numbers. One that is whole at first is a count: begin others with 0.0.
     """
+
+    further: ClassVar[tuple[str, ...]] = ()
+    """How the names begin of what :meth:`state_dict` holds beside these."""
 
     lr_schedule: Schedule | None = None
     """The step size of each generation, where there is one."""
@@ -80,19 +84,14 @@ class Strategy(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Have a user's class draw the same numbers from global generators in every process and on resume."""
         super().__init_subclass__(**keywords)
+        if isinstance(cls.adapted, str):
+            raise InputError(f"{cls.__name__}.adapted is text: write ({cls.adapted!r},)")
         if is_own(cls):
             watch_methods(cls)
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         """Refuse an argument that the class does not have, in one line that names the nearest."""
-        accepted = inspect.signature(cls.__init__).parameters
-        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
-            for name in keywords:
-                if name not in accepted:
-                    known = [own for own in accepted if own != "self"]
-                    raise InputError(
-                        f"{cls.__name__} takes no {name}{nearest(name, known)} (it takes {', '.join(known)})"
-                    )
+        check_keywords(cls.__name__, cls.__init__, keywords)
         return super().__new__(cls)
 
     def __init__(
@@ -111,7 +110,9 @@ class Strategy(ABC):
             )
         if not (math.isfinite(float(start.sum())) or bool(start.isfinite().all())):
             raise InputError("x0 must hold finite numbers only")
-        population = _size(population)
+        population = whole_number(population, "population")
+        if population < 2:
+            raise InputError(f"population {population} is too small: it must be at least 2")
         if not isinstance(direction, str) or direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         if device is not None:
@@ -155,7 +156,9 @@ class Strategy(ABC):
             InputError: the strategy's generations are all of one size (:attr:`grows`), or ``population`` is
                 below 2, or odd where members come in mirrored pairs.
         """
-        population = _size(population)
+        population = whole_number(population, "population")
+        if population < 2:
+            raise InputError(f"population {population} is too small: it must be at least 2")
         if population != self.population_size:
             if not self.grows:
                 raise InputError(f"generations of {type(self).__name__} are all of one size")
@@ -308,7 +311,7 @@ class Strategy(ABC):
             "center": self.center.clone(),
             "generation": self.generation,
             "update_ratio": self.update_ratio,
-            **{name: copied(getattr(self, name)) for name in self._saved()},
+            **{name: copied(getattr(self, name)) for name in adapted_by(type(self))},
         }
         if len(self._history):
             state["history"] = torch.from_numpy(self._history.rows.copy())
@@ -316,38 +319,31 @@ class Strategy(ABC):
             state |= {"best": self._best[0].clone(), "best_fitness": self._best[1]}
         return state
 
-    def load_state_dict(self, state: State) -> None:
-        """Take over the state of a strategy that was built with the same arguments.
+    def check_state(self, state: State) -> None:
+        """Check a state that is to be taken over, before anything of it is.
 
         Raises:
             InputError: it is not the whole of what :meth:`state_dict` of such a strategy gave.
         """
-        names = {"center", "generation", "update_ratio", *self._saved()}
-        if missing := names - state.keys():
-            raise InputError(f"the state holds no {min(missing)}: give all that state_dict() gave")
-        others = state.keys() - names - {"history", "best", "best_fitness"}
-        if others and type(self).state_dict is Strategy.state_dict:  # which gives no others
-            raise InputError(f"the state holds {min(others)}: it is not that of a {type(self).__name__}")
+        names = [*ALWAYS, *adapted_by(type(self))]
+        check_names(state, names, None if is_own(type(self)) else self.further)
         center = state["center"]
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
-        self.center.copy_(center)
+
+    def load_state_dict(self, state: State) -> None:
+        """Take over the state of a strategy that was built with the same arguments.
+
+        Raises:
+            InputError: it is another's; nothing is taken over then. See :meth:`check_state`.
+        """
+        self.check_state(state)
+        self.center.copy_(torch.as_tensor(state["center"]))
         self.generation = int(state["generation"])
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
-        for name in self._saved():
+        for name in adapted_by(type(self)):
             setattr(self, name, as_kept(state[name], getattr(self, name)))
         history, best = state.get("history"), state.get("best")
         self._history = FitnessHistory(history.numpy() if isinstance(history, Tensor) else None)
         self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
-
-    def _saved(self) -> list[str]:
-        """The names of ``adapted`` in this class and its bases."""
-        return [name for kind in type(self).__mro__ for name in vars(kind).get("adapted", ())]
-
-
-def _size(population: int) -> int:
-    population = whole_number(population, "population")
-    if population < 2:
-        raise InputError(f"population {population} is too small: it must be at least 2")
-    return population

@@ -43,6 +43,7 @@ class DeepGA(Strategy):
     """
 
     adapted = ("start", "sums", "counts")
+    further = ("breeding", "living")
     grows = False  # a member's parent is drawn by its number
 
     def __init__(

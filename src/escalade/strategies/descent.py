@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from escalade.errors import InputError
 from escalade.strategies.base import State, Strategy
-from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
+from escalade.strategies.optimizers import PREFIX, OptimizerFactory, make_optimizer
 from escalade.strategies.schedules import Schedule, parse
 from escalade.support.numbers import LARGEST, real_number
 
 
 class DescentStrategy(Strategy):
     """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``."""
+
+    further = (PREFIX,)
 
     def set_optimizer(
         self,
@@ -26,7 +28,7 @@ class DescentStrategy(Strategy):
         """
         self.weight_decay = real_number(weight_decay, "weight_decay")
         if not 0 <= self.weight_decay <= LARGEST:
-            raise InputError(f"weight_decay {weight_decay} must be from 0 to {LARGEST:g}")
+            raise InputError(f"weight_decay {weight_decay} must be finite, not negative and at most 1e30")
         self.lr_schedule = None if lr is None else parse(lr, "lr")
         self.optimizer = make_optimizer(optimizer, self.center, momentum)
 
@@ -37,7 +39,10 @@ class DescentStrategy(Strategy):
     def state_dict(self) -> State:
         return super().state_dict() | self.optimizer.state_dict()
 
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        self.optimizer.check_state(state)
+
     def load_state_dict(self, state: State) -> None:
-        self.optimizer.check_state(state)  # before anything is taken over
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state)

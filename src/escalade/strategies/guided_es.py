@@ -15,7 +15,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, NoiseSource, Stream, seeds
 from escalade.perturbation.guided import GuidedNoise, orthonormal
-from escalade.strategies.base import Direction, State
+from escalade.strategies.base import Direction
 from escalade.strategies.openai_es import OpenAIES
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
@@ -76,7 +76,7 @@ class GuidedES(OpenAIES):
         True
     """
 
-    adapted = ("gradients",)
+    adapted = ("gradients", "guided")
     low_rank = on_device = False
 
     def __init__(
@@ -110,12 +110,12 @@ class GuidedES(OpenAIES):
         shape, dtype = (guides, self.dimension), self.center.numpy().dtype
         self.gradients: NDArray[np.floating] = np.zeros(shape, dtype)
         """The last surrogate gradients, the newest last, shape (guides, dimension); zeros at first."""
-        self._guided = -1  # the generation that the newest of them belongs to
+        self.guided = 0  # one more than the generation that the newest of them belongs to
 
     def members(self) -> GaussianPopulation:
-        if self._guided != self.generation:
+        if self.guided != self.generation + 1:
             self.gradients = np.vstack([self.gradients[1:], self._ask_surrogate()])
-            self._guided = self.generation
+            self.guided = self.generation + 1
         basis = orthonormal(self.gradients).astype(self.gradients.dtype)
         return replace(super().members(), source=GuidedNoise(self.perturbation, basis, self.alpha))
 
@@ -138,10 +138,3 @@ class GuidedES(OpenAIES):
                 f"it must be {self.dimension} finite numbers, one a parameter"
             )
         return np.array(gradient.numpy())
-
-    def state_dict(self) -> State:
-        return super().state_dict() | {"guided": self._guided + 1}
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self._guided = int(state["guided"]) - 1

@@ -51,7 +51,7 @@ class LMMAES(SizedStrategy):
         self.path = np.zeros(n)
 
     @property
-    def sigma(self) -> float:
+    def scale(self) -> float:
         return self.step_size
 
     def shaped(self, z: Matrix) -> Matrix:

@@ -9,6 +9,7 @@ A user's own ``torch.optim`` optimiser works all the same, through :class:`Torch
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -25,7 +26,8 @@ from escalade.support.registry import named
 Pieces = Iterable[tuple[slice, Tensor]]
 """A vector that comes piece by piece: stretches of it, and the numbers there."""
 
-_PREFIX = "optimizer."
+PREFIX = "optimizer."
+"""How its names begin in a strategy's state."""
 
 
 class CenterOptimizer(ABC):
@@ -68,7 +70,7 @@ class CenterOptimizer(ABC):
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
         """Copies of what it remembers, under the keys ``optimizer.*``."""
-        return {_PREFIX + name: value.clone() for name, value in self.memory.items()}
+        return {PREFIX + name: value.clone() for name, value in self.memory.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
         """Take over what :meth:`state_dict` gave; other keys in ``state`` are left alone.
@@ -76,16 +78,19 @@ class CenterOptimizer(ABC):
         Raises:
             InputError: another optimiser saved it.
         """
-        saved = self.check_state(state)
+        saved = saved_memory(state, self.memory)
+        self.check_state(state)
         for name, value in self.memory.items():
             value.copy_(torch.as_tensor(saved[name]))
 
-    def check_state(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        """The part of ``state`` that is the optimiser's.
+    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
+        """Check the names and sizes of what :meth:`load_state_dict` of this class would take over.
 
         Raises:
             InputError: another optimiser saved it.
         """
+        if type(self).load_state_dict is not CenterOptimizer.load_state_dict:
+            return  # a class that takes over other names checks them itself
         saved = saved_memory(state, self.memory)
         for name, value in self.memory.items():
             found = torch.as_tensor(saved[name])
@@ -93,7 +98,6 @@ class CenterOptimizer(ABC):
                 raise InputError(
                     f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
                 )
-        return saved
 
 
 def saved_memory(
@@ -104,7 +108,7 @@ def saved_memory(
     Raises:
         InputError: it does not hold the names ``expected``, and no others.
     """
-    saved = with_prefix(_PREFIX, state)
+    saved = with_prefix(PREFIX, state)
     there, wanted = (", ".join(sorted(names)) or "nothing" for names in (saved, expected))
     if there != wanted:
         raise InputError(
@@ -245,27 +249,26 @@ class TorchOptimizer(CenterOptimizer):
         self.inner.param_groups[0]["lr"] = lr
         try:
             self.inner.step()
-        except (TypeError, ValueError, RuntimeError) as problem:  # such as LBFGS, which asks for a closure
-            raise InputError(
-                f"optimizer {type(self.inner).__name__} cannot move a centre: {problem}"
-            ) from problem
         finally:
             self.center.grad = None
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
-        return {_PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
+        return {PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
 
-    def check_state(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        begun = any(name.startswith(_PREFIX) for name in state)  # before its first step it remembers nothing
-        return saved_memory(state, self._names() if begun else ())
+    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
+        self._memory_in(state)
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        saved = {name: _own(value) for name, value in self.check_state(state).items()}
+        saved = {name: _own(value) for name, value in self._memory_in(state).items()}
         groups = self.inner.state_dict()["param_groups"]
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
         for name, value in saved.items():  # torch gives all but the step the type of the centre
-            if isinstance(value, Tensor):
-                self.inner.state[self.center][name] = self.inner.state[self.center][name].to(value.dtype)
+            if isinstance(value, Tensor) and name != "step":
+                self.inner.state[self.center][name] = value.to(self.center.device)
+
+    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
+        begun = any(name.startswith(PREFIX) for name in state)  # before its first step it remembers nothing
+        return saved_memory(state, self._names() if begun else ())
 
     def _names(self) -> Iterable[str]:
         """Return the names in the state of such an optimiser, which only a step shows."""
@@ -320,6 +323,8 @@ def make_optimizer(
         factory = partial(factory, momentum=momentum)
     try:
         made = factory([center]) if callable(factory) else None
+    except InputError:
+        raise
     except (TypeError, ValueError, RuntimeError) as problem:
         raise InputError(f"optimizer {optimizer!r} cannot be made for a centre: {problem}") from problem
     if isinstance(made, CenterOptimizer):
@@ -328,6 +333,8 @@ def make_optimizer(
         held = [part for group in made.param_groups for part in group["params"]]
         if len(held) != 1 or held[0] is not center:
             raise InputError(f"optimizer {optimizer!r} must move the parameters it is given, and no others")
+        if any(given.default is given.empty for given in inspect.signature(made.step).parameters.values()):
+            raise InputError(f"optimizer {optimizer!r} asks for a closure in each step: use another")
         return TorchOptimizer([center], made, factory)
     raise InputError(
         f"optimizer {optimizer!r} must be one of {', '.join(NAMED)} or make a torch.optim optimizer of the "

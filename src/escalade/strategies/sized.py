@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
@@ -57,6 +58,11 @@ class SizedStrategy(WrittenStrategy):
     @property
     def sigma(self) -> float:
         return float(np.mean(self.scale))
+
+    @property
+    @abstractmethod
+    def scale(self) -> float | NDArray[np.floating]:
+        """Standard deviation of the members: a number, or one per parameter, shape (dimension,)."""
 
 
 def default_population(dimension: int) -> int:

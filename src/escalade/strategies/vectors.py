@@ -27,7 +27,7 @@ def first_center(x0: ArrayLike | Tensor) -> Tensor:
     """
     given = as_tensor(x0, "x0")
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
-    if given.is_complex() or given.is_meta or given.layout != torch.strided:
+    if not _holds_numbers(given):
         raise InputError("x0 must be a vector of numbers")
     return given.to("cpu", dtype, copy=not isinstance(x0, GivenAway))
 
@@ -46,6 +46,11 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
         raise InputError(f"{name} must be a vector of numbers") from None
 
 
+def _holds_numbers(given: Tensor) -> bool:
+    """True for real numbers that are written out."""
+    return not (given.is_complex() or given.is_meta) and given.layout == torch.strided
+
+
 class GivenAway(np.ndarray[Any, Any]):
     """A first centre that is the strategy's to keep and to write to: ``array.view(GivenAway)``."""
 
@@ -59,13 +64,12 @@ def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
     Raises:
         InputError: it does not hold numbers.
     """
-    if isinstance(fitness, Mapping | Set) or (isinstance(fitness, Tensor) and fitness.is_complex()):
+    if isinstance(fitness, Mapping | Set):
         raise InputError(_NO_NUMBERS)
     if isinstance(fitness, Tensor):
-        try:
-            return np.array(fitness.detach().to("cpu", torch.float64).numpy())
-        except (RuntimeError, TypeError):  # it is sparse, or has no numbers
-            raise InputError(_NO_NUMBERS) from None
+        if not _holds_numbers(fitness):
+            raise InputError(_NO_NUMBERS)
+        return np.array(fitness.detach().to("cpu", torch.float64).numpy())
     with suppress(TypeError, ValueError, RuntimeError):  # the last of tensors that require grad
         given = np.array(fitness)
         if given.dtype.kind in "biuf":
@@ -86,17 +90,3 @@ def distance(first: Tensor, second: Tensor) -> float:
     """The Euclidean distance, without a third vector as large as they are."""
     pairs = zip(torch.split(first, _BLOCK), torch.split(second, _BLOCK), strict=True)
     return math.hypot(*(float((one - other).norm()) for one, other in pairs))
-
-
-def copied(value: Any) -> Tensor | int | float:
-    """A copy of an array or a tensor, as a tensor; a number as it is."""
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value.copy())
-    return value.clone() if isinstance(value, Tensor) else value
-
-
-def as_kept(saved: Tensor | int | float, now: Any) -> Any:
-    """A copy of what :func:`copied` gave, as an array, a tensor or a number: whatever ``now`` is."""
-    if isinstance(now, np.ndarray):
-        return torch.as_tensor(saved).numpy().copy()
-    return torch.as_tensor(saved).clone() if isinstance(now, Tensor) else type(now)(saved)

@@ -41,7 +41,7 @@ def forgotten(strategy: Strategy) -> str | None:
     what = ", ".join(key for key in left_out if key != "nonfinite") or "something"
     return (
         f"{name}.state_dict forgets {what}: a strategy that loads it proposes other members, so a resumed "
-        "run is another run; add it to state_dict and load_state_dict"
+        "run is another run; list it in adapted, or add it to state_dict and load_state_dict"
     )
 
 

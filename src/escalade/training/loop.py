@@ -152,7 +152,7 @@ class Loop:
         self._cut = True
         self.progress.updates += Counts(seconds=seconds)
         self.saver.changed()
-        mend = "; fewer `max_episode_steps` or members take less" if self.objective.counts_steps else ""
+        mend = "; `max_episode_steps` ends long episodes" if self.objective.counts_steps else ""
         self.notes.say(
             f"generation {self.progress.generation + 1}: its {self.objective.unit} had not ended when "
             f"the time was up (`seconds={self.limits.seconds:g}`), so it is begun again when the run is "

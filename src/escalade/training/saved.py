@@ -150,6 +150,7 @@ class SavedPolicy:
             generation = folder.read_summary().get("generations")
             return cls._with(read_config(folder), alone, network is not None, generation)
         if folder.untouched():
+            read_config(folder)  # refuses a run of evolve, which resume does not begin
             raise InputError(f"{folder.path} has no policy yet: 'escalade resume {folder.path}' begins it")
         if checkpoint == "latest":
             return checkpoints.load_latest(check).checkpoint
