@@ -7,8 +7,8 @@ From results/presets.jsonl: presets.md, and each preset's ``[result]``. From res
 settings.md. From results/default_returns.jsonl, populations.jsonl, defaults.jsonl and untuned.jsonl:
 defaults.md. From results/peers.jsonl: peers.md and its picture. From results/learning: learning.md. From
 results/strategies.jsonl and bbob.jsonl: strategies.md. From results/worlds.jsonl: worlds.md. From
-results/unseen.jsonl: unseen.md. The README has the best numbers, of presets.jsonl and determinism.md, and
-five tasks of presets.jsonl and peers.jsonl.
+results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The README has the best numbers, of
+presets.jsonl and determinism.md, and five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import worlds
 from escalade.config import presets as tuned
 from peers import table as peers
 from peers import unseen
-from peers.tasks import UNSEEN_RESULTS
+from peers.tasks import UNSEEN_LONGER, UNSEEN_RESULTS
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -41,7 +41,7 @@ PICTURE = HERE.parent / "docs" / "images" / "peers.png"
 END = "<!-- end -->\n"
 BEST = ("CartPole-v1", "HalfCheetah-v5")
 RUN = re.compile(r"^\| (\S+) \| (\S+) \| (.+) \| \w{16} \| (same|DIFFERENT) \|$", re.MULTILINE)
-SECONDS = 60  # after which returns on unseen tasks count
+SECONDS, LONGER = 60, 300  # after which returns on unseen tasks count
 FIVE = ("CartPole-v1", "LunarLander-v3", "HalfCheetah-v5", "Hopper-v5", "Walker2d-v5")
 
 
@@ -120,6 +120,15 @@ def pages() -> dict[Path, str]:
     blocks[HERE / "unseen.md"] = {
         "unseen": unseen.returns(runs, SECONDS),
         "unseen scores": unseen.scores(runs, SECONDS),
+    }
+    chance = {
+        key: [run | {"limit": LONGER} for run in found] for key, found in runs.items() if "chance" in key
+    }
+    longer = chance | peers.results(UNSEEN_LONGER)  # actions by chance are the same after any time
+    blocks[HERE / "unseen.md"] |= {
+        "unseen longer": unseen.returns(longer, LONGER),
+        "unseen longer scores": unseen.scores(longer, LONGER),
+        "unseen again": unseen.scores(longer, SECONDS),
     }
     if peers.RESULTS.exists():
         runs = peers.results()

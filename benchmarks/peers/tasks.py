@@ -13,6 +13,7 @@ from typing import Any
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results" / "peers.jsonl"
 UNSEEN_RESULTS = HERE.parent / "results" / "unseen.jsonl"
+UNSEEN_LONGER = HERE.parent / "results" / "unseen_five_minutes.jsonl"
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ TITLES |= {"ars": NAMES["ars"]}
 
 def returns(runs: Runs, seconds: float) -> str:
     """The median of each program's last evaluations until then, and of what chance has."""
+    there = [key for key in TITLES if any(key == program for _, program in runs)]
     rows = [
-        [task, *(after(runs[task, key], seconds) if (task, key) in runs else "-" for key in TITLES)]
+        [task, *(after(runs[task, key], seconds) if (task, key) in runs else "-" for key in there)]
         for task in _tasks(runs)
     ]
-    return markdown(["task", *TITLES.values()], rows)
+    return markdown(["task", *(TITLES[key] for key in there)], rows)
 
 
 def scores(runs: Runs, seconds: float) -> str:

@@ -175,9 +175,9 @@ def test_another_dimension_is_refused(make):
     ],
 )
 def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
-    strategy = loaded(np.zeros(6), 8)
+    strategy = loaded(np.zeros(6), 20)
     with pytest.raises(InputError, match=f"holds (no )?{name}"):
-        strategy.load_state_dict(saved(np.ones(6), 8).state_dict())
+        strategy.load_state_dict(saved(np.ones(6), 20).state_dict())
     assert float(strategy.center.abs().sum()) == 0.0
 
 

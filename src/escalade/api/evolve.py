@@ -159,7 +159,7 @@ def evolve(
     """
     _check_fitness(fitness, batched, batch_size)
     _check_workers(workers, engine, batched, batch_size)
-    _check_evaluations(eval_every, target_return, run_dir, resume)
+    target = _check_evaluations(eval_every, target_return, run_dir, resume)
     if step_timeout is not None and not real_number(step_timeout, "step_timeout") > 0:
         raise InputError(f"step_timeout {step_timeout} must be above 0")
     check_listeners(recorders, callbacks)
@@ -188,7 +188,6 @@ def evolve(
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
     if generations is None and seconds is None:
         generations = 100
-    target = None if target_return is None else real_number(target_return, "target_return")
     limits = Limits(generations, None, seconds, target, target_patience)
     batch = (batch_size or made.population_size) if batched else 1
     reseed = engine != "threads" or workers == 0
@@ -340,7 +339,7 @@ def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | N
 
 def _check_evaluations(
     eval_every: int, target_return: float | None, run_dir: str | PathLike[str] | None, resume: bool
-) -> None:
+) -> float | None:
     whole_number(eval_every, "eval_every", 0)
     if target_return is not None and eval_every == 0:
         raise InputError(
@@ -348,3 +347,4 @@ def _check_evaluations(
         )
     if resume and run_dir is None:
         raise InputError("resume=True goes on from run_dir: give it as well")
+    return None if target_return is None else real_number(target_return, "target_return")

@@ -73,7 +73,7 @@ class Strategy(ABC):
     """
 
     further: ClassVar[tuple[str, ...]] = ()
-    """How the names begin of what :meth:`state_dict` holds beside these."""
+    """Beginnings of the names of what :meth:`state_dict` holds beside these."""
 
     lr_schedule: Schedule | None = None
     """The step size of each generation, where there is one."""
@@ -84,8 +84,8 @@ class Strategy(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Have a user's class draw the same numbers from global generators in every process and on resume."""
         super().__init_subclass__(**keywords)
-        if isinstance(cls.adapted, str):
-            raise InputError(f"{cls.__name__}.adapted is text: write ({cls.adapted!r},)")
+        if isinstance(listed := vars(cls).get("adapted"), str):
+            raise InputError(f"{cls.__name__}.adapted is text: write ({listed!r},)")
         if is_own(cls):
             watch_methods(cls)
 

@@ -27,7 +27,7 @@ Pieces = Iterable[tuple[slice, Tensor]]
 """A vector that comes piece by piece: stretches of it, and the numbers there."""
 
 PREFIX = "optimizer."
-"""How its names begin in a strategy's state."""
+"""The beginning of its names in a strategy's state."""
 
 
 class CenterOptimizer(ABC):

@@ -119,8 +119,8 @@ class SearchSpace:
 def _vector(x0: Any) -> Array:
     """``x0`` in float64; InputError where it is no vector of finite numbers."""
     try:
-        if isinstance(x0, Tensor) and not x0.is_complex():
-            x0 = x0.detach().cpu().double()  # numpy has no bfloat16
+        if isinstance(x0, Tensor):  # numpy has no bfloat16
+            x0 = (x0.detach() if x0.is_complex() else x0.detach().double()).cpu().numpy()
         given = np.array(x0)
         if given.dtype.kind not in "biufO":
             raise TypeError

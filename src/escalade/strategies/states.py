@@ -1,4 +1,4 @@
-"""What strategies save of themselves, and what they take over."""
+"""The states of strategies: the names in them, and the copies that are saved and taken over."""
 
 from __future__ import annotations
 
