@@ -1142,6 +1142,27 @@ def test_a_parameter_that_one_member_replaces_does_not_reach_the_next():
     np.testing.assert_array_equal(*centers)
 
 
+class Doubled(nn.Module):
+    def forward(self, tensor):
+        return 2 * tensor
+
+
+def test_what_one_member_makes_of_its_module_does_not_reach_the_next():
+    def parametrizes(module):
+        nn.utils.parametrize.register_parametrization(module[0], "weight", Doubled())
+        module.append(nn.Linear(1, 1))
+        return float(module[0].weight.sum()) + len(module)
+
+    def doubles(module):
+        return float(2 * module[0].weight.sum()) + 2
+
+    centers = []
+    for fitness in (parametrizes, doubles):
+        torch.manual_seed(1)
+        centers.append(evolve(nn.Sequential(nn.Linear(2, 1)), fitness, **QUICK).center)
+    np.testing.assert_array_equal(*centers)
+
+
 @pytest.mark.filterwarnings("ignore:.torch.jit.script.:DeprecationWarning")
 def test_modules_that_nobody_could_write_to_are_refused_before_fitness_is_asked():
     with torch.inference_mode():

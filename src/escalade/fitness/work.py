@@ -32,6 +32,7 @@ from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
 
+_TABLES = ("_buffers", "_parameters", "_modules")  # in which a torch module holds its parts
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
 
@@ -182,22 +183,29 @@ class FitnessWork:
 
 
 class _NotEvolved:
-    """A module's buffers and frozen parameters as they were, and which tensors its parameters are: what one
-    member leaves in them must not reach the next.
+    """A module but for the numbers that evolve: its parts, and the numbers of buffers and frozen parameters.
+
+    What one member leaves in them must not reach the next.
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self._owners = [(owner, dict(owner._buffers), dict(owner._parameters)) for owner in module.modules()]
+        self._owners = [
+            (owner, type(owner), {name: dict(getattr(owner, name)) for name in _TABLES})
+            for owner in module.modules()
+        ]
         frozen = [part for part in module.parameters() if not part.requires_grad]
         self._values = [(part, part.detach().clone()) for part in [*module.buffers(), *frozen]]
 
     def restore(self) -> None:
         """Put everything back, also a tensor that was replaced, or made where there was none."""
-        for owner, buffers, parameters in self._owners:
-            owner._buffers.clear()
-            owner._buffers.update(buffers)
-            owner._parameters.clear()
-            owner._parameters.update(parameters)
+        for owner, kind, tables in self._owners:
+            if type(owner) is not kind:  # torch.nn.utils.parametrize gives it a class of its own
+                owner.__class__ = kind
+            for name, parts in tables.items():
+                table = getattr(owner, name)
+                if table or parts:  # of most, one is empty and stays so
+                    table.clear()
+                    table.update(parts)
         for part, saved in self._values:
             part.copy_(saved)
 
