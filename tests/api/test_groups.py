@@ -1,7 +1,10 @@
 """What runs are called among others."""
 
+import pytest
+
 import escalade
-from escalade.api.groups import assignments, group_runs
+from escalade import InputError
+from escalade.api.groups import assignments, find_runs, group_runs
 
 SMALL = {"preset": None, "policy": "linear", "population": 12, "workers": 0, "generations": 1}
 SMALL |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
@@ -49,3 +52,17 @@ def test_options_without_a_strategy_stand_as_they_are():
     assert assignments({"lr": 1e-5, "sigma": 1234.5678}, ["lr", "sigma"]) == "lr=1e-05, sigma=1234.6"
     own = {"strategy": "mine:Own", "optimizer": "adam"}
     assert assignments(own, own) == "strategy=mine:Own, optimizer=adam"
+
+
+def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
+    for name in ("one", "series/two"):
+        escalade.train("CartPole-v1", run_dir=tmp_path / name, **SMALL)
+    named = sorted(tmp_path.glob("*/*"))
+    assert {"checkpoints", "policy.safetensors", "two"} <= {path.name for path in named}
+    assert [folder.path.name for folder in find_runs(named)] == ["two"]
+    assert [folder.path.name for folder in find_runs([*named, tmp_path / "one"])] == ["two", "one"]
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(InputError, match="xxx"):
+        find_runs([tmp_path / ("x" * 300), tmp_path])

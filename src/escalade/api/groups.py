@@ -130,14 +130,14 @@ def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
 def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
     """The run folders that ``paths`` name, each once; a folder of runs stands for the runs in it.
 
-    Files among several paths are passed over: a shell's ``*`` names them too.
+    Among several paths, files and what is in a run's folder are passed over: a shell's ``*`` names them too.
 
     Raises:
         InputError: a path is no run folder and holds none, or there is no path at all.
     """
     found: dict[Path, RunFolder] = {}
     given = paths_of(paths)
-    folders = [path for path in given if not os.path.isfile(path)] if len(given) > 1 else given
+    folders = [path for path in given if not _in_passing(path)] if len(given) > 1 else given
     for path in folders or given:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:
             folder = RunFolder.open(one)
@@ -256,6 +256,11 @@ def _known(name: str, runs: Iterable[RunFacts]) -> str:
     if option not in known:
         raise InputError(f"`group_by`: there is no option {name!r}{nearest(option, known)}")
     return option
+
+
+def _in_passing(path: Path) -> bool:
+    """Tell whether a path among others is a file, or a folder in that of a run, such as ``checkpoints``."""
+    return os.path.isfile(path) or (os.path.isdir(path) and not _is_run(path) and _is_run(path.parent))
 
 
 def _is_run(path: Path) -> bool:
