@@ -117,15 +117,13 @@ def pages() -> dict[Path, str]:
         README: {"best": best()},
     }
     runs = peers.results(UNSEEN_RESULTS)
-    blocks[HERE / "unseen.md"] = {
-        "unseen": unseen.returns(runs, SECONDS),
-        "unseen scores": unseen.scores(runs, SECONDS),
-    }
     chance = {
         key: [run | {"limit": LONGER} for run in found] for key, found in runs.items() if "chance" in key
     }
     longer = chance | peers.results(UNSEEN_LONGER)  # actions by chance are the same after any time
-    blocks[HERE / "unseen.md"] |= {
+    blocks[HERE / "unseen.md"] = {
+        "unseen": unseen.returns(runs, SECONDS),
+        "unseen scores": unseen.scores(runs, SECONDS),
         "unseen longer": unseen.returns(longer, LONGER),
         "unseen longer scores": unseen.scores(longer, LONGER),
         "unseen again": unseen.scores(longer, SECONDS),

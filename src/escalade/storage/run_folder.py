@@ -17,8 +17,6 @@ from escalade.storage.files import AnyPath, path_of, read_bytes, remove_strays, 
 from escalade.storage.lock import FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
 
-_CENTRES = "centres"
-
 
 class RunFolder:
     """The folder of a run: the one place that knows the names of its files."""
@@ -35,6 +33,7 @@ class RunFolder:
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"
         self.best = self.path / "best.safetensors"
+        self.centers = self.path / "centres"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
         self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there
@@ -46,10 +45,9 @@ class RunFolder:
 
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""
-        folder = self.path / _CENTRES
-        with storage(folder):
-            folder.mkdir(exist_ok=True)
-        return folder / f"{number}.safetensors"
+        with storage(self.centers):
+            self.centers.mkdir(exist_ok=True)
+        return self.centers / f"{number}.safetensors"
 
     def __fspath__(self) -> str:
         """Its path, so that the folder can be given wherever a path can."""
@@ -91,7 +89,7 @@ class RunFolder:
             raise InputError(f"`run_dir` {str(self.path)!r} is not UTF-8: choose another name") from None
         self.checkpoints.refuse_link()
         files = [value for value in vars(self).values() if isinstance(value, Path) and value != self.path]
-        found = [file.name for file in [*files, self.path / _CENTRES] if file.exists()]
+        found = [file.name for file in files if file.exists()]
         if self.checkpoints.generations():
             found.append("checkpoints")
         if found:

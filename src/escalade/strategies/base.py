@@ -29,7 +29,7 @@ from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
 from escalade.strategies.vectors import as_float64, distance, first_center
-from escalade.support.numbers import seed_number, whole_number
+from escalade.support.numbers import population_number, seed_number
 from escalade.support.registry import check_keywords
 from escalade.support.shared_memory import LARGE
 
@@ -110,9 +110,7 @@ class Strategy(ABC):
             )
         if not (math.isfinite(float(start.sum())) or bool(start.isfinite().all())):
             raise InputError("x0 must hold finite numbers only")
-        population = whole_number(population, "population")
-        if population < 2:
-            raise InputError(f"population {population} is too small: it must be at least 2")
+        population = population_number(population, 2)
         if not isinstance(direction, str) or direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         if device is not None:
@@ -156,9 +154,7 @@ class Strategy(ABC):
             InputError: the strategy's generations are all of one size (:attr:`grows`), or ``population`` is
                 below 2, or odd where members come in mirrored pairs.
         """
-        population = whole_number(population, "population")
-        if population < 2:
-            raise InputError(f"population {population} is too small: it must be at least 2")
+        population = population_number(population, 2)
         if population != self.population_size:
             if not self.grows:
                 raise InputError(f"generations of {type(self).__name__} are all of one size")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import torch
@@ -78,8 +78,7 @@ class CenterOptimizer(ABC):
         Raises:
             InputError: another optimiser saved it.
         """
-        saved = saved_memory(state, self.memory)
-        self.check_state(state)
+        saved = self._memory_in(state)
         for name, value in self.memory.items():
             value.copy_(torch.as_tensor(saved[name]))
 
@@ -89,8 +88,13 @@ class CenterOptimizer(ABC):
         Raises:
             InputError: another optimiser saved it.
         """
-        if type(self).load_state_dict is not CenterOptimizer.load_state_dict:
-            return  # a class that takes over other names checks them itself
+        if (
+            type(self).load_state_dict is CenterOptimizer.load_state_dict
+        ):  # others take over names of their own
+            self._memory_in(state)
+
+    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
+        """The part of ``state`` that is the optimiser's, checked."""
         saved = saved_memory(state, self.memory)
         for name, value in self.memory.items():
             found = torch.as_tensor(saved[name])
@@ -98,6 +102,7 @@ class CenterOptimizer(ABC):
                 raise InputError(
                     f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
                 )
+        return saved
 
 
 def saved_memory(
@@ -268,10 +273,11 @@ class TorchOptimizer(CenterOptimizer):
 
     def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
         begun = any(name.startswith(PREFIX) for name in state)  # before its first step it remembers nothing
-        return saved_memory(state, self._names() if begun else ())
+        return saved_memory(state, self._names if begun else ())
 
+    @cached_property
     def _names(self) -> Iterable[str]:
-        """Return the names in the state of such an optimiser, which only a step shows."""
+        """The names in the state of such an optimiser, which only a step shows."""
         probe = torch.zeros(1, requires_grad=True)
         inner = self._make([probe])
         probe.grad = torch.zeros(1)

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction
 from escalade.strategies.vectors import first_center
 from escalade.strategies.written import WrittenStrategy
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import population_number
 
 
 class SizedStrategy(WrittenStrategy):
@@ -72,6 +71,4 @@ def default_population(dimension: int) -> int:
 
 def check_population(population: int) -> int:
     """Return ``population``, or raise InputError where the constants have no meaning."""
-    if whole_number(population, "population") < 4:
-        raise InputError(f"population {population} is too small: it must be at least 4")
-    return population
+    return population_number(population, 4)

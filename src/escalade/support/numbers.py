@@ -41,6 +41,18 @@ def seed_number(seed: Any) -> int:
     return number
 
 
+def population_number(population: Any, least: int) -> int:
+    """``population`` as an int.
+
+    Raises:
+        InputError: it is none, or below ``least``.
+    """
+    number = whole_number(population, "population")
+    if number < least:
+        raise InputError(f"population {number} is too small: it must be at least {least}")
+    return number
+
+
 def real_number(value: Any, name: str) -> float:
     """``value`` as a float.
 
