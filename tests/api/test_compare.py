@@ -205,3 +205,24 @@ def test_an_optimum_is_shown_as_a_table_and_a_picture(x0, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert found._repr_png_() is None
     assert "<img" not in found._repr_html_()
+
+
+def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(runs, tmp_path):
+    for run in runs[:2]:
+        shutil.copytree(run, tmp_path / run.name)
+    said = tmp_path / runs[1].name / "summary.json"
+    said.write_text(json.dumps(json.loads(said.read_text()) | {"eval_return_mean": None}))
+    (line,) = escalade.compare(tmp_path).lines
+    (other,) = escalade.compare(tmp_path / runs[0].name).lines
+    assert (len(line.runs), line.ended) == (2, 2)
+    assert line.return_mean == other.return_mean
+    assert line.without_return == (str(tmp_path / runs[1].name),)
+    shown = escalade.compare(tmp_path)._repr_html_()
+    assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in shown
+
+
+@pytest.mark.parametrize("show", [escalade.compare, escalade.plot, escalade.report, escalade.sweep])
+@pytest.mark.parametrize("given", [None, 3])
+def test_what_is_no_path_is_one_line(show, given):
+    with pytest.raises(InputError, match=f"{given} is no path"):
+        show(given)

@@ -156,6 +156,7 @@ def test_wrong_input_is_one_line(call, tmp_path):
             "name another --run-dir",
         ],
         ("--seeds", "1", "--detached", "--storage", "x"): ["--detached is for one run"],
+        ("--seeds", "1", "--storage", "x"): ["--storage is for a run that is --detached"],
         ("--config", "a.toml", "--config", "b.toml"): ["--config files name different run_dir"],
     }
     for typed, fragments in cases.items():
@@ -252,3 +253,19 @@ def test_seeds_from_python(tmp_path, monkeypatch):
         escalade.train("CartPole-v1", seeds=[3, 3], **tiny)
     with pytest.raises(InputError, match="`seed` and `seeds` were both given"):
         escalade.train("CartPole-v1", seeds=[3], seed=3, **tiny)
+
+
+def test_a_run_that_failed_after_it_was_resumed_is_not_done(call, tmp_path):
+    series = ["train", *SMALL, "--seeds", "0-1", "--run-dir", "s"]
+    assert call(*series, "--generations", 2)[0] == 0
+
+    def fail(view):
+        raise RuntimeError("the machine went away")
+
+    with pytest.raises(RuntimeError):
+        escalade.resume(tmp_path / "s" / "seed0", generations=5, callbacks=[fail], verbose=False)
+    assert not (tmp_path / "s" / "seed0" / "summary.json").exists()
+    (line,) = escalade.compare(tmp_path / "s" / "seed0").lines
+    assert line.ended == 0
+    code, out, _ = call(*series, "--generations", 5)
+    assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])

@@ -46,6 +46,8 @@ class ComparisonLine:
     env_steps: float | None
     """Median over the runs; so are the seconds."""
     seconds: float | None
+    without_return: tuple[str, ...] = ()
+    """The runs whose last evaluation is no number: they are in no mean."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,7 @@ def _line(group: RunGroup) -> ComparisonLine:
         return_high=high,
         env_steps=_median(group, "env_steps"),
         seconds=_median(group, "seconds"),
+        without_return=tuple(str(run.folder.path) for run in group.runs if run.diverged),
     )
 
 

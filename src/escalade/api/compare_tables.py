@@ -37,6 +37,7 @@ def records(found: Comparison) -> list[dict[str, Any]]:
     return [
         asdict(line)
         | {"runs": len(line.runs), "seeds": ",".join(map(str, line.seeds))}
+        | {"without_return": len(line.without_return)}
         | {f"option_{name}": values[at] for name, values in found.options.items() if name != "env"}
         for at, line in enumerate(found.lines)
     ]
@@ -58,6 +59,8 @@ def _notes(lines: Sequence[ComparisonLine], copies: Mapping[str, str]) -> tuple[
     """Say which returns the rule that stopped their runs selected, and which folders did not count."""
     runs = [run for line in lines for run in line.runs]
     left_out = [f"left out: {copy} is a copy of {of}" for copy, of in copies.items() if of in runs]
+    diverged = [run for line in lines for run in line.without_return]
+    left_out += [f"without a return: the last evaluation of {run} is no number" for run in diverged]
     stopped = sum(line.at_target for line in lines)
     if not stopped:
         return tuple(left_out)

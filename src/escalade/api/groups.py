@@ -62,7 +62,12 @@ class RunFacts:
         return not all(map(math.isnan, self.columns[column]))
 
     def latest(self, name: str) -> float | None:
-        """A number of the run's summary, or the last one in its progress so far."""
+        """A number of the run's summary, or the last one in its progress so far.
+
+        None where there is none yet, or where what the run ended with is no number.
+        """
+        if name in self.summary and self.summary[name] is None:
+            return None
         value = self.summary.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
@@ -73,6 +78,11 @@ class RunFacts:
     def solved(self) -> bool:
         """True where it met its target."""
         return self.summary.get("solved") is True
+
+    @property
+    def diverged(self) -> bool:
+        """True where what its last evaluation gave is no number."""
+        return bool(self.summary.get("eval_episodes")) and self.latest("eval_return_mean") is None
 
     def told(self) -> dict[str, Any]:
         """The options that a comparison shows where they differ: all but the seed and where the run ran."""
@@ -124,7 +134,9 @@ class RunGroup:
 
 def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
     """The paths of one run or of several."""
-    return [path_of(run) for run in ([runs] if isinstance(runs, str | PathLike) else runs)]
+    if isinstance(runs, Iterable) and not isinstance(runs, str | PathLike):
+        return [path_of(run) for run in runs]
+    return [path_of(runs)]
 
 
 def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:

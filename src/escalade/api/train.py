@@ -264,14 +264,14 @@ def _run(
 ) -> Run:
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
-    if loaded is not None:
-        write_config(folder, config)
     facts = _facts(config, parts, folder, listeners, loaded)
     with open_session(facts, parts.start_engine(config)) as session:
         loop = _loop(config, parts, session, listeners)
         if loaded is None:
             _say_what_is_special(loop, config, parts)
         session.begin(loop)
+        if loaded is not None:
+            write_config(folder, config)
         summary = session.end(loop, loop.run())
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 

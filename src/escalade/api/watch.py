@@ -76,13 +76,7 @@ class Watch:
         return ("ended" if self._summarized() else "running"), ""
 
     def _summarized(self) -> bool:
-        """Tell whether the summary is of the run's end: a run that was resumed has an older one."""
-        if not isinstance(self.folder.read_summary().get("stop_reason"), str):
-            return False
-        try:
-            return self.folder.summary.stat().st_mtime >= self.folder.progress.stat().st_mtime
-        except FileNotFoundError:
-            return False
+        return isinstance(self.folder.read_summary().get("stop_reason"), str)
 
 
 def _goals(folder: RunFolder) -> Goals:

@@ -151,6 +151,8 @@ class Session:
         facts = self.facts
         self.engine.on_note, self.engine.on_wait = loop.notes.say, loop.deadline
         if facts.folder is not None and facts.loaded is not None:
+            with storage(facts.folder.summary):  # of its earlier end: killed from now on, it has not ended
+                facts.folder.summary.unlink(missing_ok=True)
             _go_on(loop, facts.folder, facts.loaded, self.lost)
 
     def end(self, loop: Loop, reason: str) -> dict[str, Any]:
