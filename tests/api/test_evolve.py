@@ -366,6 +366,8 @@ def test_batches_give_the_same_bits_on_workers():
         (lambda m: m.parameters["0.bias"], r"Tensor of shape \(8, 4\)"),
         (lambda m: m.parameters["0.bias"].sum(), r"Tensor of shape \(\)"),
         (lambda m: [1.0], r"list '\[1.0\]'"),
+        (lambda m: ["1.0"] * 8, "list .*"),
+        (lambda m: np.ones(8) * 1j, r"ndarray of shape \(8,\)"),
         (lambda m: None, "None"),
     ],
 )

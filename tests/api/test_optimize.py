@@ -429,6 +429,8 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"seed": 1.7}, "seed 1.7"),
         ({"function": lambda x: x}, "one number a point"),
         ({"function": lambda x: "low"}, "gave 'low': it must give one number a point"),
+        ({"function": lambda x: "3.0"}, "gave '3.0': it must give one number a point"),
+        ({"function": lambda x: np.complex128(1)}, "it must give one number a point"),
         ({"function": lambda x: None}, "gave None: it must give one number a point"),
         ({"function": iter, "workers": 1}, "iterator .*: it must give one number a point"),
         ({"function": lambda x: x[:2], "vectorized": True}, r"shape \(2, 3\) for 7 points"),

@@ -146,3 +146,16 @@ def test_a_run_has_the_same_bits_on_any_number_of_workers_and_after_a_resume(tmp
 def test_impossible_arguments_are_refused_by_name(options, message):
     with pytest.raises(InputError, match=message):
         DeepGA(np.zeros(3), 20, **options)
+
+
+def test_what_was_lucky_once_is_found_out_where_everybody_gets_the_same():
+    es = DeepGA(np.zeros(3), 10, elites=1, perturbation=TABLE)
+    lucky = es.ask()[7].clone()
+    es.tell([0.0] * 7 + [1.0] + [0.0] * 2)
+    for _ in range(50):
+        assert torch.equal(es.ask()[0], lucky)
+        es.tell([0.0] * 10)
+    assert (es.sums.tolist(), es.counts.tolist()) == ([1.0], [51.0])
+    better = es.ask()[3].clone()
+    es.tell([0.0] * 3 + [0.5] + [0.0] * 6)
+    assert torch.equal(es.ask()[0], better)

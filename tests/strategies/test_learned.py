@@ -150,3 +150,11 @@ def test_les_resumes_bit_for_bit(tmp_path):
     cut = escalade.resume(tmp_path / "b", generations=4, workers=0, verbose=False)
     first, second = (done.folder.policy.read_bytes() for done in (whole, cut))
     assert first == second
+
+
+def test_les_knows_the_best_of_a_generation_that_was_all_alike():
+    es = LES(np.zeros(3), 8, perturbation=TABLE)
+    es.ask(), es.tell([5.0] * 8)
+    assert es.record == 5.0
+    es.ask(), es.tell([np.nan] * 8)
+    assert es.record == 5.0

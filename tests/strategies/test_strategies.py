@@ -23,6 +23,7 @@ from escalade.strategies import (
     CEM,
     CMAES,
     CRFMNES,
+    DES,
     LMMAES,
     MAES,
     PGPE,
@@ -39,7 +40,7 @@ from escalade.strategies import (
 )
 from escalade.strategies.guided_es import GuidedES
 from escalade.strategies.saving import load_strategy, save_strategy
-from escalade.strategies.schedules import SMALLEST_SIGMA
+from escalade.strategies.schedules import SMALLEST_SIGMA, parse
 from escalade.strategies.written import WrittenStrategy
 
 TABLE = NoiseTable(4, 2**15)
@@ -199,8 +200,9 @@ def test_all_equal_fitness_is_a_zero_step(make, value):
     strategy.sample()
     strategy.tell([value] * 10)
     after = parts(strategy)
-    for name in ("generation", "update_ratio", "history", "best", "best_fitness"):
-        before.pop(name), after.pop(name)
+    # The last three are what Deep GA and LES keep of fitness, whatever moves.
+    for name in ("generation", "update_ratio", "history", "best", "best_fitness", "sums", "counts", "record"):
+        before.pop(name, None), after.pop(name, None)
     assert strategy.update_ratio == 0.0
     assert_same(before, after)
 
@@ -626,10 +628,11 @@ def test_a_population_that_is_no_whole_number_is_refused():
     [
         (OpenAIES, "lr"), (ARS, "lr"), (PGPE, "lr"), (SNES, "lr"), (CEM, "lr"), (SimpleGaussian, "lr"),
         (OpenAIES, "sigma"), (ARS, "sigma"), (SNES, "sigma_lr"), (PGPE, "sigma_lr"), (CEM, "noise"),
+        (XNES, "lr"), (XNES, "sigma_lr"), (XNES, "shape_lr"),
     ],
 )  # fmt: skip
 def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
-    if bad == 0.0 and name in ("sigma_lr", "noise"):
+    if bad == 0.0 and name in ("sigma_lr", "shape_lr", "noise"):
         pytest.skip("may be 0")
     strategy = make(
         np.zeros(3), 10, perturbation=TABLE, **{name: lambda generation: 0.1 if generation < 2 else bad}
@@ -686,3 +689,35 @@ def test_a_population_is_a_whole_number(make):
     for population in ("many", [], 8.5):
         with pytest.raises(InputError, match=r"population .* must be a whole number"):
             make(np.zeros(4), population)
+
+
+@pytest.mark.parametrize("make", [SimpleGaussian, CEM, DES])
+@pytest.mark.parametrize("rate", ["linear:0.5:3:4", lambda generation: 0.5 + 0.25 * generation])
+def test_a_share_that_grows_above_the_whole_way_is_refused_in_that_generation(make, rate):
+    strategy = make(np.zeros(3), 10, sigma_lr=rate, perturbation=TABLE)
+    while strategy.generation < 4 and (rate if callable(rate) else parse(rate))(strategy.generation) <= 1:
+        step(strategy, 1)
+    before = parts(strategy)
+    with pytest.raises(InputError, match=rf"sigma_lr .* in generation {strategy.generation + 1} must be at"):
+        step(strategy, 1)
+    assert_same(before, parts(strategy))
+
+
+def test_a_step_size_grows_by_e_at_most_in_a_generation():
+    """The rule diverges where members are many and parameters few: exp(c / 2 * (length² / n - 1))."""
+    for es in (CanonicalES(np.zeros(1), 4000, 0.1), LMMAES(np.zeros(2), 4000, 0.1)):
+        for generation in range(1, 4):
+            es.tell(es.ask()[:, 0])
+            assert 0.1 < es.sigma <= 0.1 * math.e**generation * (1 + 1e-9)
+
+
+def test_lm_ma_es_has_as_many_directions_as_the_paper_however_many_members():
+    es = LMMAES(np.zeros(2000), 600)
+    es.tell(-(es.ask() ** 2).sum(dim=1))
+    assert es.directions.shape == (4 + int(3 * math.log(2000)), 2000)
+    assert LMMAES(np.zeros(2000), 8).directions.shape == (8, 2000)
+
+
+def test_what_is_no_truth_value_does_not_mirror():
+    with pytest.raises(InputError, match="mirrored 'no' must be true or false"):
+        SNES(np.zeros(3), 10, mirrored="no")

@@ -189,20 +189,20 @@ def test_xnes_follows_its_paper(dimension, population, fitness):
 @SIZES
 @FITNESS
 def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness, monkeypatch):
-    """The step size is held against the tutorial's formulas: pycma's has other constants."""
+    """The step size is held against the rule of the authors' code: pycma's is another one."""
     sampler = pytest.importorskip("cma.restricted_gaussian_sampler")
     es = VDCMA(start(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
     peer = sampler.GaussVDSampler(dimension, randn=lambda n: es.axis * math.sqrt(n))
     n, w = dimension, half_weights(population)
     mu_eff = 1 / sum(w**2)
-    c_sigma = (mu_eff + 2) / (n + mu_eff + 5)
+    c_sigma = 0.5 / (math.sqrt(n / mu_eff) + 1)
     d_sigma = 1 + c_sigma + 2 * max(0, math.sqrt((mu_eff - 1) / (n + 1)) - 1)
     chi = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
     rates = peer._get_params2(mu_eff)
     monkeypatch.setattr(peer, "_get_params", lambda _: rates)
     c_c = rates[0]
     mean, path, path_c, sigma = start(n), np.zeros(n), np.zeros(n), 0.3
-    for generation in range(GENERATIONS):
+    for _ in range(GENERATIONS):
         z, members = drawn(es), es.ask().numpy()
         y = np.array([peer.transform(row) for row in z])
         close(members, mean + sigma * y)
@@ -211,9 +211,8 @@ def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness
         mean = mean + sigma * weights @ y
         path = (1 - c_sigma) * path + math.sqrt(c_sigma * (2 - c_sigma) * mu_eff) * weights @ z
         length = np.linalg.norm(path)
-        longest = (1.4 + 2 / (n + 1)) * chi * math.sqrt(1 - (1 - c_sigma) ** (2 * generation + 2))
         sigma *= math.exp(c_sigma / d_sigma * (length / chi - 1))
-        settled = bool(length < longest)
+        settled = bool(length**2 < (2 + 4 / (n + 1)) * n)
         # Theirs takes its effective number of members from the shared weights: so it is given its path.
         path_c = (1 - c_c) * path_c + settled * math.sqrt(c_c * (2 - c_c) * mu_eff) * weights @ y
         added = settled * math.sqrt(c_c * (2 - c_c) / sum(weights**2)) * weights @ y

@@ -18,6 +18,7 @@ from torch import Tensor
 from escalade.engines.base import Feed
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.perturbation import Stream, seeds
+from escalade.support.fitness import as_float, holds_numbers
 from escalade.support.generators import generators_kept, seed_generators
 
 Points = NDArray[np.float64]
@@ -89,7 +90,9 @@ class PointsWork:
             if not isinstance(problem, self.setup.catch):
                 raise EnvironmentFailure(said) from problem
             return np.full(len(self._given), math.nan) if whole else math.nan, said
-        if isinstance(value, Tensor):  # which a pipe would carry by a file of shared memory
+        if isinstance(value, Tensor) and holds_numbers(
+            value
+        ):  # which a pipe would carry by a file of shared memory
             value = value.detach().to("cpu", torch.float64).numpy()
         return value if whole else _number(value), None
 
@@ -106,7 +109,7 @@ class PointsWork:
 
 def _number(value: Any) -> float:
     try:
-        return float(value.item() if isinstance(value, np.ndarray) else value)
-    except (TypeError, ValueError, OverflowError):
+        return as_float(value.item() if isinstance(value, np.ndarray) else value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         said = f"the function gave {reprlib.repr(value)}: it must give one number a point"
         raise InputError(said) from None

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from escalade.engines.base import Feed
-from escalade.errors import EnvironmentFailure
+from escalade.errors import EnvironmentFailure, InputError
 from escalade.perturbation import (
     CenterPopulation,
     NoiseSource,
@@ -28,6 +28,7 @@ from escalade.perturbation import (
 from escalade.perturbation.device import device_of
 from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members, ModuleCaller
+from escalade.support.fitness import as_float, as_float64
 from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
@@ -237,19 +238,15 @@ def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
 
 def _number(value: Any, who: _Who) -> float:
     try:
-        if isinstance(value, str | bytes | complex | np.complexfloating):
-            raise TypeError  # which float() would read or cut
-        return float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
+        return as_float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise EnvironmentFailure(f"fitness must return one number, not {_described(value)} ({who})") from None
 
 
 def _numbers(value: Any, count: int, who: _Who) -> list[float]:
     try:
-        array = np.asarray(
-            value.detach().cpu().double() if isinstance(value, Tensor) else value, dtype=np.float64
-        )
-    except (TypeError, ValueError, OverflowError):
+        array = as_float64(value)
+    except InputError:
         array = None
     if array is None or array.shape != (count,):
         raise EnvironmentFailure(

@@ -28,7 +28,8 @@ from escalade.strategies.result import FitnessHistory, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
-from escalade.strategies.vectors import as_float64, distance, first_center
+from escalade.strategies.vectors import distance, first_center
+from escalade.support.fitness import as_float64
 from escalade.support.numbers import population_number, seed_number
 from escalade.support.registry import check_keywords
 from escalade.support.shared_memory import LARGE
@@ -230,16 +231,16 @@ class Strategy(ABC):
             raise InputError(
                 "tell without members: call ask() (or sample()) in every generation, then tell() once"
             )
-        array = as_float64(fitness)
-        if array.shape != (self.population_size,):
-            raise InputError(
-                f"fitness must have shape ({self.population_size},), one number a member, not {array.shape}"
-            )
+        array, shape = as_float64(fitness), (self.population_size,)
+        if array.shape != shape:
+            raise InputError(f"fitness must have shape {shape}, one number a member, not {array.shape}")
         cleaned, self.nonfinite = finite_fitness(array if self.direction == "maximize" else -array)
         best = self._best_member(cleaned) if self._asked else self._best
         before = self._center_before()
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
+        elif len(self.nonfinite) < len(cleaned):
+            self.remember(cleaned)
         norm, moved = float(before.norm()), distance(self.center, before)
         if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
             self.center.copy_(before)
@@ -293,6 +294,9 @@ class Strategy(ABC):
         self.sample().write(int(fitness.argmax()), vector)
         return torch.from_numpy(vector), best
 
+    def remember(self, fitness: Fitness) -> None:  # noqa: B027 - most keep no fitness
+        """Take note of a generation in which all members got the same, and nothing moves. For subclasses."""
+
     @abstractmethod
     def update(self, fitness: Fitness) -> None:
         """Move the distribution.
@@ -321,8 +325,8 @@ class Strategy(ABC):
         Raises:
             InputError: it is not the whole of what :meth:`state_dict` of such a strategy gave.
         """
-        names = [*ALWAYS, *adapted_by(type(self))]
-        check_names(state, names, None if is_own(type(self)) else self.further)
+        further = None if is_own(type(self)) else self.further
+        check_names(state, [*ALWAYS, *adapted_by(type(self))], further)
         center = state["center"]
         if not isinstance(center, Tensor) or center.shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")

@@ -77,4 +77,4 @@ class CanonicalES(GaussianStrategy):
         self.center += self.step_size * step
         self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
         length2 = float(self.path.double().square().sum())
-        self.step_size *= math.exp(c / 2 * (length2 / self.dimension - 1))
+        self.step_size *= math.exp(min(1.0, c / 2 * (length2 / self.dimension - 1)))

@@ -106,6 +106,9 @@ class DeepGA(Strategy):
         best = proven[means[proven].argmax()] if len(proven) else order[0]
         population.write(int(best), self.center.numpy())
 
+    def remember(self, fitness: Fitness) -> None:
+        self.sums, self.counts = self.sums + fitness[: len(self._living)], self.counts + 1
+
     def state_dict(self) -> State:
         return super().state_dict() | _written("breeding", self._breeding) | _written("living", self._living)
 

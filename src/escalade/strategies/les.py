@@ -84,6 +84,9 @@ class LES(AdaptiveStrategy):
         spread = torch.sqrt(self.deviations.square() * squares + _LEAST)
         self.center += rates["center"] * self.deviations * step
         self.deviations = self.deviations + rates["deviations"] * (spread - self.deviations)
+        self.remember(fitness)
+
+    def remember(self, fitness: Fitness) -> None:
         self.record = max(self.record, float(fitness.max()))
 
     def _rates(self) -> dict[str, Tensor]:

@@ -10,20 +10,22 @@ import numpy as np
 
 from escalade.strategies.base import Fitness
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.sized import SizedStrategy, default_population
 from escalade.strategies.written import Matrix
 
 
 class LMMAES(SizedStrategy):
     """Turn noise into steps by a few remembered directions ``m_j``, each of which forgets at its own rate.
 
-    A member's step is its noise, and then for each direction in turn, of as many as there are members:
+    A member's step is its noise, and then for each of ``4 + 3 * ln(dimension)`` directions in turn, or of as
+    many as there are members where these are fewer:
 
         ``y = (1 - c_j) * y + c_j * m_j (m_j' y)`` with ``c_j = 1 / (1.5**j * dimension)``
 
     Time is O(dimension) for each member and direction, memory O(dimension * ln(dimension)). The paper's rates
     are for more than twice as many dimensions as members. Below that, rates are those of a quarter as many
-    members as dimensions.
+    members as dimensions. A step size at most grows by the factor e in a generation: the paper has no bound,
+    and its rule diverges where members are many and dimensions few.
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -44,10 +46,10 @@ class LMMAES(SizedStrategy):
         self.mu_eff = 1 / float((self.weights**2).sum())
         members = population if 2 * population < n else n / 4
         self.c_s = 2 * members / n
-        numbers = np.arange(population)
+        numbers = np.arange(min(population, default_population(n)))
         self.c_d = 1 / (1.5**numbers * n)
         self.c_c = members / (4.0**numbers * n)
-        self.directions: Matrix = np.zeros((population, n))
+        self.directions: Matrix = np.zeros((len(numbers), n))
         self.path = np.zeros(n)
 
     @property
@@ -75,5 +77,5 @@ class LMMAES(SizedStrategy):
         self.path = (1 - c) * self.path + math.sqrt(m * c * (2 - c)) * mean
         kept, new = 1 - self.c_c, np.sqrt(m * self.c_c * (2 - self.c_c))
         self.directions = kept[:, None] * self.directions + np.outer(new, mean)
-        self.step_size *= math.exp(c / 2 * (float(self.path @ self.path) / self.dimension - 1))
+        self.step_size *= math.exp(min(1.0, c / 2 * (float(self.path @ self.path) / self.dimension - 1)))
         self.updates += 1

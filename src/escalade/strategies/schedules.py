@@ -132,12 +132,19 @@ def parse_share(value: float | str | Schedule, name: str) -> Schedule:
     """:func:`parse` for a part of a way, from 0 to 1: more would go beyond its end.
 
     Raises:
-        InputError: as :func:`parse`, or it begins above 1.
+        InputError: as :func:`parse`, or it begins above 1, or is above 1 in a later generation.
     """
     schedule = parse(value, name, zero=True)
-    if (first := schedule(0)) > 1:
-        raise InputError(f"{name} {first:g} must be at most 1, the whole way")
-    return schedule
+
+    def share(generation: int) -> float:
+        part = schedule(generation)
+        if part > 1:
+            when = f" in generation {generation + 1}" if generation else ""
+            raise InputError(f"{name} {part:g}{when} must be at most 1, the whole way")
+        return part
+
+    share(0)
+    return share
 
 
 SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
@@ -64,7 +66,9 @@ class SNES(AdaptiveStrategy):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        self.antithetic = mirrored
+        if not isinstance(mirrored, bool | np.bool_):
+            raise InputError(f"mirrored {mirrored!r} must be true or false")
+        self.antithetic = bool(mirrored)
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))

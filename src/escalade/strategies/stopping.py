@@ -1,8 +1,9 @@
 """The rules by which a search on a function has converged or cannot go on.
 
 The criteria of Hansen's CMA-ES (Hansen 2016, arXiv 1604.00772, appendix B.3; Hansen 2009, "Benchmarking a
-BI-population CMA-ES on the BBOB-2009 function testbed", section 2.4). Those of the fitness and of the
-standard deviations hold for every strategy.
+BI-population CMA-ES on the BBOB-2009 function testbed", section 2.4), with the numbers of generations that
+pycma has for stagnation and for the limit. Those of the fitness and of the standard deviations hold for
+every strategy.
 """
 
 from __future__ import annotations

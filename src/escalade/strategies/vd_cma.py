@@ -10,7 +10,7 @@ import numpy as np
 
 from escalade.strategies.axis_shape import AxisStrategy
 from escalade.strategies.base import Fitness
-from escalade.strategies.cma import expected_norm, heaviside
+from escalade.strategies.cma import expected_norm
 from escalade.strategies.ranking import log_weights, share_ties
 
 
@@ -19,7 +19,7 @@ class VDCMA(AxisStrategy):
 
     Members are ``centre + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
     natural gradient of the better half of the members and of the path. The step size follows the path as in
-    CMA-ES. Time and memory are O(dimension) for each member.
+    CMA-ES, with a rate of its own. Time and memory are O(dimension) for each member.
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -37,7 +37,7 @@ class VDCMA(AxisStrategy):
         super().begin(n, population)
         self.weights = log_weights(population)
         m = self.mu_eff = 1 / float((self.weights**2).sum())
-        self.c_sigma = (m + 2) / (n + m + 5)
+        self.c_sigma = math.sqrt(m) / (2 * (math.sqrt(n) + math.sqrt(m)))
         self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
         # Fewer numbers than those of a covariance are learnt: so much faster. At least half, for few.
@@ -54,7 +54,7 @@ class VDCMA(AxisStrategy):
         self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * (weights @ z)
         length = float(np.linalg.norm(self.path_sigma))
         self.updates += 1
-        settled = heaviside(length, c, self.updates, self.dimension)
+        settled = float(length**2 < (2 + 4 / (self.dimension + 1)) * self.dimension)
         c = self.c_c
         self.path_c = (1 - c) * self.path_c + settled * math.sqrt(c * (2 - c) * m) * step
         axis_step, s = self._form.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)

@@ -1,18 +1,17 @@
-"""Vectors as users hand them to a strategy: the first centre, and fitness."""
+"""Vectors as users hand them to a strategy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
-from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
+from escalade.support.fitness import holds_numbers
 
 _BLOCK = 2**20  # numbers of a long vector that are looked at together
 
@@ -27,7 +26,7 @@ def first_center(x0: ArrayLike | Tensor) -> Tensor:
     """
     given = as_tensor(x0, "x0")
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
-    if not _holds_numbers(given):
+    if not holds_numbers(given):
         raise InputError("x0 must be a vector of numbers")
     return given.to("cpu", dtype, copy=not isinstance(x0, GivenAway))
 
@@ -46,44 +45,8 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
         raise InputError(f"{name} must be a vector of numbers") from None
 
 
-def _holds_numbers(given: Tensor) -> bool:
-    """True for real numbers that are written out."""
-    return not (given.is_complex() or given.is_meta) and given.layout == torch.strided
-
-
 class GivenAway(np.ndarray[Any, Any]):
     """A first centre that is the strategy's to keep and to write to: ``array.view(GivenAway)``."""
-
-
-_NO_NUMBERS = "fitness must hold one number a member"
-
-
-def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
-    """A copy of ``fitness``: a tensor of any type on any device, an array, or a list of either.
-
-    Raises:
-        InputError: it does not hold numbers.
-    """
-    if isinstance(fitness, Mapping | Set):
-        raise InputError(_NO_NUMBERS)
-    if isinstance(fitness, Tensor):
-        if not _holds_numbers(fitness):
-            raise InputError(_NO_NUMBERS)
-        return np.array(fitness.detach().to("cpu", torch.float64).numpy())
-    with suppress(TypeError, ValueError, RuntimeError):  # the last of tensors that require grad
-        given = np.array(fitness)
-        if given.dtype.kind in "biuf":
-            return given.astype(np.float64)
-    try:  # such as a list of bfloat16 tensors, a type that numpy does not have
-        return np.array([_as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise InputError(_NO_NUMBERS) from None
-
-
-def _as_float(value: Any) -> float:
-    if isinstance(value, str | bytes | complex | np.complexfloating):
-        raise TypeError  # which float() would read or cut
-    return float(value.detach() if isinstance(value, Tensor) else value)
 
 
 def distance(first: Tensor, second: Tensor) -> float:

@@ -87,13 +87,14 @@ class XNES(SizedStrategy):
         return np.asarray(z @ self.shape.T)
 
     def update(self, fitness: Fitness) -> None:
+        lr, sigma_lr, shape_lr = self.lr, self._sigma_lr(self.generation), self._shape_lr(self.generation)
         n, identity, (z, y) = self.dimension, np.eye(self.dimension), self.draw()
         weights = nes_utilities(fitness)
-        self.move(self.lr * (weights @ y))
+        self.move(lr * (weights @ y))
         gradient = (z.T * weights) @ z - weights.sum() * identity
         of_sigma = float(np.trace(gradient)) / n
-        self.step_size *= math.exp(self._sigma_lr(self.generation) / 2 * of_sigma)
-        change = self._shape_lr(self.generation) / 2 * (gradient - of_sigma * identity)
+        self.step_size *= math.exp(sigma_lr / 2 * of_sigma)
+        change = shape_lr / 2 * (gradient - of_sigma * identity)
         self.shape = self.shape @ exponential(change)
         self.updates += 1
 

@@ -13,7 +13,7 @@ from escalade.engines.fork_server import warm_up
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.fitness.catching import Catch, caught
 from escalade.fitness.points import PointsJob, PointsSetup
-from escalade.strategies.vectors import as_float64
+from escalade.support.fitness import as_float64
 from escalade.support.numbers import whole_number
 
 Array = NDArray[np.float64]
