@@ -1,6 +1,7 @@
 """``sweep``: trials are runs, a killed sweep goes on as if nothing had been, the best is a config file."""
 
 import base64
+import csv
 import json
 import shutil
 import signal
@@ -197,3 +198,17 @@ def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
     escalade.sweep("on.toml", run_dir="sweep", say=lambda line: None)
     (run,) = runs(tmp_path / "sweep", 0)
     assert read_config(RunFolder(run)).hidden == (3, 2)
+
+
+def test_the_table_keeps_to_its_columns_where_the_space_is_in_another_order(swept, tmp_path, monkeypatch):
+    place, _ = swept
+    shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
+    lines = PLAN.format(trials=4).splitlines()
+    one = next(number for number, line in enumerate(lines) if line.startswith("sigma"))
+    lines[one], lines[one + 1] = lines[one + 1], lines[one]
+    (tmp_path / "turned.toml").write_text("\n".join(lines))
+    escalade.sweep(tmp_path / "turned.toml", run_dir=tmp_path / "sweep", say=lambda line: None)
+    folders = (place / "runs" / "sweep-poles", tmp_path / "sweep")
+    tables = [list(csv.DictReader((folder / "trials.csv").read_text().splitlines())) for folder in folders]
+    assert tables[0] == tables[1]
+    assert list(tables[0][0]) != list(tables[1][0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from escalade.config.conversion import convert, parse_toml
+from escalade.config.conversion import convert, from_values, parse_toml
 from escalade.errors import InputError
 
 
@@ -23,3 +23,17 @@ def test_brackets_that_are_open_are_counted_before_a_file_is_parsed(tmp_path):
 def test_a_number_of_numpys_is_taken_as_pythons(name, value, kept):
     found = convert(name, value, text=False)
     assert (found, type(found)) == (kept, type(kept))
+
+
+def test_arguments_are_what_a_resumed_run_reads():
+    given = {"size": (3, 4), "names": {1: "a"}}
+    kept = from_values({"env": "E", "env_kwargs": given})["env_kwargs"]
+    assert kept == {"size": [3, 4], "names": {"1": "a"}}
+    assert from_values({"env": "E", "env_kwargs": kept})["env_kwargs"] == kept
+    assert given == {"size": (3, 4), "names": {1: "a"}}
+
+
+@pytest.mark.parametrize("values", [{"start_from": "caf\udce9/run"}, {"env_kwargs": {"a": "\ud800"}}])
+def test_text_that_no_file_can_hold_is_refused(values):
+    with pytest.raises(InputError, match=f"`{next(iter(values))}` .* is not valid"):
+        from_values(values)

@@ -60,6 +60,10 @@ SPACES = {
     "sigma = {low = 2, high = 1}": r"`low <= high` must hold",
     "sigma = {low = 0, high = 1, log = true}": "`low > 0` must hold for `log=True`",
     "sigma = {low = 1, high = 2, log = true, step = 1}": "`step` is not supported when `log` is true",
+    "sigma = {low = 0.1, high = inf}": "its ends must be finite",
+    "population = {low = 8, high = 64, step = 0.5}": "step must be a whole number of at least 1",
+    "population = {low = 8, high = 64, step = 2.5}": "step must be a whole number of at least 1",
+    "population = {low = 8, high = 64, step = -2}": "step must be a whole number of at least 1",
     "sigma = {low = 1, high = 2, lg = true}": "unknown entry 'lg'; did you mean log",
     "hidden = {low = 1, high = 2}": "hidden",
     "bias = {low = 0, high = 1}": "`bias`",
@@ -89,3 +93,24 @@ def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
         read_sweep(written(f"{env}seed = 1\n[space]\nsigma = [1, 2]"))
     with pytest.raises(InputError, match="pruner 'best' is not valid: it takes one of median, halving, none"):
         read_sweep(written(f'{env}generations = 2\n[space]\nsigma = [1, 2]\n[pruning]\npruner = "best"'))
+
+
+def test_a_strategys_own_values_are_what_they_were(written):
+    head = 'trials = 2\n[options]\nenv = "CartPole-v1"\ngenerations = 2\nstrategy = "snes"\n[space]\n'
+    plan = read_sweep(written(f"{head}strategy_options.mirrored = [true, false]\nsigma = [0.1, 0.2]"))
+    choices = plan.space["mirrored"].choices
+    given = [plan.config({"mirrored": choice, "sigma": "0.1"}).strategy_options for choice in choices]
+    assert given == [{"mirrored": True}, {"mirrored": False}]
+
+
+def test_options_need_not_go_together_without_those_that_are_searched(written):
+    """15 members are wrong for ars, the default, which no trial has."""
+    head = 'trials = 2\n[options]\nenv = "CartPole-v1"\npopulation = 15\ngenerations = 5\n'
+    plan = read_sweep(written(f'{head}[space]\nstrategy = ["snes", "cem"]'))
+    assert plan.config({"strategy": "cem"}).population == 15
+
+
+def test_options_that_are_wrong_in_every_trial_are_refused_before_the_first(written):
+    head = 'trials = 2\n[options]\nenv = "CartPole-v1"\nsigma = -1\ngenerations = 5\n'
+    with pytest.raises(InputError, match="`sigma`"):
+        read_sweep(written(f'{head}[space]\nstrategy = ["snes", "cem"]'))

@@ -297,7 +297,8 @@ def _write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[s
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["trial", "state", "return", *plan.space])
     for trial in study.get_trials(deepcopy=False):
-        table.writerow([trial.number, trial.state.name.lower(), trial.value, *trial.params.values()])
+        chosen = [trial.params.get(name) for name in plan.space]  # suggested in the order of an earlier file
+        table.writerow([trial.number, trial.state.name.lower(), trial.value, *chosen])
     write_bytes(folder / "trials.csv", text.getvalue().encode())
     if best is None:
         return

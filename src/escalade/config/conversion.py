@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import os
@@ -19,7 +18,7 @@ from escalade.config.options import OPTIONS, Config
 from escalade.config.removed import without_removed
 from escalade.config.strategy_text import split_strategy
 from escalade.errors import InputError, about, nearest
-from escalade.storage.files import read_text
+from escalade.storage.files import path_of, read_text
 
 Values = dict[str, Any]
 
@@ -80,7 +79,7 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
         InputError: it cannot be read, or is not TOML.
     """
     try:
-        text = read_text(path, "config file")
+        text = read_text(path_of(path), "config file")
         # Counted: where the parser meets the end of the stack, finalizers that run then complain too.
         if max(accumulate((_STEPS.get(sign, 0) for sign in text), initial=0)) > _DEEPEST_TEXT:
             raise InputError(f"config file {path} is nested too deeply")
@@ -143,8 +142,10 @@ def _convert_dict(value: Any) -> dict[str, Any]:
     value = json.loads(value) if isinstance(value, str) else value
     if not isinstance(value, dict) or _depth(value) > _DEEPEST:
         raise TypeError
-    json.dumps(value)  # a run records it: anything but plain values raises here
-    return copy.deepcopy(value)
+    # As a run records it, and reads it back when it is resumed: anything but plain values raises here.
+    found: dict[str, Any] = json.loads(text := json.dumps(value, ensure_ascii=False))
+    text.encode()  # nor is what UTF-8 has not
+    return found
 
 
 def _convert_union(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
@@ -178,6 +179,7 @@ def _convert_scalar(kind: type, value: Any, text: bool) -> Any:
     if kind is str:
         if not isinstance(value, str):
             raise TypeError
+        value.encode()  # as config.toml has it: what is not UTF-8 raises here
         return value
     if kind is int:
         return _whole_number(value, text)

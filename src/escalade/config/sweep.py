@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -102,9 +104,39 @@ def _plan(content: Values) -> SweepPlan:
     for problem, found in problems.items():
         if found:
             raise InputError(problem)
-    if not any(getattr(plan.config({}), name) for name in BUDGETS):
+    # Not of a whole config: what the options are without those that are searched need not go together.
+    options = layered(presets.options(plan.options["env"], plan.preset, plan.options), plan.options)
+    if not any(options.get(name) for name in BUDGETS):
         raise InputError(f"a trial needs a budget: give one of {', '.join(BUDGETS)} in [options]")
+    _check_some(plan)
     return plan
+
+
+def _check_some(plan: SweepPlan) -> None:
+    """Refuse options that go with none of some trials: the first and last values, with each strategy.
+
+    Raises:
+        InputError: that of the first of them.
+    """
+    ends = [{name: _ends(of)[last] for name, of in plan.space.items()} for last in (0, -1)]
+    strategy = plan.space.get("strategy")
+    tries = (
+        ends if strategy is None else [end | {"strategy": one} for one in strategy.choices for end in ends]
+    )
+    problems = []
+    for params in tries:
+        try:
+            plan.config(params)
+            return
+        except InputError as problem:
+            problems.append(problem)
+    raise problems[0]
+
+
+def _ends(distribution: Any) -> tuple[Any, Any]:
+    if hasattr(distribution, "choices"):
+        return distribution.choices[0], distribution.choices[-1]
+    return distribution.low, distribution.high
 
 
 def _space(table: Values) -> dict[str, BaseDistribution]:
@@ -115,18 +147,25 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
         if name not in known:
             raise InputError(f"[space] {name} is no option that can be searched{nearest(name, known)}")
         if name == "strategy_options" and isinstance(value, dict):
-            found |= {own: _dimension(own, one, lambda read: read) for own, one in value.items()}
+            found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
             found[name] = _dimension(name, value, partial(convert, name, text=False))
     return found
 
 
-def _dimension(name: str, value: Any, read: Callable[[Any], Any]) -> BaseDistribution:
+def _own_text(value: Any) -> str:
+    """A value of a strategy's own as the text that :func:`value_of` reads."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _dimension(
+    name: str, value: Any, read: Callable[[Any], Any], text: Callable[[Any], str] = text_of
+) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     where = f"[space] {name}"
     if isinstance(value, list):
-        texts = [text_of(read(one)) for one in value]
+        texts = [text(read(one)) for one in value]
         if len(set(texts)) < max(2, len(texts)):
             raise InputError(f"{where} must list two values at least, each once")
         return CategoricalDistribution(texts)
@@ -136,8 +175,18 @@ def _dimension(name: str, value: Any, read: Callable[[Any], Any]) -> BaseDistrib
     ends = {end: read(value[end]) for end in ("low", "high")}
     if type(ends["low"]) not in (int, float):
         raise InputError(f"{where} is not a number: list its values")
+    if not all(map(math.isfinite, ends.values())):
+        raise InputError(f"{where}: its ends must be finite")
+    whole = type(ends["low"]) is int
     try:
-        return (IntDistribution if type(ends["low"]) is int else FloatDistribution)(**(checked | ends))
+        if whole and "step" in checked:
+            checked["step"] = as_type(int, checked["step"])
+            if checked["step"] < 1:
+                raise ValueError
+    except (ValueError, OverflowError):
+        raise InputError(f"{where}: step must be a whole number of at least 1") from None
+    try:
+        return (IntDistribution if whole else FloatDistribution)(**(checked | ends))
     except ValueError as problem:
         raise InputError(f"{where}: {problem}") from None
 
