@@ -14,6 +14,7 @@ from escalade.envs import SlotError, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
 from escalade.envs.frames import Frames
 from escalade.envs.registrations import is_gymnasiums_own
+from escalade.envs.vector import SlowVector
 
 ENVS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]
 
@@ -321,3 +322,12 @@ def test_a_reward_that_is_no_number_is_named(form):
     vector.reset(seeded([0]), seeded([5]))
     with pytest.raises(SlotError, match="reward must be one number"):
         vector.step(seeded([0]), np.zeros((1, 1), np.float32))
+
+
+def test_a_wave_of_resets_shows_that_it_is_alive_before_each():
+    vector = vectorize(resolve("CartPole-v1", backend="gymnasium"), 5)
+    calls = []
+    vector.alive = lambda: calls.append(1)
+    vector.reset(np.arange(5), np.arange(5))
+    assert isinstance(vector, SlowVector)
+    assert len(calls) == 5

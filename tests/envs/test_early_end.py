@@ -61,3 +61,11 @@ def test_the_step_limit_counts_the_policys_steps():
     env = registered.make()
     env.reset(seed=3)
     assert [env.step(0)[3] for _ in range(37)] == [False] * 36 + [True]
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(20, 20), (50, 50), (60, 60)])
+def test_a_limit_beyond_the_registered_one_holds_with_skipped_frames_too(limit, steps):
+    env = resolve("Pendulum-v1", max_episode_steps=limit, frames=Frames(frame_skip=4)).make()
+    env.reset(seed=3)
+    ends = [env.step(np.zeros(1, np.float32))[3] for _ in range(steps)]
+    assert ends == [False] * (steps - 1) + [True]

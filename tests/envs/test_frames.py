@@ -275,3 +275,54 @@ def test_images_of_other_numbers_can_be_cropped_and_not_resized():
             InputError, match=f"`{next(iter(option))}` needs images of whole numbers from 0 to 255"
         ):
             Frames(**option).wrap(floats, PLAIN)
+
+
+class Odd(gymnasium.Env[Any, Any]):
+    """Gives one array for ever, writes to its actions, and has a generator of its own; ends after 6 steps."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+    action_space = spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.own, self.at, self.seen, self.taken = np.random.default_rng(seed), 0, np.zeros(2), []
+        return self.seen, {}
+
+    def step(self, action: Any) -> Any:
+        self.taken.append(float(action[0]))
+        action *= 0
+        self.at += 1
+        self.seen[:] = self.at
+        return self.seen, 1.0, self.at == 6, False, {}
+
+
+def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others_are():
+    env = Frames(frame_stack=3, frame_skip=2).wrap(Odd(), PLAIN)
+    env.reset(seed=0)
+    action = np.ones(1, np.float32)
+    stacked = [env.step(action)[0] for _ in range(3)][-1]
+    np.testing.assert_array_equal(stacked[:, 0], [2, 4, 6])
+    assert env.unwrapped.taken == [1.0] * 6
+    assert action[0] == 1
+
+
+def test_sticky_actions_follow_from_the_seed_in_an_environment_with_a_generator_of_its_own():
+    env = Frames(sticky_actions=0.5).wrap(Odd(), PLAIN)
+
+    def taken(seed):
+        env.reset(seed=seed)
+        for number in range(6):
+            env.step(np.array([number], np.float32))
+        return env.unwrapped.taken
+
+    first, other = taken(3), taken(4)
+    assert taken(3) == first != other != list(range(6))
+
+
+def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():
+    env = Frames(frame_skip=4, max_pool=True).wrap(Recorded(), PLAIN)
+    env.reset(seed=0)
+    steps = -(-(LENGTH - 1) // 4)
+    last = [env.step(0) for _ in range(steps)][-1]
+    assert last[2]  # in the third of four: 39 steps are nine times four and three
+    expected = np.moveaxis(RECORDED[LENGTH - 2 : LENGTH].max(axis=0), -1, 0)
+    np.testing.assert_array_equal(last[0], expected)

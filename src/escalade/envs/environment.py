@@ -36,6 +36,7 @@ from escalade.support.installing import install
 from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 
+_NEVER = 10**9  # steps
 _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
     # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
@@ -111,7 +112,7 @@ class Environment:
         return TimeLimit(env, self.max_episode_steps)
 
     def _made(self, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-        limit = self.max_episode_steps if self.plain else None  # None: as registered
+        limit = self.inner_limit()
         if isinstance(self.spec, FactorySpec):
             return build(self.spec, self.kwargs, limit, extra)
         if isinstance(self.spec, WorldSpec):
@@ -123,6 +124,13 @@ class Environment:
             # Copies: it may keep and change them.
             **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs) | extra,
         )
+
+    def inner_limit(self) -> int | None:
+        """The limit of the environment's own steps; None as registered, unless that comes too early."""
+        asked, registered = self.max_episode_steps, self.spec.max_episode_steps
+        if self.plain or asked is None or registered is None:
+            return asked if self.plain else None
+        return _NEVER if asked > math.ceil(registered / self.frames.outer_skip(self.spec)) else None
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}

@@ -67,7 +67,7 @@ def _of_objects(environment: Environment) -> Environment:
     """The same environment, made of EnvPool's objects instead of Gymnasium's."""
     own = own_id(environment.spec, environment.kwargs) or environment.id
     # Where frames are skipped, the limit counts the policy's steps, and stands in a wrapper.
-    limit = environment.max_episode_steps if environment.plain else environment.spec.max_episode_steps
+    limit = environment.inner_limit() or environment.spec.max_episode_steps
     factory = partial(PooledEnv, own, limit)
     return replace(environment, spec=factory_spec(environment.id, factory), kwargs={})
 
@@ -107,8 +107,11 @@ class EnvPoolVector:
         self._infos = infos_of(self._id) if self._keys else {}
         self._settings: dict[str, Any] = {}
         self._pool: Any = None
+        self._send: Any = None
+        self._recv: Any = None
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        self.close()  # before the next: two would need twice the memory
         self._pool = make_pool(self._id, seeds.tolist(), self._limit, **self._settings)
         # The pool's own send and recv build an info dictionary around every batch, which costs
         # more than stepping a dozen cart-poles. These two are what they call.
@@ -139,7 +142,7 @@ class EnvPoolVector:
         return np.stack([np.asarray(number, np.float64)[places] for number in numbers], axis=1)
 
     def close(self) -> None:
-        self._pool = None
+        self._pool = self._send = self._recv = None
 
     def _reader(self, keys: list[str]) -> Callable[[list[NDArray[Any]]], NDArray[Any]]:
         return itemgetter(keys.index("obs"))
@@ -154,8 +157,10 @@ class WorldVector(EnvPoolVector):
         self._settings = settings(self._id, environment.kwargs)
         # Some robots take hundreds of MB each. Episodes are the same in any number of slots.
         before = _memory()
-        make_pool(self._id, [0], self._limit, **self._settings)
-        self.slots = min(slots, _MOST_WORLDS, max(1, _WAVE_BYTES // max(1, _memory() - before)))
+        tried = make_pool(self._id, [0], self._limit, **self._settings)
+        size = _memory() - before
+        del tried  # only now: what a pool holds is free again when it ends
+        self.slots = min(slots, _MOST_WORLDS, max(1, _WAVE_BYTES // max(1, size)))
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         self._steps = np.zeros(len(slots), np.int64)

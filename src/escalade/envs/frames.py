@@ -9,10 +9,12 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils import seeding
 
 from escalade.envs.atari import STICKINESS, NoopStart, is_atari
 from escalade.envs.channels import channels_first, channels_last
 from escalade.envs.observed import one_number
+from escalade.envs.owned import Owned
 from escalade.envs.skipped_rendering import SkippedRendering
 from escalade.errors import InputError
 
@@ -140,11 +142,11 @@ class Frames:
         self._refuse(("noop_max",), f"is for Atari games, and {spec.id} is none")
         if len(env.observation_space.shape or ()) < 2:
             self._refuse(_OF_IMAGES, f"needs images, and {spec.id} gives none")
+        env = Owned(env)
         if self.sticky_actions is not None:
-            env = wrappers.StickyAction(env, self.sticky_actions)
+            env = StickyAction(env, self.sticky_actions)
         if self.frame_skip is not None and self.frame_skip > 1:
-            skipping = wrappers.MaxAndSkipObservation if self.max_pool else FrameSkip
-            env = skipping(env, self.frame_skip)
+            env = (PooledFrameSkip if self.max_pool else FrameSkip)(env, self.frame_skip)
         if not (self.crop or self.grayscale or self.size):
             return env
         env = channels_last(env)
@@ -189,8 +191,8 @@ FRAMES = tuple(option.name for option in fields(Frames))
 class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
 
-    Gymnasium's MaxAndSkipObservation without its maximum, which only images can bear. Observations that
-    are left out are not drawn, where that is a matter of cost alone: see :class:`SkippedRendering`.
+    Observations that are left out are not drawn, where that is a matter of cost alone: see
+    :class:`SkippedRendering`.
     """
 
     def __init__(self, env: Env, skip: int) -> None:
@@ -208,6 +210,42 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
                     return self._rendering.draw(observation), total, terminated, truncated, info
         observation, reward, terminated, truncated, info = self.env.step(action)
         return observation, total + one_number(reward), terminated, truncated, info
+
+
+class PooledFrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """The same; gives the maximum of the last two observations (Mnih et al. 2015), or of the only one.
+
+    Gymnasium's MaxAndSkipObservation pools with an observation of an earlier step, or of an earlier episode,
+    where an episode ends before the last two.
+    """
+
+    def __init__(self, env: Env, skip: int) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total, latest = 0.0, list[Any]()
+        for _ in range(self._skip):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += one_number(reward)
+            latest = [*latest[-1:], observation]
+            if terminated or truncated:
+                break
+        return np.max(latest, axis=0), total, terminated, truncated, info
+
+
+class StickyAction(wrappers.StickyAction[Any, Any]):
+    """Gymnasium's, whose draws follow from the episode's seed in every environment.
+
+    They come from the environment's generator, which one with a generator of its own leaves unseeded.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        before = self.np_random
+        found = super().reset(seed=seed, options=options)
+        if seed is not None and self.np_random is before:
+            self.np_random = seeding.np_random(seed)[0]
+        return found
 
 
 def _whole_range(space: spaces.Space[Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -45,6 +46,7 @@ class GymnasiumVector:
 
     def __init__(self, environment: Environment, slots: int) -> None:
         self.slots = slots
+        self.alive: Callable[[], None] = lambda: None
         self._environment = environment
         self._envs: dict[int, gymnasium.Env[Any, Any]] = {}
         self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
@@ -59,6 +61,7 @@ class GymnasiumVector:
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         observations = np.empty((len(slots), *self._shape), self._dtype)
         for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
+            self.alive()
             try:
                 if slot not in self._envs or slot in self._broken or self._environment.fresh:
                     self._renew(slot)
@@ -83,7 +86,8 @@ class GymnasiumVector:
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, broken, plain, checked = self._envs, self._broken, self._plain, self._checked["step"]
-        chosen = actions.tolist() if self._discrete else actions  # plain ints, as samples are
+        # Plain ints, with which environments in Python calculate faster than with numpy's.
+        chosen = actions.tolist() if self._discrete else actions
         if self._single:
             chosen = [np.asarray(action) for action in actions]  # arrays without dimensions
         for row, slot in enumerate(slots.tolist()):

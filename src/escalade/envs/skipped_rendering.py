@@ -9,9 +9,11 @@ from typing import Any
 import gymnasium
 from gymnasium import wrappers
 
+from escalade.envs.owned import Owned
+
 Env = gymnasium.Env[Any, Any]
 
-_BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing)
+_BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing, Owned)
 
 
 class SkippedRendering:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,14 @@ class InformingVector(VectorEnvironment, Protocol):
         ``slots`` are among those of the last :meth:`step`.
         """
         ...
+
+
+@runtime_checkable
+class SlowVector(VectorEnvironment, Protocol):
+    """Slots that take their time to begin an episode."""
+
+    alive: Callable[[], None]
+    """Called before each reset, for a wave of slow ones is no silence."""
 
 
 class RememberingVector(VectorEnvironment, Protocol):

@@ -18,7 +18,7 @@ from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
-from escalade.envs.vector import InformingVector
+from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import NoiseSource, Stream, normals
 from escalade.rollout.behaviour import Behaviour
@@ -63,9 +63,10 @@ class Rollouts:
         self.environment = settle_backend(setup.environment)
         most = BACKENDS[self.environment.backend].most_rows
         rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.held(setup.perturbation))))
+        # As many as may be: bits may depend on this number, and what a backend holds on the memory here.
+        self.forward = setup.network.forward(rows, setup.perturbation)
         self.vector = vectorize(self.environment, rows)
         rows = self.vector.slots  # fewer, where the backend holds no more
-        self.forward = setup.network.forward(rows, setup.perturbation)
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
@@ -111,6 +112,8 @@ class Rollouts:
 
     def run(self, feed: Feed) -> None:
         """Run episodes until the feed has no more."""
+        if isinstance(self.vector, SlowVector):
+            self.vector.alive = feed.alive
         until_look = 0
         while True:
             until_look -= 1
