@@ -12,6 +12,7 @@ import torch
 from tests.commands import DEADLINE
 
 import escalade
+from escalade.engines import start_engine
 from escalade.envs.quiet import quiet
 from escalade.support.exact import one_thread
 
@@ -97,3 +98,30 @@ def test_one_thread_holds_while_another_leaves():
         assert found[2] == 2
     finally:
         torch.set_num_threads(threads)
+
+
+def test_threads_share_the_episodes_of_a_generation():
+    taken = []
+
+    class Slots:
+        def info(self):
+            return {"slots": 64, "refills": True}
+
+        def begin(self, job):
+            """Nothing to do."""
+
+        def run(self, feed):
+            while items := feed.take(64, wait=True):
+                taken.append(len(items))
+                for item in items:
+                    feed.put(item, item)
+
+        def close(self):
+            """Nothing to do."""
+
+    engine = start_engine("threads", Slots, 4)
+    try:
+        assert engine.run(None, 32).in_order() == list(range(32))
+    finally:
+        engine.close()
+    assert max(taken) == 8

@@ -282,3 +282,21 @@ def kill(pid, kills):
     except ProcessLookupError:  # it was replaced meanwhile
         return
     kills.append(pid)
+
+
+def test_a_lost_worker_that_cannot_be_started_again_is_one_line(tmp_path, monkeypatch):
+    engine = ProcessEngine(Squares, 1)
+    try:
+        wait_ready(engine)
+
+        def start(factory, name):
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(processes, "Worker", start)
+        os.kill(engine.pids[0], signal.SIGKILL)
+        with pytest.raises(
+            EngineFailure, match=r"that was lost could not be started again .*: lower `workers`"
+        ):
+            engine.run(("fine", None), 4)
+    finally:
+        engine.close()

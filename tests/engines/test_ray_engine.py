@@ -380,3 +380,12 @@ def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     connection.Connection(None, 2)
     assert ray.address == "auto"
+
+
+def test_what_a_worker_has_to_say_is_said_with_its_nodes_name():
+    cluster = ListedCluster({"1": 1})
+    run = make(cluster)
+    run.run("job", 12)
+    cluster.events.put(Reply(1, 99, "1", None, 0.0, ["member 3 gave no sign of life"]))
+    run.run("job", 12)
+    assert [text for text in run.notes if "member 3" in text] == ["10.0.0.1: member 3 gave no sign of life"]

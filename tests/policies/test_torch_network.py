@@ -281,3 +281,32 @@ def test_a_run_of_it_has_the_same_bits_whatever_the_workers(tmp_path, capsys):
 
 def test_what_can_be_batched_is():
     assert TorchNetwork(nn.Sequential(nn.Linear(4, 2), nn.GELU())).check((4,), 2) is None
+
+
+class Counts(nn.Module):
+    """Would be batched, but for a number that it keeps."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.calls = nn.Linear(4, 2), 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.layer(x) * self.calls
+
+
+class Rolls(nn.Module):
+    """Would be batched, but for numpy's generator."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.layer(x) * float(np.random.default_rng().normal())
+
+
+@pytest.mark.parametrize("make", [Counts, Rolls])
+def test_what_keeps_or_draws_is_refused_where_it_can_be_batched(make):
+    with pytest.raises(InputError, match="gives other numbers when it is called again"):
+        TorchNetwork(make()).check((4,), 2)

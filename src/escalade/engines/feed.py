@@ -16,10 +16,14 @@ class ListFeed:
     """Items 0 to ``items - 1`` in order, for one thread or for several that take from it.
 
     ``on_wait`` is called between steps and before items are given out; what it raises ends the work.
+    ``most`` are given out at once, so that the first of several threads does not take all.
     """
 
-    def __init__(self, items: int, on_wait: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, items: int, on_wait: Callable[[], None] = lambda: None, most: int | None = None
+    ) -> None:
         self._on_wait = on_wait
+        self._most = items if most is None else most
         self._items, self._next = items, 0
         self._lock = threading.Lock()
         self.results = Results(items)
@@ -27,7 +31,7 @@ class ListFeed:
     def take(self, most: int, wait: bool) -> list[int]:
         self._on_wait()
         with self._lock:
-            first, self._next = self._next, min(self._items, self._next + most)
+            first, self._next = self._next, min(self._items, self._next + min(most, self._most))
             return list(range(first, self._next))
 
     def put(self, item: int, result: Any) -> None:

@@ -226,7 +226,14 @@ class ProcessEngine:
 
     def _replace(self, worker: Worker) -> None:
         """Start another worker, and hand out again what this one had not finished."""
-        self._workers[self._workers.index(worker)] = replacement = Worker(self._factory, worker.name)
+        try:
+            replacement = Worker(self._factory, worker.name)
+        except (OSError, EOFError, MemoryError) as problem:
+            raise EngineFailure(
+                f"a worker that was lost could not be started again ({type(problem).__name__}: {problem}): "
+                "lower `workers`"
+            ) from problem
+        self._workers[self._workers.index(worker)] = replacement
         if self._number:
             self._waiting.extendleft(sorted(worker.items, reverse=True))
             for other in self._workers:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import EngineOptions, Factory, Feed, Work, close_work, ignore_note, keep_waiting
 from escalade.engines.feed import ListFeed
+from escalade.engines.shares import max_items_per_worker
 from escalade.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class ThreadEngine:
         return self._works[0].info()
 
     def run(self, job: Any, items: int) -> Results:
-        feed = ListFeed(items, self.on_wait)
+        even = max(1, -(-items // len(self._works)))
+        feed = ListFeed(items, self.on_wait, max_items_per_worker(even, self.info))
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
             wait(shares, return_when=FIRST_EXCEPTION)

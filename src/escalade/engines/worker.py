@@ -234,10 +234,10 @@ class _PipeFeed:
     def _receive(self) -> None:
         try:
             kind, *content = self._messages.recv()
-            if kind == "memory":
-                kind, *content = received_job(self._messages, *content)
         except (EOFError, OSError):
             raise _EngineGone from None
+        if kind == "memory":  # an OSError here is too little memory: a failure, and no reason to leave
+            kind, *content = received_job(self._messages, *content)
         if kind == "job":
             number, job = content
             self._job = number, job

@@ -49,22 +49,21 @@ class TorchNetwork:
         return TorchForward(self.module, self.layout, rows, source)
 
     def check(self, shape: tuple[int, ...], outputs: int) -> str | None:
-        """Try a forward pass of one observation of ``shape``, and two more of what cannot be batched.
+        """Try three forward passes of one observation of ``shape``, of which the first and last are alike.
 
         Returns:
             Why members are called one at a time; None where one call takes many.
 
         Raises:
-            InputError: the module fails, or gives another number of outputs, or another kind of state; or it
-                cannot be batched, and gives other numbers when it is called again.
+            InputError: the module fails, or gives another number of outputs, another kind of state, or other
+                numbers when it begins again.
         """
         forward, seen = self.forward(1), np.zeros((1, *shape), dtype=np.float32)
         try:
             with one_thread():
-                first = again = self._begun(forward)(seen)
-                if forward.one_at_a_time is not None:
-                    forward(seen + 1)
-                    again = self._begun(forward)(seen)
+                first = self._begun(forward)(seen)
+                forward(seen + 1)
+                again = self._begun(forward)(seen)
         except Exception as problem:
             raise InputError(f"policy fails on a batch of {_sizes(shape)} numbers: {problem}") from problem
         if first.shape != (1, outputs):

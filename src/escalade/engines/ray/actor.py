@@ -39,6 +39,7 @@ class RayWorker:
         self._begun = threading.Lock()
         self._info: Future[dict[str, Any]] = Future()
         self._feed = ChunkFeed()
+        self._notes: deque[str] = deque()
 
     def ready(
         self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
@@ -58,7 +59,7 @@ class RayWorker:
 
     def run(
         self, number: int, job: list[Any], items: Sequence[int]
-    ) -> tuple[str, list[Batch] | None, float] | None:
+    ) -> tuple[str, list[Batch] | None, float, list[str]] | None:
         """Run items of job ``number``; ``job`` holds a reference to it, which is fetched once.
 
         Returns:
@@ -69,7 +70,12 @@ class RayWorker:
             return None
         if number > feed.number:
             feed.turn_to(number, self._ray.get(job[0]))
-        return self._node, feed.add(number, items).result(), feed.take_busy_seconds()
+        results = feed.add(number, items).result()
+        notes: list[str] = []
+        with suppress(IndexError):  # none left, for another call may take some too
+            while True:
+                notes.append(self._notes.popleft())
+        return self._node, results, feed.take_busy_seconds(), notes
 
     def _serve(self, factory: list[Any], processes: int, *options: Any) -> None:
         try:
@@ -98,7 +104,7 @@ class RayWorker:
         if processes > 1 or step_timeout is not None:  # a thread that hangs cannot be ended, a process can
             from escalade.engines.ray.crew import Crew
 
-            return Crew(make, max(1, processes), step_timeout)
+            return Crew(make, max(1, processes), step_timeout, self._notes.append)
         return make()
 
 

@@ -5,9 +5,10 @@ The driver then speaks with one actor where it would with many, so a cluster may
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from escalade.engines.base import Factory, Feed
+from escalade.engines.base import Factory, Feed, ignore_note
 from escalade.engines.processes import ProcessEngine
 
 
@@ -17,8 +18,15 @@ class Crew:
     One that gives no sign of life for ``step_timeout`` seconds is replaced.
     """
 
-    def __init__(self, factory: Factory, processes: int, step_timeout: float | None) -> None:
+    def __init__(
+        self,
+        factory: Factory,
+        processes: int,
+        step_timeout: float | None,
+        on_note: Callable[[str], None] = ignore_note,
+    ) -> None:
         self._engine = ProcessEngine(factory, processes, step_timeout)
+        self._engine.on_note = on_note
         self._processes = processes
 
     def info(self) -> dict[str, Any]:

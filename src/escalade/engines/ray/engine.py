@@ -216,6 +216,8 @@ class RayEngine:
         worker.node = reply.node
         part = self._part(worker.node)
         part.busy_seconds += reply.busy_seconds
+        for note in reply.notes:
+            self._say(f"{part.name}: {note}")
         if worker.chunks.pop(reply.chunk, None) is None or reply.results is None:
             return  # of a job before
         for items, rows in reply.results:

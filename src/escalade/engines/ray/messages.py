@@ -54,6 +54,8 @@ class Reply:
     results: Sequence[Batch] | None
     busy_seconds: float
     """Seconds that the worker had something to do, since its last reply."""
+    notes: Sequence[str] = ()
+    """Lines of it for a person, since its last reply."""
 
 
 @dataclass(frozen=True)
