@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -11,8 +12,9 @@ def run() -> NoReturn:
     # First of all: Ctrl-C while numpy is still being imported is no reason for a traceback.
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
     # As with python -m: my_package.my_module is looked for where the user stands, too.
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    with suppress(FileNotFoundError):  # a folder that somebody has removed
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
     from escalade.cli.main import run as run_command
 
     run_command()

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from gymnasium.wrappers import TimeAwareObservation
 from tests.environments import Walk
 
 import escalade
@@ -82,6 +83,11 @@ def test_options_are_heeded():
     with pytest.raises(escalade.InputError, match="did you mean CartPole-v1"):
         escalade.check("CartPol-v1")
     assert escalade.check(Walk).env == "tests.environments:Walk"
+    for wrappers in ([TimeAwareObservation], "gymnasium.wrappers:TimeAwareObservation"):
+        seen = escalade.check("CartPole-v1", wrappers=wrappers).findings[0]
+        assert seen.detail == "5 numbers in, 2 out"
+    with pytest.raises(escalade.InputError, match="`max_episode_steps` '5' is not valid"):
+        escalade.check("CartPole-v1", max_episode_steps="5")
     with pytest.raises(escalade.InputError, match="`env` must be an id, a class or a function, not int"):
         escalade.check(3)
 

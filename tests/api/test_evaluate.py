@@ -134,3 +134,8 @@ def test_a_file_that_does_not_say_enough(env, options, said, tmp_path):
     run = escalade.train(env, run_dir=tmp_path / "run", **TINY, **options)
     with pytest.raises(InputError, match=said):
         escalade.evaluate(run.folder.policy)
+
+
+def test_episodes_have_a_largest_number():
+    with pytest.raises(InputError, match="`episodes` 1000000000000 must be at most 1,000,000"):
+        escalade.evaluate("zoo:CartPole-v1", episodes=10**12)

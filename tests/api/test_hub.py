@@ -131,6 +131,10 @@ def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     RunFolder(film).path.mkdir()
     for name in ("config.toml", "policy.safetensors", "summary.json"):
         (film / name).write_bytes((run / name).read_bytes())
+    config = (film / "config.toml").read_text()
+    assert 'engine = "local"' in config
+    config = config.replace('engine = "local"', 'engine = "ray"')
+    (film / "config.toml").write_text(config.replace('address = "none"', 'address = "10.0.0.1:6379"'))
     (film / "video.gif").write_bytes(b"film")
     assert main(["push", str(film), REPO]) == 0
     assert server.repos[REPO]["video.gif"] == b"film"
@@ -145,7 +149,9 @@ def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     assert result["metrics"][0]["value"].startswith(f"{mean} +/- ")
     assert f"escalade pull {REPO}" in card
     assert "population = 4" in card
-    assert str(run) not in card + server.repos[REPO]["config.toml"].decode()
+    published = card + server.repos[REPO]["config.toml"].decode()
+    assert str(run) not in published
+    assert "10.0.0.1" not in published
 
 
 def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsys):
@@ -201,6 +207,8 @@ def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     Path("cartpole").mkdir()
     assert "cartpole is there already" in refused(capsys, "pull", REPO)
     assert "no run folder" in refused(capsys, "push", "nowhere", REPO)
+    for name in ("cartpole", "a/b/c"):
+        assert f"'{name}' must be written as OWNER/NAME" in refused(capsys, "push", str(run), name)
     monkeypatch.setenv("HF_TOKEN", "wrong")
     server.repos.clear()
     assert "Invalid username or password" in refused(capsys, "push", str(run), REPO)

@@ -27,3 +27,9 @@ def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
     assert "--cutoff is not measured by bench: leave it out" in capsys.readouterr().err
     growing = ["--preset", "openai/humanoid", "--max-episode-steps", "9", "--hidden", "4"]
     assert cli.main(["bench", "Humanoid-v5", *growing, *SHORT]) == 0
+
+
+@pytest.mark.parametrize("seconds", ["none", "inf", "0", "-1"])
+def test_a_turn_has_an_end(seconds, capsys):
+    assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--turn-seconds", seconds]) == 2
+    assert "seconds" in capsys.readouterr().err

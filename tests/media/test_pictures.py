@@ -189,3 +189,5 @@ def test_a_smoothed_point_is_the_mean_of_the_last_ones():
     np.testing.assert_allclose(smoothed(values, 2), [1, 2, np.nan, 5, 6])
     np.testing.assert_array_equal(smoothed(values, 1), values)
     np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])
+    diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # what one says is lost in no other's mean
+    np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])

@@ -25,6 +25,7 @@ from escalade.media.charts import Area, Chart, Line
 from escalade.media.page_figure import figure_html
 from escalade.recorders import COLUMNS
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.zoo import ZOO
 
 OPTIONS = {"preset": None, "population": 4, "hidden": [4], "eval_every": 1, "max_episode_steps": 20}
 OPTIONS |= {"target_return": 400.0}
@@ -327,3 +328,9 @@ def test_a_run_whose_archive_is_lost_is_reported_without_it(tmp_path):
     text = escalade.report(ran, tmp_path / "page.html").read_text()
     assert "the archive of behaviours is left out: " in text
     assert "Behaviours in the archive" not in text
+
+
+def test_nothing_is_filmed_where_there_is_nothing_to_report(tmp_path):
+    with pytest.raises(InputError, match=r"has no progress\.csv"):
+        escalade.report("zoo:CartPole-v1", output=tmp_path / "x.html", video=True)
+    assert not (ZOO / "CartPole-v1" / "video.mp4").exists()

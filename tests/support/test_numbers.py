@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from escalade.support.html import shown
-from escalade.support.numbers import number, plain
+from escalade.support.numbers import finite, number, plain
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,8 @@ def test_results_are_shown_the_same_way():
     assert [shown(value) for value in (0.00042, 4812.3, None, 3, "solved")] == [
         *("0.00042", "4812.3", "-", "3", "solved")
     ]
+
+
+def test_json_has_no_nan():
+    found = finite({"mean": math.nan, "most": math.inf, "count": 3, "name": "a", "kept": 0.5})
+    assert found == {"mean": None, "most": None, "count": 3, "name": "a", "kept": 0.5}

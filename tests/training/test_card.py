@@ -116,3 +116,17 @@ def test_a_run_of_evolve_has_one_too(tmp_path):
     escalade.evolve(nn.Linear(2, 1), fitness, population=4, callbacks=callbacks, run_dir=tmp_path / "cut")
     text = (tmp_path / "cut" / "README.md").read_text()
     assert "with these settings and `generations=1`, and the same module" in text
+
+
+def test_what_is_to_be_copied_is_quoted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    train = ["train", "CartPole-v1", *TINY, "--run-dir", "my run; $(no)"]
+    assert cli.main(train) == 0
+    text = (tmp_path / "my run; $(no)" / "README.md").read_text()
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    escalade ")]
+    assert len(lines) == 3
+    for line in lines[:2]:
+        assert cli.main(shlex.split(line)[1:]) == 0
+    capsys.readouterr()
+    assert cli.main(train) == 2
+    assert "'escalade resume 'my run; $(no)''" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -106,8 +107,8 @@ def bench(
     """
     population = config.members(_LATER)
     config = config.replace(population=population)
-    if not seconds > 0 or rounds < 1:
-        raise InputError("`seconds` must be above 0 and `rounds` at least 1")
+    if not 0 < seconds < math.inf or rounds < 1:
+        raise InputError("`seconds` must be a number above 0 and `rounds` at least 1")
     for name in NOT_MEASURED:
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")

@@ -14,6 +14,8 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.api.named import named
+from escalade.config.conversion import from_values
+from escalade.config.options import Config
 from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
@@ -91,24 +93,31 @@ def check(
         **frames: fields of :class:`escalade.envs.frames.Frames`.
 
     Raises:
-        InputError: there is no such environment, or it does not take these arguments.
+        InputError: there is no such environment, it does not take these arguments, or an option is wrong.
     """
     if unknown := [name for name in frames if name not in FRAMES]:
         raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], FRAMES)}")
-    given = named({"env": env, "env_kwargs": env_kwargs})
-    env, env_kwargs = given["env"], given["env_kwargs"]
-    if not isinstance(env, str):
+    given: dict[str, Any] = {
+        "backend": backend,
+        "max_episode_steps": max_episode_steps,
+        "early_end": early_end,
+        **frames,
+    }
+    given |= {"fresh_environments": fresh_environments, "wrappers": wrappers, "env_kwargs": env_kwargs or {}}
+    given = named({"env": env, **given})
+    if not isinstance(env := given["env"], str):
         raise InputError(f"`env` must be an id, a class or a function, not {type(env).__name__}")
+    config = Config(**from_values(given))
     try:
         environment = resolve(
             env,
-            env_kwargs,
-            backend,
-            max_episode_steps,
-            fresh_environments,
-            wrappers,
-            frames=Frames(**frames),
-            early_end=early_end,
+            config.env_kwargs,
+            config.backend,
+            config.max_episode_steps,
+            config.fresh_environments,
+            config.wrappers,
+            frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
+            early_end=config.early_end,
         )
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:

@@ -28,6 +28,8 @@ from escalade.support.numbers import seed_number, whole_number
 from escalade.training.parts import find_environment, make_parts
 from escalade.training.saved import SavedPolicy
 
+_MOST_EPISODES = 10**6
+
 
 @dataclass(frozen=True)
 class EvaluationResult:
@@ -92,7 +94,8 @@ def evaluate(
         InputError: there is no such run or checkpoint, an argument is wrong, or a file does not say enough.
         EnvironmentFailure: the environment raised.
     """
-    whole_number(episodes, "`episodes`", 1)
+    if whole_number(episodes, "`episodes`", 1) > _MOST_EPISODES:
+        raise InputError(f"`episodes` {episodes} must be at most {_MOST_EPISODES:,}")
     given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
     chosen = named({**given, "behaviour": None if behaviour == "none" else behaviour})
     changes = from_values({name: value for name, value in chosen.items() if value is not None})

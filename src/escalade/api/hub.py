@@ -24,6 +24,15 @@ from escalade.training.card import model_card
 _FILMS = ("video.mp4", "video.gif")
 _CODE = ("env", "strategy", "policy", "wrappers")
 """Options that may name code to import: a pulled config that does is refused."""
+_PLACELESS: dict[str, Any] = {
+    "engine": "local",
+    "address": None,
+    "worker_resources": {},
+    "recorder": (),
+    "run_dir": None,
+    "start_from": None,
+}
+"""Instead of where a run ran and is, which is not published."""
 _NOT_PULLED = ("run", "novelty")
 """Groups of options that are not taken from a pulled config: what playing does not need."""
 
@@ -36,13 +45,15 @@ def push(run: str | PathLike[str], repo: str) -> str:
         repo: ``OWNER/NAME``; made where there is none.
 
     Raises:
-        InputError: the run has no policy, huggingface_hub or a token is missing, or the upload is refused.
+        InputError: ``repo`` is another text, the run has no policy, huggingface_hub or a token is missing, or
+            the upload is refused.
     """
     check_installed("'escalade push'", "hub", "huggingface_hub")
     from huggingface_hub import CommitOperationAdd, HfApi, get_token
 
+    _check_name(repo)
     folder = RunFolder.open(run)
-    settings = to_toml(read_config(folder).replace(run_dir=None, start_from=None))
+    settings = to_toml(read_config(folder).replace(**_PLACELESS))
     summary = folder.read_summary()
     if not summary or not folder.policy.is_file():
         raise InputError(
@@ -77,8 +88,7 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
     check_installed("'escalade pull'", "hub", "huggingface_hub")
     from huggingface_hub import HfApi
 
-    if not re.fullmatch("[^/]+/[^/]+", repo):
-        raise InputError(f"repository {repo!r} must be written as OWNER/NAME")
+    _check_name(repo)
     folder = RunFolder(Path(repo).name if output is None else output)
     if folder.path.exists():
         raise InputError(f"`output` {folder.path} is there already: name another")
@@ -114,6 +124,16 @@ def _plain(path: Path) -> Config:
             if OPTIONS[name].metadata["group"] not in _NOT_PULLED and name != "start_from"
         }
     )
+
+
+def _check_name(repo: str) -> None:
+    """Refuse what is no repository's name.
+
+    Raises:
+        InputError: it is not of the form OWNER/NAME.
+    """
+    if not isinstance(repo, str) or not re.fullmatch("[^/]+/[^/]+", repo):
+        raise InputError(f"repository {repo!r} must be written as OWNER/NAME")
 
 
 @contextmanager

@@ -73,6 +73,8 @@ def report(
     folders = find_runs(found)
     every, names = list(map(read_facts, folders)), _names(folders)
     check_installed("a report", "plot", "matplotlib")
+    for facts in every:
+        facts.columns  # noqa: B018 - read before anything is filmed: a policy alone has no progress
     if video:
         from escalade.api.evaluate import render
 

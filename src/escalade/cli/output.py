@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +33,7 @@ def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
         "solved": f"solved: {what} reached its target of {summary['target_return']}",
         "callback": "stopped by a callback",
         "stopped": "stopped as asked",
-        "interrupted": f"interrupted; go on with: escalade resume {folder}",
+        "interrupted": f"interrupted; go on with: escalade resume {shlex.quote(str(folder))}",
     }
     say(words.get(reason, f"stopped: {flag(reason)} was reached"))
     say(f"run folder: {folder}")

@@ -15,7 +15,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
-from escalade.support.numbers import number
+from escalade.support.numbers import finite, number
 
 LATEST = "latest"
 """The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""
@@ -98,7 +98,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         **{f"{key}_mean": mean_known(values) for key, values in result.infos.items()},
     }
     if parsed.json:
-        say(json.dumps(facts))
+        say(json.dumps(finite(facts)))
     else:
         means = {key: mean_known(values) for key, values in result.infos.items()}
         infos = "".join(f", {key} {number(mean)}" for key, mean in means.items())

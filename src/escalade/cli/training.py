@@ -112,6 +112,8 @@ def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
 
 def _train(parsed: argparse.Namespace) -> int:
     configs = _configs_typed(parsed)
+    if parsed.storage is not None and not parsed.detached:
+        raise InputError("`storage` is for a run that is `detached`: leave it out")
     if is_series(parsed):
         return train_series(parsed, configs)
     (config,) = configs.values()
@@ -119,8 +121,6 @@ def _train(parsed: argparse.Namespace) -> int:
         raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
     if parsed.detached:
         return train_detached(parsed, config)
-    if parsed.storage is not None:
-        raise InputError("`storage` is for a run that is `detached`: leave it out")
     announce(config)
     warm_up_for(config)
     from escalade.api.train import train_config

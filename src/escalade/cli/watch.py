@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -82,5 +83,5 @@ def _end(watch: Watch, news: News) -> int:
         say_summary(folder.read_summary(), folder.path)
         return 0
     was = f"was killed ({news.process})" if news.state == "killed" else "failed: it left no summary"
-    say(f"the run {was}; go on with: escalade resume {folder.path}")
+    say(f"the run {was}; go on with: escalade resume {shlex.quote(str(folder.path))}")
     return 1

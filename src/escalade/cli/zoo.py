@@ -118,5 +118,5 @@ def _pull(parsed: argparse.Namespace) -> int:
     from escalade.api.hub import pull
 
     folder = pull(parsed.repo, parsed.output)
-    say(f"{folder}: play it with 'escalade eval {folder}'")
+    say(f"{folder}: play it with 'escalade eval {shlex.quote(str(folder))}'")
     return 0

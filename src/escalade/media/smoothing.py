@@ -16,9 +16,22 @@ def smoothed(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     if count == 1 or not len(values):
         return values
     known = np.isfinite(values)
-    sums = np.cumsum(np.where(known, values, 0.0))
-    counts = np.cumsum(known)
-    sums[count:] -= sums[:-count].copy()
-    counts[count:] -= counts[:-count].copy()
     with np.errstate(invalid="ignore"):
-        return np.where(known, sums / counts, np.nan)
+        means = _sums(np.where(known, values, 0.0), count) / _sums(known.astype(np.float64), count)
+    return np.where(known, means, np.nan)
+
+
+def _sums(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The sum of each value and those before it, ``count`` in all.
+
+    Nothing is subtracted, for every small value behind a large one would be lost: a window is the end of one
+    block of ``count`` values and the beginning of the next.
+    """
+    length = min(count, len(values))
+    blocks = np.append(values, np.zeros(-len(values) % length)).reshape(-1, length)
+    sums = blocks.cumsum(axis=1).ravel()[: len(values)]
+    ends = blocks[:, ::-1].cumsum(axis=1)[:, ::-1].ravel()
+    last = np.arange(length, len(values))
+    last = last[(last + 1) % length != 0]  # others are of a whole block
+    sums[last] += ends[last - length + 1]
+    return np.asarray(sums)

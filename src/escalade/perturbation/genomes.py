@@ -46,7 +46,7 @@ class GenomePopulation(Addressed):
     children: tuple[tuple[int, Mutation], ...]
     """For each member the number of its parent, and what it adds."""
     identity: str
-    """A digest of ``start``: the same for the same first centre only."""
+    """Of ``start`` and of the noise: the same only where both are."""
 
     @classmethod
     def of(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from escalade.errors import EscaladeError, InputError, nearest
@@ -16,6 +16,7 @@ from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.files import AnyPath, path_of, read_bytes, remove_strays, storage, write_bytes
 from escalade.storage.lock import FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
+from escalade.support.numbers import finite
 
 
 class RunFolder:
@@ -200,15 +201,12 @@ class RunFolder:
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""
-        # JSON has no NaN and no infinity: what is not a number is null.
-        plain = {key: None if _not_finite(value) else value for key, value in summary.items()}
-        write_bytes(self.summary, (json.dumps(plain, indent=2, allow_nan=False) + "\n").encode())
+        write_bytes(self.summary, (json.dumps(finite(summary), indent=2, allow_nan=False) + "\n").encode())
 
 
 def _taken(path: Path) -> InputError:
-    return InputError(
-        f"`run_dir` {path} holds a run already: go on with 'escalade resume {path}' or name another"
-    )
+    resume = f"'escalade resume {quote(str(path))}'"
+    return InputError(f"`run_dir` {path} holds a run already: go on with {resume} or name another")
 
 
 def _similar(path: Path) -> str:
@@ -221,10 +219,6 @@ def _similar(path: Path) -> str:
 def _missing(path: Path) -> list[Path]:
     """Of a folder and those above it the ones that are not there, the deepest first."""
     return [folder for folder in (path, *path.parents) if not folder.exists()]
-
-
-def _not_finite(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _fresh(subject: str, label: str) -> tuple[Path, list[Path]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 from escalade.errors import InputError
@@ -90,3 +91,11 @@ def number(value: float | None) -> str:
 def plain(value: float | None) -> str:
     """The same without commas, where these stand between values: ``sigma=4812.3, lr=0.00042``."""
     return number(value).replace(",", "")
+
+
+def finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON can hold them, which has no NaN and no infinity: null instead."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }

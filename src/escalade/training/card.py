@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -130,7 +131,8 @@ def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
         return f"`escalade.train` with {settings} and the same `network` gives it again.{of}"
     name = folder.path.resolve().name  # of "." too
     given = {"config": f"{name}/config.toml", "preset": "none", **counted, "run-dir": f"{name}-again"}
-    flags = " ".join(f"--{flag} {value}" for flag, value in given.items())
+    flags = " ".join(f"--{flag} {shlex.quote(value)}" for flag, value in given.items())
+    name = shlex.quote(name)
     return "\n".join(
         [
             f"From the folder above this one; the same versions on the same machine give the same bits.{of}",

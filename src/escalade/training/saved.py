@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import numpy as np
@@ -151,7 +152,8 @@ class SavedPolicy:
             return cls._with(read_config(folder), alone, network is not None, generation)
         if folder.untouched():
             read_config(folder)  # refuses a run of evolve, which resume does not begin
-            raise InputError(f"{folder.path} has no policy yet: 'escalade resume {folder.path}' begins it")
+            begins = f"'escalade resume {quote(str(folder.path))}' begins it"
+            raise InputError(f"{folder.path} has no policy yet: {begins}")
         if checkpoint == "latest":
             return checkpoints.load_latest(check).checkpoint
         if checkpoint == "best":
