@@ -89,11 +89,13 @@ def _seeds(row: dict[str, str]) -> str:
 def five() -> str:
     """Five tasks of the README: the presets alone, then beside the other programs."""
     runs = peers.results()
+    programs = peers.that_ran(runs, FIVE)
     rows = []
     for row in map(preset_row, FIVE):
         alone = f"{row['seconds']} ({row['worst_seconds']}; {row['count']})"
-        rows.append([row["env"], row["target"], alone, *peers.seconds(runs, row["env"])])
-    return presets.markdown(["task", "target", "presets alone (worst; solved)", *peers.NAMES.values()], rows)
+        rows.append([row["env"], row["target"], alone, *peers.seconds(runs, row["env"], programs)])
+    names = [peers.NAMES[program] for program in programs]
+    return presets.markdown(["task", "target", "presets alone (worst; solved)", *names], rows)
 
 
 def pages() -> dict[Path, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import LogLocator, NullFormatter
 
-NAMES = {"escalade": "Escalade", "ppo": "PPO (SB3)", "pgpe": "PGPE (EvoTorch)", "ars": "ARS (SB3)"}
+NAMES = {
+    "escalade": "Escalade",
+    "ppo": "PPO (SB3)",
+    "pgpe": "PGPE (EvoTorch)",
+    "ars": "ARS (SB3)",
+    "rltools_sac": "SAC (RLtools)",
+}
 MINUTES = (1, 5, 20)
 
 Run = dict[str, Any]
@@ -40,13 +47,20 @@ def _tasks(runs: Runs) -> list[str]:
 
 def times(runs: Runs) -> str:
     """Seconds to solved, of each program on each task."""
-    rows = [[task, f"{TASKS[task].target:g}", *seconds(runs, task)] for task in _tasks(runs)]
-    return markdown(["task", "target", *NAMES.values()], rows)
+    tasks = _tasks(runs)
+    programs = that_ran(runs, tasks)
+    rows = [[task, f"{TASKS[task].target:g}", *seconds(runs, task, programs)] for task in tasks]
+    return markdown(["task", "target", *(NAMES[program] for program in programs)], rows)
 
 
-def seconds(runs: Runs, task: str) -> list[str]:
+def that_ran(runs: Runs, tasks: Sequence[str]) -> list[str]:
+    """The programs that have a run on one of ``tasks``: the columns of a table."""
+    return [program for program in NAMES if any((task, program) in runs for task in tasks)]
+
+
+def seconds(runs: Runs, task: str, programs: list[str]) -> list[str]:
     """Seconds to solved, of each program on ``task``."""
-    return [_seconds(runs.get((task, program), [])) for program in NAMES]
+    return [_seconds(runs.get((task, program), [])) for program in programs]
 
 
 def _seconds(runs: list[Run]) -> str:
@@ -90,13 +104,15 @@ def at(run: Run, seconds: float) -> float | None:
 def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
     """Return against seconds: a panel a task, a curve a program, a band where it ran more than once."""
     tasks = _tasks(runs)
+    ran = that_ran(runs, tasks)
+    shown = [(number, program) for number, program in enumerate(NAMES) if program in ran]
     columns = min(4, len(tasks))
     size = (3.4 * columns, 2.6 * -(-len(tasks) // columns) + 0.3)
     figure, axes = plt.subplots(
         -(-len(tasks) // columns), columns, figsize=size, squeeze=False, layout="constrained"
     )
     for axis, task in zip(axes.flat, tasks, strict=False):
-        drawn = [_draw(axis, number, runs.get((task, program), [])) for number, program in enumerate(NAMES)]
+        drawn = [_draw(axis, number, runs.get((task, program), [])) for number, program in shown]
         axis.axhline(TASKS[task].target, color=GREY, linestyle="--", linewidth=0.8)
         axis.set(title=task, xscale="log")
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -107,9 +123,9 @@ def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
         fit_returns(axis, [curve for curves in drawn for curve in curves], [TASKS[task].target])
     for axis in axes.flat[len(tasks) :]:
         axis.remove()
-    for number, name in enumerate(NAMES.values()):
-        figure.axes[0].plot([], [], label=name, **style(number))
-    figure.legend(loc="outside upper center", ncols=len(NAMES), frameon=False)
+    for number, program in shown:
+        figure.axes[0].plot([], [], label=NAMES[program], **style(number))
+    figure.legend(loc="outside upper center", ncols=len(shown), frameon=False)
     figure.supxlabel("seconds since the program was started", fontsize="medium")
     figure.supylabel("return", fontsize="medium")
     figure.savefig(file, dpi=100, metadata=metadata)
