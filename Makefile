@@ -38,7 +38,7 @@ tests-all: $(VENV)/ready  ## with those marked slow, and five times the damaged 
 	ESCALADE_FUZZ_CASES=600 $(BIN)/pytest -n 4 -m 'slow or not slow'
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 setup: $(VENV)/ready
 

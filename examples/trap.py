@@ -2,8 +2,8 @@
 
     python examples/trap.py [--novelty nsr] [--seconds 600]
 
-The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and stays
-there; a search for novelty finds the way around. The task is that of Conti et al. 2018
+The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and mostly
+stays there; a search for novelty finds the way around. The task is that of Conti et al. 2018
 (arXiv 1712.06560), with Gymnasium's Ant in place of a humanoid; see benchmarks/novelty.md.
 """
 

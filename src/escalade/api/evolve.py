@@ -115,7 +115,7 @@ def evolve(
         optimizer: a name, such as ``sgd``, or ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have
             one.
         weight_decay: for strategies that have it.
-        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`, for strategies that have one.
+        shaping: for strategies that have one: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw``.
         novelty: search for behaviours that no centre has shown, as the option ``novelty`` has it (``ns``,
             ``nsr:k=10`` or ``nsra``); fitness must return behaviours, and is asked for the centre each time.
         direction: ``maximize`` or ``minimize``.

@@ -9,10 +9,10 @@ from escalade.support.frames import data_frame
 
 
 class History(tuple[Row, ...]):
-    """Rows of a run in their order, and the columns of progress.csv by their names.
+    """Rows of a run in their order, and the standard columns of progress.csv by their names.
 
     ``history[-1]`` is the last row and ``history["return_mean"]`` a list of one number a generation.
-    ``dict(history)`` holds all columns. What was not measured is None.
+    ``dict(history)`` holds all of these; others are in each row's ``info``. What was not measured is None.
     """
 
     def keys(self) -> tuple[str, ...]:

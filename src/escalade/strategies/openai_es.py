@@ -34,7 +34,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
         momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
         weight_decay: pull towards zero, not negative.
-        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.

@@ -39,7 +39,7 @@ class SNES(AdaptiveStrategy):
         lr: the step size of the centre: a number, a schedule, or the text of one.
         sigma_lr: that of the deviations; None means the paper's ``(3 + ln d) / (5 * sqrt(d))`` in d
             dimensions.
-        shaping: a name of :data:`escalade.strategies.shaping.SHAPINGS`.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
         mirrored: sample in pairs ``+s`` and ``-s``, which halves the table reads and needs an even
             population.
         seed: the same seed gives the same members.
