@@ -210,3 +210,10 @@ def test_a_behaviour_that_is_no_number_is_an_error_of_one_line():
     evaluate = qd.evaluator("CartPole-v1", **OPTIONS | {"behaviour": not_a_number})
     with evaluate, pytest.raises(EnvironmentFailure, match="CartPole-v1 gave a behaviour that is no number"):
         evaluate(evaluate.start[None])
+
+
+@pytest.mark.parametrize("own", ["direction", "population", "seed"])
+def test_what_an_emitter_takes_itself_is_no_option_of_the_strategy(own):
+    archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
+    with pytest.raises(InputError, match=f"`options` cannot have {own}"):
+        qd.StrategyEmitter(archive, np.zeros(2), options={own: 3})

@@ -126,7 +126,10 @@ class Evaluator:
             InputError: they have another shape, or are no numbers.
             EnvironmentFailure: the environment raised, or gave a fitness or behaviour that is no number.
         """
-        vectors = np.array(solutions, np.float32)
+        try:
+            vectors = np.array(solutions, np.float32)
+        except (TypeError, ValueError, RuntimeError):
+            raise InputError("solutions must be an array of numbers") from None
         if vectors.ndim != 2 or vectors.shape[1] != len(self.start) or not len(vectors):
             raise InputError(f"solutions must be of shape (n, {len(self.start)}), and not {vectors.shape}")
         if not np.isfinite(vectors).all():
@@ -204,6 +207,9 @@ class StrategyEmitter(EmitterBase):
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
     ) -> None:
+        if own := [name for name in ("direction", "population", "seed") if name in (options or {})]:
+            why = "ranks are maximised" if own[0] == "direction" else "give it beside `options`"
+            raise InputError(f"`options` cannot have {own[0]}: {why}")
         self._strategy = strategy
         self._options = {"population": population, "sigma": sigma, "seed": seed, **(options or {})}
         self._seed = seed

@@ -3,7 +3,10 @@
 import io
 import threading
 
-from escalade.api.detached import Driver
+import pytest
+
+from escalade import InputError
+from escalade.api.detached import Driver, start_detached
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 
@@ -17,3 +20,10 @@ def test_a_run_that_is_told_to_stop_says_that_it_was_stopped(tmp_path):
     assert (summary["stop_reason"], summary["generations"]) == ("stopped", 1)
     assert RunFolder(tmp_path / "far").read_summary()["stop_reason"] == "stopped"
     assert driver._said.getvalue().startswith("CartPole-v1: detached, kept at")
+
+
+@pytest.mark.parametrize("place", [".", ".."])
+def test_a_run_dir_that_names_no_folder_is_refused_before_a_cluster_is_asked(place, tmp_path):
+    config = Config(env="CartPole-v1", engine="ray", run_dir=place)
+    with pytest.raises(InputError, match=r"`run_dir` .* names no folder of its own"):
+        start_detached(config, str(tmp_path))

@@ -11,7 +11,7 @@ import torch
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.strategies import DeepGA, OpenAIES
+from escalade.strategies import CMAES, DeepGA, OpenAIES
 from escalade.strategies.registry import STRATEGIES
 
 
@@ -456,3 +456,15 @@ def test_x0_that_makes_points_of_another_size_is_refused():
     sizes = iter([3, 2])
     with pytest.raises(InputError, match="x0 gave 2 numbers, and the first time 3"):
         escalade.optimize(sphere, lambda rng: np.zeros(next(sizes)), restarts="ipop", budget=5000)
+
+
+@pytest.mark.parametrize("fixed", [{"sigma": 3.0}, {"seed": 1}, {"direction": "maximize"}])
+def test_what_a_partial_fixes_is_not_overridden_in_silence(fixed):
+    (name,) = fixed
+    with pytest.raises(InputError, match=f"`{name}` is fixed in the strategy"):
+        escalade.optimize(lambda x: float((x**2).sum()), np.zeros(2), partial(CMAES, **fixed), budget=20)
+
+
+def test_an_endless_budget_is_none():
+    with pytest.raises(InputError, match="seconds inf must be above 0 and finite: None is no limit"):
+        escalade.optimize(lambda x: float((x**2).sum()), np.zeros(2), seconds=math.inf, budget=20)

@@ -269,3 +269,18 @@ def test_a_run_that_failed_after_it_was_resumed_is_not_done(call, tmp_path):
     assert line.ended == 0
     code, out, _ = call(*series, "--generations", 5)
     assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
+
+
+def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier_end(call, tmp_path):
+    assert call("train", *SMALL, "--generations", 2, "--run-dir", "r")[0] == 0
+
+    def fail(view):
+        raise RuntimeError("the machine went away")
+
+    with pytest.raises(RuntimeError):
+        escalade.resume(tmp_path / "r", generations=5, callbacks=[fail], verbose=False)
+    with pytest.raises(
+        InputError, match=r"has no policy.safetensors, for the run has not ended: 'escalade res"
+    ):
+        escalade.load(tmp_path / "r")
+    assert escalade.evaluate(tmp_path / "r", episodes=1, workers=0).generation >= 2

@@ -1,11 +1,12 @@
 """progress.csv: what is written is what is read, and a resumed run goes on where its checkpoint stands."""
 
+import contextlib
 import math
 
 import pytest
 
 from escalade import InputError, StorageFailure
-from escalade.recorders import COLUMNS, Goals, ProgressFile, Row, RunInfo, read_progress, rewind
+from escalade.recorders import COLUMNS, Goals, ProgressFile, Row, RunInfo, read_progress, read_rows, rewind
 from escalade.storage.run_folder import RunFolder
 
 
@@ -116,3 +117,14 @@ def test_other_files_are_refused(content, tmp_path):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(InputError, match=r"not a progress\.csv"):
         read_progress(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("cut", ["4,8,,0.5", "4,8,100,1e-", "4"])
+def test_a_last_line_that_a_full_disk_cut_is_left_out(cut, tmp_path):
+    path = tmp_path / "progress.csv"
+    with contextlib.closing(progress(path)) as file:
+        for generation in (1, 2, 3):
+            file.generation(row(generation))
+    with path.open("a") as file:
+        file.write(cut)
+    assert [found.generation for found in read_rows(path)] == [1, 2, 3]

@@ -1,7 +1,12 @@
 """Recorders by name: one entry makes a new one known."""
 
-import pytest
+import sys
+import types
 
+import pytest
+from torch import nn
+
+import escalade
 from escalade import InputError
 from escalade.recorders import TRACKERS, Goals, ProgressFile, Row
 from escalade.recorders.registry import RECORDERS, RunInfo, start_recorder
@@ -68,3 +73,29 @@ def test_a_resumed_run_is_shown_with_the_rows_it_has(run):
     assert run.earlier == [ROW]
     run.folder.progress.write_text("damaged")
     assert run.earlier == []
+
+
+class Silent:
+    """A recorder that does nothing."""
+
+    def generation(self, row):
+        """Nothing."""
+
+    def note(self, text):
+        """Nothing."""
+
+    def close(self):
+        """Nothing."""
+
+
+def test_recorders_are_told_what_evolve_was_given(tmp_path, monkeypatch):
+    told = {}
+
+    def start(run):
+        told.update(run.options)
+        return Silent()
+
+    monkeypatch.setitem(sys.modules, "its_recorder", types.SimpleNamespace(start=start))
+    options = {"population": 6, "generations": 1, "sigma": 0.2, "run_dir": tmp_path / "run"}
+    escalade.evolve(nn.Linear(2, 1), lambda module: 1.0, recorders=["its_recorder:start"], **options)
+    assert (told["population"], told["sigma"], told["strategy"]) == (6, 0.2, "openai-es")

@@ -183,6 +183,7 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, mon
     assert run.summary["generations"] == 2
     said = capsys.readouterr().out
     line = "Weights & Biases failed, and the run goes on without it: ConnectionError: no route to host"
+    assert line in (tmp_path / "run" / "notes.csv").read_text()
     assert said.count(line) == 1
     assert tracker.calls.count(when) == 1
     assert tracker.calls[-1] == when

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import stat
 
 import numpy as np
 import pytest
@@ -263,3 +264,24 @@ def test_what_cannot_name_a_folder_is_refused(path, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"is no path|is not UTF-8"):
         RunFolder.create(path, "env", "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_kept_for_good_stays_when_a_generation_is_saved_again(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    for generation in (0, 10, 18, 19):
+        checkpoints.save(generation, TENSORS, STATE, snapshot_every=10)
+    checkpoints.save(19, TENSORS, STATE, snapshot_every=0)
+    assert checkpoints.generations() == [0, 10, 18, 19]
+
+
+def test_a_file_system_that_cannot_sync_a_folder_does(tmp_path, monkeypatch):
+    fsync = os.fsync
+
+    def sync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_bytes(tmp_path / "file", b"data")
+    assert (tmp_path / "file").read_bytes() == b"data"

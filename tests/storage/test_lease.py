@@ -47,6 +47,7 @@ def test_a_lease_that_nobody_renews_is_one_of_a_killed_run(far):
     age(far, lease.FRESH + 1)
     assert Watch(far).look().state == "killed"
     assert escalade.resume(far, generations=2, verbose=False).summary["generations"] == 2
+    assert Watch(far).look().state == "ended"
 
 
 def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away():

@@ -93,3 +93,15 @@ def test_a_storage_that_is_away_does_not_hide_what_ended_the_run(tmp_path, monke
         raise InputError("the run's own")
     with pytest.raises(StorageFailure, match="away"), mirror.led_by("driver"):
         pass
+
+
+def test_what_an_earlier_life_sent_is_removed_there_once_it_is_gone_here(tmp_path):
+    url = str(tmp_path / "far")
+    write(tmp_path / "here", **{"config.toml": "a"}, checkpoints__nine="9", checkpoints__ten="10")
+    Mirror(tmp_path / "here", url).push()
+    next_life = Mirror(tmp_path / "there", url)
+    assert next_life.pull()
+    (tmp_path / "there" / "checkpoints" / "nine").unlink()
+    write(tmp_path / "there", checkpoints__eleven="11")
+    next_life.push()
+    assert names(tmp_path / "far") == ["checkpoints/eleven", "checkpoints/ten", "config.toml"]

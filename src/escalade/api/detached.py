@@ -129,6 +129,8 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
         raise InputError("`detached` needs a cluster: use `engine` ray")
     label = f"{config.env}-{config.strategy}-seed{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
     name = re.sub(r"[^\w.-]+", "-", name or (Path(config.run_dir).name if config.run_dir else label))
+    if not name.strip("."):
+        raise InputError(f"`run_dir` {config.run_dir} names no folder of its own: choose another")
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
     ray = _connect(config.address or "auto")
@@ -159,11 +161,20 @@ def attach(name: str, say: Callable[[str], None], address: str = "auto") -> dict
         InputError: there is no such run on the cluster.
         EngineFailure: the run failed; the message says of what.
     """
+    return _follow(name, say, address, lambda ray, driver: None)
+
+
+def _follow(
+    name: str, say: Callable[[str], None], address: str, meet: Callable[[Any, Any], None]
+) -> dict[str, Any]:
+    """:func:`attach`; ``meet`` is called with ray and the driver in each of its lives."""
     ray = _connect(address)
     driver, life, heard, away = _find(ray, name), "", 0, False
     while True:
         try:
             now, said, over = ray.get(driver.follow.remote(heard))
+            if life != now:
+                meet(ray, driver)
             if life not in ("", now):  # another life, whose words begin anew
                 said, heard, over = "", 0, False
             *lines, rest = said.split("\n")
@@ -178,6 +189,8 @@ def attach(name: str, say: Callable[[str], None], address: str = "auto") -> dict
             ray.kill(driver)
             raise problem.cause from None
         except ray.exceptions.RayActorError:
+            if name not in _names(ray):  # somebody else has followed it to its end
+                raise InputError(f"{name} has ended: its folder is at its storage path") from None
             if not away:
                 say("the driver is lost; the cluster starts it again")
             away = True
@@ -190,9 +203,11 @@ def stop(name: str, say: Callable[[str], None], address: str = "auto") -> dict[s
     Raises:
         InputError: there is no such run on the cluster.
     """
-    ray = _connect(address)
-    ray.get(_find(ray, name).stop.remote())
-    return attach(name, say, address)
+
+    def end(ray: Any, driver: Any) -> None:
+        ray.get(driver.stop.remote())
+
+    return _follow(name, say, address, end)
 
 
 def _connect(address: str) -> Any:

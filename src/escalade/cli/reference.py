@@ -49,7 +49,9 @@ def add_bench(commands: Any) -> None:
         _bench,
         examples=["HalfCheetah-v5 --workers 4 --rounds 3"],
     )
-    parser.add_argument("env", metavar="ENV", help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class")
+    parser.add_argument(
+        "env", metavar="ENV", help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class"
+    )
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_argument(parser, "--rounds", "N", "alternating turns of training and raw simulator", "5")
     parser.add_argument(

@@ -38,7 +38,8 @@ def add_train(commands: Any) -> None:
         "train a policy on an environment",
         _train,
         more="An option is taken from the first of these that gives it: its flag, the --config file, the\n"
-        "run that --from names (policy and frames alone), the preset ('escalade presets' lists them), its default.",
+        "run that --from names (policy and frames alone), the preset ('escalade presets' lists them), its\n"
+        "default.",
         examples=[
             "CartPole-v1",
             "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
@@ -48,7 +49,10 @@ def add_train(commands: Any) -> None:
         ],
     )
     parser.add_argument(
-        "env", nargs="?", metavar="ENV", help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class"
+        "env",
+        nargs="?",
+        metavar="ENV",
+        help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class",
     )
     add_series(parser)
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")

@@ -125,7 +125,7 @@ class Config:
         None,
         "members in a generation: a number, or a schedule as sigma has them",
         form="SCHEDULE",
-        unset=f"{POPULATION}; of {DEFAULT} with no lr or own options {_PLAIN['population']}, lr {_PLAIN['lr']}",
+        unset=f"{POPULATION}; {DEFAULT} with no other option: {_PLAIN['population']}, lr {_PLAIN['lr']}",
         min=schedules.SMALLEST_POPULATION,
         max=schedules.LARGEST_POPULATION,
     )

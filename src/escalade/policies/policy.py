@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -228,6 +230,21 @@ class Policy(nn.Module):
         write(path_of(path), tensors, state)
 
 
+def _policy_in(folder: Path) -> Path:
+    """The policy's file in a run's folder.
+
+    Raises:
+        InputError: there is none, as the run has not ended.
+    """
+    file = folder / "policy.safetensors"
+    if not file.exists() and (folder / "checkpoints").is_dir():
+        raise InputError(
+            f"{folder} has no policy.safetensors, for the run has not ended: 'escalade resume "
+            f"{quote(str(folder))}' goes on, and what evaluates or exports takes its latest checkpoint"
+        )
+    return file
+
+
 def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     """Read a policy from a run folder, from its ``policy.safetensors``, or from the package: ``zoo:NAME``.
 
@@ -239,7 +256,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     """
     file = located(path)
     if file.is_dir():
-        file = file / "policy.safetensors"
+        file = _policy_in(file)
     saved = PolicyFile.read(file)
     architecture = {} if saved.architecture is None else asdict(saved.architecture)
     if network is None:

@@ -7,7 +7,13 @@ from escalade.recorders.history import History
 from escalade.recorders.notes import add_note, read_notes, rewind_notes
 from escalade.recorders.population import PopulationFile, of_returns, quantiles
 from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
-from escalade.recorders.registry import RECORDERS, check_recorders, start_recorder, start_recorders
+from escalade.recorders.registry import (
+    RECORDERS,
+    Announcer,
+    check_recorders,
+    start_recorder,
+    start_recorders,
+)
 from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
 from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tables import read_table, rewind_table
@@ -19,6 +25,7 @@ __all__ = [
     "LEVELS",
     "RECORDERS",
     "TRACKERS",
+    "Announcer",
     "ClusterFile",
     "Goals",
     "History",

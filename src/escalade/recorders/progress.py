@@ -43,6 +43,8 @@ def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
 def read_progress(path: Path) -> dict[str, list[float]]:
     """Columns of a progress.csv, those of ``info`` last; empty cells become NaN.
 
+    A last line that was cut short is left out.
+
     Raises:
         InputError: there is none, or it is not one.
     """
@@ -50,7 +52,12 @@ def read_progress(path: Path) -> dict[str, list[float]]:
         raise InputError(
             f"{path.parent} has no progress.csv: it is no run folder, or a policy without its run"
         )
-    return _columns(read_bytes(path).decode(errors="replace"), path)
+    return _columns(_whole_lines(path), path)
+
+
+def _whole_lines(path: Path) -> str:
+    text = read_bytes(path).decode(errors="replace")
+    return text[: text.rfind("\n") + 1]
 
 
 def _columns(text: str, path: Path) -> dict[str, list[float]]:
@@ -69,10 +76,6 @@ def read_rows(path: Path) -> list[Row]:
         InputError: there is none, or it is not one.
     """
     return _listed(read_progress(path))
-
-
-def _rows(text: str, path: Path) -> list[Row]:
-    return _listed(_columns(text, path))
 
 
 def _listed(columns: dict[str, list[float]]) -> list[Row]:
@@ -102,8 +105,7 @@ class ProgressTail:
         if self._state == (found.st_ino, found.st_size):
             return []
         self._state = found.st_ino, found.st_size
-        text, end, _ = read_bytes(self._path).decode(errors="replace").rpartition("\n")
-        rows = _rows(text + end, self._path)
+        rows = _listed(_columns(_whole_lines(self._path), self._path))
         self._seen = min(self._seen, rows[-1].generation if rows else 0)
         fresh = [row for row in rows if row.generation > self._seen]
         self._seen = rows[-1].generation if rows else 0

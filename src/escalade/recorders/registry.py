@@ -48,45 +48,57 @@ def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorder
             _check_methods(which, repr(which), option)
 
 
-def start_recorders(wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack) -> list[Recorder]:
+def start_recorders(
+    wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack, announcer: Announcer | None = None
+) -> list[Recorder]:
     """A recorder for each of ``wanted``, a name that comes again left out; ``closing`` closes them all.
+
+    Args:
+        wanted: names, and recorders of one's own.
+        run: what they are told of the run.
+        closing: closes them.
+        announcer: takes their lines for the user; None gives these to all of them.
 
     Raises:
         InputError: a name is unknown, or what it records into cannot be written.
     """
     named: set[str] = set()
     started: list[Recorder] = []
-    announcer = _Announcer()
-    run = replace(run, say=announcer)
+    run = replace(run, say=announcer or (own := Announcer()))
     for which in wanted:
         if isinstance(which, str) and which in named:
             continue
         named |= {which} if isinstance(which, str) else set()
         started.append(start_recorder(which, run))
         closing.callback(started[-1].close)
-    announcer.tell(started)
+    if announcer is None:
+        own.give_to(lambda text: _note(started, text))
     return started
 
 
-class _Announcer:
-    """Gives lines to all recorders; what is said before all of them are there waits for them."""
+def _note(recorders: Sequence[Recorder], text: str) -> None:
+    for recorder in recorders:
+        recorder.note(text)
+
+
+class Announcer:
+    """Gives lines of recorders to the user; what is said before it knows how waits."""
 
     def __init__(self) -> None:
-        self._recorders: Sequence[Recorder] | None = None
+        self._say: Callable[[str], None] | None = None
         self._waiting: list[str] = []
 
     def __call__(self, text: str) -> None:
-        if self._recorders is None:
+        if self._say is None:
             self._waiting.append(text)
-            return
-        for recorder in self._recorders:
-            recorder.note(text)
+        else:
+            self._say(text)
 
-    def tell(self, recorders: Sequence[Recorder]) -> None:
-        """From now on, lines go to these."""
-        self._recorders = recorders
+    def give_to(self, say: Callable[[str], None]) -> None:
+        """From now on, lines go to ``say``."""
+        self._say = say
         for text in self._waiting:
-            self(text)
+            say(text)
 
 
 def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:

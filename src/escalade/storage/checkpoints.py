@@ -51,9 +51,10 @@ class Checkpoints:
         """
         with storage(self.folder):
             self.make()
+        again = generation in self.generations()
         write(self.path(generation), tensors, state)
         # Those before have been judged: by another number, where the run was resumed with one.
-        for older in self.generations()[:-_KEPT][-1:]:
+        for older in [] if again else self.generations()[:-_KEPT][-1:]:
             if not (snapshot_every and older % snapshot_every == 0):
                 self._remove(older)
 

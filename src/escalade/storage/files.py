@@ -148,5 +148,8 @@ def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # of file systems that cannot
+            raise
     finally:
         os.close(descriptor)

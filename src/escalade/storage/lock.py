@@ -65,6 +65,8 @@ class FolderLock:
             if self._is_the_file(descriptor):
                 self._descriptor = descriptor
                 _held.add(self)
+                with suppress(OSError):  # of a driver that is gone: the run is led here now
+                    (self._folder / lease.LEASE).unlink()
             else:  # its holder removed it after we had opened it: the lock is another file now
                 os.close(descriptor)
 

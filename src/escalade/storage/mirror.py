@@ -20,6 +20,7 @@ from escalade.support.installing import install
 
 _PARTIAL = ".part"
 _LAST = "config.toml"
+_UNKNOWN = (0, 0)  # state of a file that was there before
 
 
 class Mirror:
@@ -86,6 +87,9 @@ class Mirror:
             for name, here in [(name, self._place(name)) for name in found]:
                 here.parent.mkdir(parents=True, exist_ok=True)
                 self._files.get_file(name, str(here))
+                self._sent[str(here.relative_to(self.folder))] = (
+                    _UNKNOWN  # removed there once it is gone here
+                )
         return True
 
     def _place(self, name: str) -> Path:

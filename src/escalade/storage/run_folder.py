@@ -173,6 +173,12 @@ class RunFolder:
             with storage(folder):
                 remove_strays(folder)
 
+    def forget_end(self) -> None:
+        """Remove what an earlier end of the run left: one that is killed from now on has not ended."""
+        for file in (self.summary, self.policy, *self.centers.glob("*.safetensors")):
+            with storage(file):
+                file.unlink(missing_ok=True)
+
     def write_config(self, toml: str) -> None:
         """Write config.toml."""
         write_bytes(self.config, toml.encode())

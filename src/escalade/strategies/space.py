@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,9 @@ class SearchSpace:
 
     def make(self, factory: StrategyFactory, start: Start, number: int) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
+        fixed = factory.keywords if isinstance(factory, partial) else {}
+        if own := [name for name in ("sigma", "seed", "direction") if name in fixed]:
+            raise InputError(f"`{own[0]}` is fixed in the strategy: give it beside the strategy")
         options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": self._direction}
         options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
         if start.population is not None:

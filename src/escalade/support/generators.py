@@ -24,12 +24,15 @@ def seed_generators(seed: int) -> None:
 def generators_kept() -> Iterator[None]:
     """Leave the global random number generators as they were found."""
     python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(pytorch)
+        if devices:
+            torch.cuda.set_rng_state_all(devices)
 
 
 @contextmanager

@@ -57,8 +57,8 @@ class Limits:
     def __post_init__(self) -> None:
         if self.generations is not None:
             whole_number(self.generations, "generations", 0)
-        if self.seconds is not None and not real_number(self.seconds, "seconds") > 0:
-            raise InputError(f"seconds {self.seconds} must be above 0")
+        if self.seconds is not None and not 0 < real_number(self.seconds, "seconds") < math.inf:
+            raise InputError(f"seconds {self.seconds} must be above 0 and finite: None is no limit")
         if self.target_return is not None:
             real_number(self.target_return, "target_return")
         whole_number(self.target_patience, "target_patience", 1)

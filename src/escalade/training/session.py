@@ -14,6 +14,7 @@ from escalade.errors import InputError
 from escalade.media.curves import plot_run
 from escalade.media.figure import plotting_available
 from escalade.recorders import (
+    Announcer,
     ClusterFile,
     Goals,
     Recorder,
@@ -143,6 +144,8 @@ class Session:
     recorders: list[Recorder]
     lost: int
     """Recorded generations that no checkpoint holds: they are run again."""
+    announcer: Announcer = field(default_factory=Announcer)
+    """The lines of recorders: they are notes of the run."""
     rows: int = 0
     """Recorded generations at the end."""
 
@@ -150,9 +153,9 @@ class Session:
         """Put ``loop`` where the folder stands, with the engine's notes and waits."""
         facts = self.facts
         self.engine.on_note, self.engine.on_wait = loop.notes.say, loop.deadline
+        self.announcer.give_to(loop.notes.say)
         if facts.folder is not None and facts.loaded is not None:
-            with storage(facts.folder.summary):  # of its earlier end: killed from now on, it has not ended
-                facts.folder.summary.unlink(missing_ok=True)
+            facts.folder.forget_end()
             _go_on(loop, facts.folder, facts.loaded, self.lost)
 
     def end(self, loop: Loop, reason: str) -> dict[str, Any]:
@@ -186,11 +189,12 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             lost = 0
             if folder is not None and loaded is not None:
                 lost = _rewind(folder, loaded.checkpoint, facts.info)
-            recorders = start_recorders(facts.wanted, facts.run_info(lost), recording)
+            announcer = Announcer()
+            recorders = start_recorders(facts.wanted, facts.run_info(lost), recording, announcer)
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(_report_file(folder, engine, recorders))
                 recording.callback(recorders[-1].close)
-            session = Session(facts, engine, interrupts, recorders, lost)
+            session = Session(facts, engine, interrupts, recorders, lost, announcer)
             yield session
         if folder is not None and session.rows and plotting_available():
             cut = facts.options.get("cutoff") is not None

@@ -1,0 +1,37 @@
+"""The global generators of random numbers: seeded within, as they were afterwards."""
+
+import random
+
+import numpy as np
+import torch
+
+from escalade.support.generators import generators_seeded
+
+
+def drawn():
+    return random.random(), np.random.rand(), float(torch.rand(()))
+
+
+def test_the_generators_are_as_they_were():
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    expected = [drawn() for _ in range(2)]
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    found = [drawn()]
+    with generators_seeded(5):
+        inside = drawn()
+    found.append(drawn())
+    assert found == expected
+    with generators_seeded(5):
+        assert drawn() == inside
+
+
+def test_those_of_gpus_too(monkeypatch):
+    """Where CUDA is in use; here it only seems so."""
+    state = ["the user's"]
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", state.copy)
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", lambda found: state.__setitem__(slice(None), found))
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: state.__setitem__(0, seed))
+    with generators_seeded(5):
+        assert state == [5]
+    assert state == ["the user's"]
