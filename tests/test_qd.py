@@ -212,7 +212,7 @@ def test_a_behaviour_that_is_no_number_is_an_error_of_one_line():
         evaluate(evaluate.start[None])
 
 
-@pytest.mark.parametrize("own", ["direction", "population", "seed"])
+@pytest.mark.parametrize("own", ["direction", "population", "seed", "sigma"])
 def test_what_an_emitter_takes_itself_is_no_option_of_the_strategy(own):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=f"`options` cannot have {own}"):

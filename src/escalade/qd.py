@@ -127,9 +127,13 @@ class Evaluator:
             EnvironmentFailure: the environment raised, or gave a fitness or behaviour that is no number.
         """
         try:
-            vectors = np.array(solutions, np.float32)
+            given = np.array(solutions)
         except (TypeError, ValueError, RuntimeError):
-            raise InputError("solutions must be an array of numbers") from None
+            given = np.array(None)
+        if given.dtype.kind not in "biuf":
+            raise InputError("solutions must be an array of numbers")
+        with np.errstate(over="ignore"):  # refused below
+            vectors = given.astype(np.float32)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.start) or not len(vectors):
             raise InputError(f"solutions must be of shape (n, {len(self.start)}), and not {vectors.shape}")
         if not np.isfinite(vectors).all():
@@ -207,7 +211,7 @@ class StrategyEmitter(EmitterBase):
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if own := [name for name in ("direction", "population", "seed") if name in (options or {})]:
+        if own := [name for name in ("direction", "population", "seed", "sigma") if name in (options or {})]:
             why = "ranks are maximised" if own[0] == "direction" else "give it beside `options`"
             raise InputError(f"`options` cannot have {own[0]}: {why}")
         self._strategy = strategy

@@ -2,12 +2,15 @@
 
 import io
 import threading
+import types
 
 import pytest
 
 from escalade import InputError
-from escalade.api.detached import Driver, start_detached
+from escalade.api import detached
+from escalade.api.detached import Driver, attach, start_detached, stop
 from escalade.config.options import Config
+from escalade.engines.ray.connection import NAMESPACE
 from escalade.storage.run_folder import RunFolder
 
 
@@ -27,3 +30,60 @@ def test_a_run_dir_that_names_no_folder_is_refused_before_a_cluster_is_asked(pla
     config = Config(env="CartPole-v1", engine="ray", run_dir=place)
     with pytest.raises(InputError, match=r"`run_dir` .* names no folder of its own"):
         start_detached(config, str(tmp_path))
+
+
+class Lost(Exception):
+    """What Ray raises of an actor that is gone."""
+
+
+class Cluster:
+    """As much of Ray as following a driver asks for: ``lives`` are what the driver answers, one a call."""
+
+    exceptions = types.SimpleNamespace(RayTaskError=ZeroDivisionError, RayActorError=Lost)
+
+    def __init__(self, lives, alive=True):
+        self.lives, self.alive, self.stops, self.killed = list(lives), alive, 0, False
+        call = types.SimpleNamespace
+        self.driver = call(
+            follow=call(remote=lambda heard: self.answer),
+            stop=call(remote=lambda: self.told),
+            result=call(remote=lambda: {"stop_reason": "stopped"}),
+        )
+        names = [{"name": "escalade-run-x", "namespace": NAMESPACE}]
+        self.util = call(list_named_actors=lambda all_namespaces: names if self.alive else [])
+
+    def get_actor(self, name, namespace):
+        return self.driver
+
+    def get(self, what):
+        return what() if callable(what) else what
+
+    def answer(self):
+        found = self.lives.pop(0)
+        if found is Lost:
+            raise Lost
+        return found
+
+    def told(self):
+        self.stops += 1
+
+    def kill(self, driver):
+        self.killed = True
+
+
+def test_a_stop_is_said_again_to_a_driver_that_was_started_again(monkeypatch):
+    lives = [("one", "first\n", False), Lost, Lost, ("two", "", False), ("two", "again\n", True)]
+    cluster, said = Cluster(lives), []
+    monkeypatch.setattr(detached, "_connect", lambda address: cluster)
+    monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
+    assert stop("x", said.append)["stop_reason"] == "stopped"
+    assert (cluster.stops, cluster.killed) == (2, True)
+    assert said == ["first", "the driver is lost; the cluster starts it again", "again"]
+
+
+def test_who_follows_a_run_that_somebody_else_has_followed_to_its_end_is_told(monkeypatch):
+    cluster = Cluster([("one", "", False), Lost], alive=False)
+    monkeypatch.setattr(detached, "_connect", lambda address: cluster)
+    monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
+    with pytest.raises(InputError, match="x is no longer on the cluster: it has ended, or was killed"):
+        attach("x", lambda line: None)

@@ -1189,3 +1189,20 @@ def test_a_callback_answers_with_a_truth_value():
 def test_numbers_of_numpy_and_torch_are_numbers():
     result = evolve(network(), total, workers=np.int64(0), target_return=torch.tensor(-1e9), **QUICK)
     assert (result.stop_reason, result.summary["target_return"]) == ("solved", -1e9)
+
+
+def test_a_run_that_failed_after_it_was_resumed_gives_no_parameters_of_its_earlier_end(tmp_path):
+    run = {"run_dir": tmp_path / "run", "population": 4, "seed": 1}
+    module = nn.Linear(2, 1)
+    evolve(module, lambda m: -float(m.weight.detach().square().sum()), generations=2, **run)
+    escalade.load_evolved(tmp_path / "run", module, best=True)
+
+    def fail(view):
+        raise RuntimeError("the machine went away")
+
+    fitness = {"generations": 6, "callbacks": [fail], "resume": True}
+    with pytest.raises(RuntimeError):
+        evolve(nn.Linear(2, 1), lambda m: -float(m.weight.detach().square().sum()), **fitness, **run)
+    for best in (False, True):
+        with pytest.raises(InputError, match="has not ended: the same `evolve` with `resume=True` goes on"):
+            escalade.load_evolved(tmp_path / "run", module, best=best)

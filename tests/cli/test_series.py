@@ -279,8 +279,15 @@ def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier
 
     with pytest.raises(RuntimeError):
         escalade.resume(tmp_path / "r", generations=5, callbacks=[fail], verbose=False)
-    with pytest.raises(
-        InputError, match=r"has no policy.safetensors, for the run has not ended: 'escalade res"
-    ):
+    with pytest.raises(InputError, match=r"has no policy.safetensors, for the run has not ended: go on with"):
         escalade.load(tmp_path / "r")
-    assert escalade.evaluate(tmp_path / "r", episodes=1, workers=0).generation >= 2
+    assert escalade.evaluate(tmp_path / "r", episodes=1, workers=0).generation == 3
+
+
+def test_a_run_with_nothing_left_to_do_keeps_its_policy_whatever_happens(call, tmp_path, monkeypatch):
+    assert call("train", *SMALL, "--generations", 2, "--run-dir", "r")[0] == 0
+    monkeypatch.setattr(session.Session, "end", lambda self, loop, reason: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        escalade.resume(tmp_path / "r", verbose=False)
+    assert escalade.load(tmp_path / "r").actions is not None
+    assert (tmp_path / "r" / "summary.json").exists()

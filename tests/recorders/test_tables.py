@@ -76,6 +76,8 @@ def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
     assert rewind_table(path, ("generation", "x"), 2) == 1
     assert path.read_text() == "generation,x\n1,0.1\n2,\n"
     assert read_table(path) == {"generation": ["1", "2"], "x": ["0.1", ""]}
-    path.write_bytes(b"\xff\xfe")
+    path.write_bytes(b'generation,text\n1,"so"\n2,"cut sho')
+    assert read_table(path) == {"generation": ["1"], "text": ["so"]}
+    path.write_bytes(b"\xff\xfe\n")
     with pytest.raises(InputError, match="not a table"):
         read_table(path)

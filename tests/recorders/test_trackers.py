@@ -17,7 +17,7 @@ import escalade
 from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.forms import OPTIONS as FIELDS
-from escalade.recorders import TRACKERS, Goals, RunInfo, read_rows
+from escalade.recorders import TRACKERS, Goals, RunInfo, read_rows, read_table
 from escalade.recorders.registry import RECORDERS, start_recorder
 from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
@@ -268,3 +268,19 @@ def test_an_id_that_cannot_be_one_is_made_anew(content, tmp_path):
     made = run_id(path)
     assert made.isalnum()
     assert run_id(path) == made
+
+
+def test_lines_of_a_tracker_do_not_push_other_notes_out_when_a_run_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.setitem(TRACKERS, "wandb", Entry("Weights & Biases", "its_module:start"))
+    monkeypatch.setitem(sys.modules, "its_module", Breaks("start"))
+    options = SMALL | {"recorder": ["wandb"], "run_dir": tmp_path / "run", "verbose": False}
+    escalade.train("tests.environments:Walk-v0", **options | {"max_episode_steps": None, "generations": 2})
+    first = read_table(tmp_path / "run" / "notes.csv")["note"]
+    for generations in (4, 6):
+        escalade.resume(tmp_path / "run", generations=generations, verbose=False)
+    notes = read_table(tmp_path / "run" / "notes.csv")
+    assert notes["note"][: len(first)] == first
+    failures = [
+        at for at, said in zip(notes["generation"], notes["note"], strict=True) if "failed, and" in said
+    ]
+    assert failures == ["0", "2", "4"]

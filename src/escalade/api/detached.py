@@ -130,7 +130,7 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
     label = f"{config.env}-{config.strategy}-seed{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
     name = re.sub(r"[^\w.-]+", "-", name or (Path(config.run_dir).name if config.run_dir else label))
     if not name.strip("."):
-        raise InputError(f"`run_dir` {config.run_dir} names no folder of its own: choose another")
+        raise InputError(f"`run_dir` {config.run_dir or name} names no folder of its own: choose another")
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
     ray = _connect(config.address or "auto")
@@ -158,7 +158,7 @@ def attach(name: str, say: Callable[[str], None], address: str = "auto") -> dict
         address: of the cluster.
 
     Raises:
-        InputError: there is no such run on the cluster.
+        InputError: there is no such run on the cluster, or not any more: somebody else has followed it.
         EngineFailure: the run failed; the message says of what.
     """
     return _follow(name, say, address, lambda ray, driver: None)
@@ -190,7 +190,10 @@ def _follow(
             raise problem.cause from None
         except ray.exceptions.RayActorError:
             if name not in _names(ray):  # somebody else has followed it to its end
-                raise InputError(f"{name} has ended: its folder is at its storage path") from None
+                raise InputError(
+                    f"{name} is no longer on the cluster: it has ended, or was killed; its folder is at its "
+                    "storage path"
+                ) from None
             if not away:
                 say("the driver is lost; the cluster starts it again")
             away = True
@@ -200,8 +203,11 @@ def _follow(
 def stop(name: str, say: Callable[[str], None], address: str = "auto") -> dict[str, Any]:
     """End a detached run after the generation it is in, saved at its storage path; its summary.
 
+    A driver that is started again meanwhile is told again.
+
     Raises:
-        InputError: there is no such run on the cluster.
+        InputError: as :func:`attach`.
+        EngineFailure: the run failed.
     """
 
     def end(ray: Any, driver: Any) -> None:

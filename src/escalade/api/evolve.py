@@ -232,8 +232,7 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     """
     file, layout = path_of(path), Layout(module)
     if file.is_dir():
-        folder = RunFolder.open(file)
-        file = folder.best if best else folder.policy
+        file = RunFolder.open(file).evolved(best)
     layout.writer(module)(read_parameters(file, layout))
     return module
 

@@ -25,6 +25,7 @@ from escalade.support.cores import cores
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
 _PLAIN = defaults_of(DEFAULT)
+_GROWING = f"{_PLAIN['population']}, with lr {_PLAIN['lr']}"
 _environment = partial(option, "environment")
 _frames = partial(option, "frames")
 _reward = partial(option, "reward of training")
@@ -125,7 +126,7 @@ class Config:
         None,
         "members in a generation: a number, or a schedule as sigma has them",
         form="SCHEDULE",
-        unset=f"{POPULATION}; {DEFAULT} with no other option: {_PLAIN['population']}, lr {_PLAIN['lr']}",
+        unset=f"{POPULATION}; of {DEFAULT}, given neither lr nor strategy_options, {_GROWING}",
         min=schedules.SMALLEST_POPULATION,
         max=schedules.LARGEST_POPULATION,
     )

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from shlex import quote
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -26,6 +25,7 @@ from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
 from escalade.storage.files import AnyPath, path_of
+from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import write
 from escalade.storage.zoo import located
 
@@ -236,13 +236,13 @@ def _policy_in(folder: Path) -> Path:
     Raises:
         InputError: there is none, as the run has not ended.
     """
-    file = folder / "policy.safetensors"
-    if not file.exists() and (folder / "checkpoints").is_dir():
+    run = RunFolder(folder)
+    if not run.policy.exists() and run.config.exists() and run.checkpoints.generations():
         raise InputError(
-            f"{folder} has no policy.safetensors, for the run has not ended: 'escalade resume "
-            f"{quote(str(folder))}' goes on, and what evaluates or exports takes its latest checkpoint"
+            f"{folder} has no {run.policy.name}, for the run has not ended: go on with it, or evaluate or "
+            "export its latest checkpoint"
         )
-    return file
+    return run.policy
 
 
 def load(path: AnyPath, network: nn.Module | None = None) -> Policy:

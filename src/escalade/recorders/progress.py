@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
-from escalade.recorders.tables import TableFile, rewind_table
+from escalade.recorders.tables import TableFile, rewind_table, whole_lines
 from escalade.storage.files import read_bytes
 
 if TYPE_CHECKING:
@@ -52,12 +52,9 @@ def read_progress(path: Path) -> dict[str, list[float]]:
         raise InputError(
             f"{path.parent} has no progress.csv: it is no run folder, or a policy without its run"
         )
-    return _columns(_whole_lines(path), path)
-
-
-def _whole_lines(path: Path) -> str:
-    text = read_bytes(path).decode(errors="replace")
-    return text[: text.rfind("\n") + 1]
+    data = read_bytes(path)
+    whole = whole_lines(data)
+    return _columns((whole or data).decode(errors="replace"), path)
 
 
 def _columns(text: str, path: Path) -> dict[str, list[float]]:
@@ -105,7 +102,8 @@ class ProgressTail:
         if self._state == (found.st_ino, found.st_size):
             return []
         self._state = found.st_ino, found.st_size
-        rows = _listed(_columns(_whole_lines(self._path), self._path))
+        text = whole_lines(read_bytes(self._path)).decode(errors="replace")
+        rows = _listed(_columns(text, self._path))
         self._seen = min(self._seen, rows[-1].generation if rows else 0)
         fresh = [row for row in rows if row.generation > self._seen]
         self._seen = rows[-1].generation if rows else 0

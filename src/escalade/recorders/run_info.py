@@ -35,7 +35,7 @@ class RunInfo:
     repeated: int = 0
     """Generations from ``first`` on that were recorded before: those of a killed run, which run again."""
     say: Callable[[str], None] = _say_nothing
-    """Gives a line for the user to all recorders of the run, as a note."""
+    """Gives a line for the user to all recorders of the run and to notes.csv, once the run begins."""
 
     @property
     def files(self) -> RunFolder:

@@ -65,11 +65,16 @@ def read_table(path: Path) -> dict[str, list[str]]:
     """
     data = read_bytes(path)
     try:
-        heading, *rows = list(csv.reader(io.StringIO(data.decode(), newline=""))) or [[]]
+        heading, *rows = list(csv.reader(io.StringIO(whole_lines(data).decode(), newline=""))) or [[]]
     except (ValueError, csv.Error):
         raise InputError(f"{path} is not a table that Escalade wrote") from None
     whole = [row for row in rows if len(row) == len(heading)]
     return {name: [row[place] for row in whole] for place, name in enumerate(heading)}
+
+
+def whole_lines(data: bytes) -> bytes:
+    """The lines of a table's file, without a last one that was cut short."""
+    return data[: data.rfind(b"\n") + 1]
 
 
 def _generation(line: str, columns: int) -> float:

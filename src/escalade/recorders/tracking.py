@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
-from escalade.errors import InputError
+from escalade.errors import InputError, StorageFailure
 from escalade.recorders.population import QUANTILES
 from escalade.recorders.row import Row
 from escalade.recorders.run_info import RunInfo
@@ -74,5 +75,6 @@ class Tracking:
         except Exception as problem:  # noqa: BLE001 - whatever a tracker raises, the run is worth more
             self._log = None
             said = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
-            self._say(f"{self._title} failed, and the run goes on without it: {said}")
+            with suppress(StorageFailure):  # of notes.csv: no reason to end the run either
+                self._say(f"{self._title} failed, and the run goes on without it: {said}")
             return None

@@ -67,7 +67,7 @@ class Mirror:
         self._end_lease()
 
     def _end_lease(self) -> None:
-        with _reported(self.url):
+        with _reported(self.url), suppress(FileNotFoundError):  # who has taken the lead has removed it
             self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
@@ -79,9 +79,8 @@ class Mirror:
         with _reported(self.url):
             if not self._files.exists(self._root):
                 return False
-            found = [
-                name for name in self._files.find(self._root) if not name.endswith((_PARTIAL, f"/{LEASE}"))
-            ]
+            passed = (_PARTIAL, f"/{LEASE}", f"/{LOCK}")
+            found = [name for name in self._files.find(self._root) if not name.endswith(passed)]
             if not any(name.endswith(f"/{_LAST}") for name in found):
                 return False
             for name, here in [(name, self._place(name)) for name in found]:
@@ -116,7 +115,8 @@ class Mirror:
                     self._sent[name] = state
                     sent += 1
             for name in [name for name in self._sent if name not in here]:
-                self._files.rm_file(f"{self._root}/{name}")
+                with suppress(FileNotFoundError):  # somebody else has removed it
+                    self._files.rm_file(f"{self._root}/{name}")
                 del self._sent[name]
         return sent
 

@@ -173,9 +173,20 @@ class RunFolder:
             with storage(folder):
                 remove_strays(folder)
 
+    def evolved(self, best: bool) -> Path:
+        """The file of parameters that a run of ``evolve`` ended with: the best member's, or the centre's.
+
+        Raises:
+            InputError: it has not ended.
+        """
+        if not self.summary.exists():
+            raise InputError(f"{self.path} has not ended: the same `evolve` with `resume=True` goes on")
+        return self.best if best else self.policy
+
     def forget_end(self) -> None:
         """Remove what an earlier end of the run left: one that is killed from now on has not ended."""
-        for file in (self.summary, self.policy, *self.centers.glob("*.safetensors")):
+        centers = [] if self.centers.is_symlink() else self.centers.glob("*.safetensors")
+        for file in (self.summary, self.policy, *(file for file in centers if file.stem.isdecimal())):
             with storage(file):
                 file.unlink(missing_ok=True)
 

@@ -95,7 +95,9 @@ class SearchSpace:
             x0, options["sigma"], options["covariance"] = beginning(
                 self._bent.invert(self._earlier) / self._scale, _AROUND * self._sigma
             )
-        made = factory(x0, perturbation=self._noise, **options)
+        if "perturbation" not in fixed:
+            options["perturbation"] = self._noise
+        made = factory(x0, **options)
         if not isinstance(made, Strategy):
             raise InputError(f"strategy made a {type(made).__name__}, not an escalade Strategy")
         return made

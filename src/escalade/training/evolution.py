@@ -138,7 +138,7 @@ def run_plan(
         machine={"engine": plan.engine, "workers": plan.workers}
         | ({} if plan.device is None else {"device": plan.device}),
         info=columns(plan.novelty),
-        options={name: value for name, value in plan.facts.items() if name != "parameters"},
+        options={name: value for name, value in plan.facts.items() if name not in ("parameters", "device")},
     )
     try:
         with open_session(facts, start()) as session:

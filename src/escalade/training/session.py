@@ -153,10 +153,11 @@ class Session:
         """Put ``loop`` where the folder stands, with the engine's notes and waits."""
         facts = self.facts
         self.engine.on_note, self.engine.on_wait = loop.notes.say, loop.deadline
-        self.announcer.give_to(loop.notes.say)
         if facts.folder is not None and facts.loaded is not None:
-            facts.folder.forget_end()
             _go_on(loop, facts.folder, facts.loaded, self.lost)
+            if loop.limits.reached(loop.progress) is None:  # else nothing runs, and what is there may stay
+                facts.folder.forget_end()
+        self.announcer.give_to(loop.notes.say)
 
     def end(self, loop: Loop, reason: str) -> dict[str, Any]:
         """Leave in the folder what a run leaves that ended for ``reason``; its summary."""
