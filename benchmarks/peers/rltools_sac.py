@@ -3,7 +3,7 @@
     python benchmarks/peers/rltools_sac.py Pendulum-v1 [--seed 1] [--seconds 600]
 
 It trains on the pendulum that the library brings, as its documentation advises for speed, and is judged on
-Gymnasium's. The first start compiles for a minute or so, and keeps the result in the folder for temporary
+Gymnasium's. The first start compiles for some 14 seconds, and keeps the result in the folder for temporary
 files; what is measured is a later start.
 """
 

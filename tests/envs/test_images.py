@@ -19,7 +19,8 @@ from escalade.policies.normalizer import Normalization
 from escalade.policies.policy import Policy, load
 from escalade.rollout.episodes import EpisodeJob
 from escalade.rollout.rollouts import RolloutSetup
-from escalade.training.parts import find_environment, make_policy
+from escalade.training.environments import find_environment
+from escalade.training.parts import make_policy
 
 TINY = "tests.environments:Tiny-v0"
 LAYOUTS = {"pixels": (3, 5, 6), "channels first": (3, 5, 6), "float image": (1, 4, 5)}

@@ -16,12 +16,13 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 from escalade.api.named import named
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.envs import ActionMap, Environment, probe_purity, resolve, settle_backend, vectorize
+from escalade.envs import ActionMap, Environment, probe_purity, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
-from escalade.envs.frames import FRAMES, Frames
+from escalade.envs.frames import FRAMES
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
+from escalade.training.environments import find_environment
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -97,28 +98,23 @@ def check(
     """
     if unknown := [name for name in frames if name not in FRAMES]:
         raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], FRAMES)}")
-    given: dict[str, Any] = {
-        "backend": backend,
-        "max_episode_steps": max_episode_steps,
-        "early_end": early_end,
-        **frames,
-    }
-    given |= {"fresh_environments": fresh_environments, "wrappers": wrappers, "env_kwargs": env_kwargs or {}}
-    given = named({"env": env, **given})
+    given = named(
+        {
+            "env": env,
+            "env_kwargs": env_kwargs or {},
+            "backend": backend,
+            "max_episode_steps": max_episode_steps,
+            "fresh_environments": fresh_environments,
+            "wrappers": wrappers,
+            "early_end": early_end,
+            **frames,
+        }
+    )
     if not isinstance(env := given["env"], str):
         raise InputError(f"`env` must be an id, a class or a function, not {type(env).__name__}")
     config = Config(**from_values(given))
     try:
-        environment = resolve(
-            env,
-            config.env_kwargs,
-            config.backend,
-            config.max_episode_steps,
-            config.fresh_environments,
-            config.wrappers,
-            frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
-            early_end=config.early_end,
-        )
+        environment = find_environment(config)
         actions = ActionMap(environment.action_space)
     except (UnsupportedSpace, EnvironmentFailure) as problem:
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)

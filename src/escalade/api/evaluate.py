@@ -25,7 +25,8 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
 from escalade.support.numbers import seed_number, whole_number
-from escalade.training.parts import find_environment, make_parts
+from escalade.training.environments import find_environment
+from escalade.training.parts import make_parts
 from escalade.training.saved import SavedPolicy
 
 _MOST_EPISODES = 10**6

@@ -12,7 +12,7 @@ from escalade.policies.policy import load
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import named
-from escalade.training.parts import find_environment
+from escalade.training.environments import find_environment
 from escalade.training.saved import SavedPolicy
 
 

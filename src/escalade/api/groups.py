@@ -66,9 +66,9 @@ class RunFacts:
 
         None where there is none yet, or where what the run ended with is no number.
         """
-        if name in self.summary and self.summary[name] is None:
+        value = self.summary.get(name, "")
+        if value is None:  # JSON's word for what is no number
             return None
-        value = self.summary.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         column = self.columns["generation" if name == "generations" else name]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch
-from escalade.recorders import Goals, Recorder, RunInfo, check_recorders, start_recorders
+from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction
 from escalade.strategies.bounds import Given
 from escalade.strategies.earlier import EarlierPoints
@@ -136,9 +136,11 @@ def optimize(
             print_evaluations=False,
         )
         wanted = [*recorders, *(["console"] if verbose else [])]
-        listening = start_recorders(wanted, RunInfo(None, goals), closing)
+        announcer = Announcer()
+        listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
         search = Search(space, direction, budget, target, limits, listening, callback, plan.name)
         calls.engine.on_note = search.say
+        announcer.give_to(search.say)
         if plan.note:
             search.say(plan.note)
         (reason,) = turn([(search, plan.turns(search))], calls, limits)

@@ -99,6 +99,12 @@ def add_argument(parser: Parser, name: str, form: str, text: str, default: str) 
     parser.add_argument(name, metavar=form, help=_with_default(text, default))
 
 
+def add_environment(parser: Parser, **how: Any) -> None:
+    """The argument ENV."""
+    known = "Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class"
+    parser.add_argument("env", metavar="ENV", help=known, **how)
+
+
 def add_options(parser: Parser, names: Iterable[str], default: str | None = None) -> None:
     """Config's options as flags, in their groups.
 

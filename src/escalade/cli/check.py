@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from escalade.cli.arguments import add_command, add_options, options_typed, with_flags
+from escalade.cli.arguments import add_command, add_environment, add_options, options_typed, with_flags
 from escalade.cli.output import say
 from escalade.config.options import OPTIONS, Config
 
@@ -37,9 +37,7 @@ def add_check(commands: Any) -> None:
         more="Exit code 0: nothing failed (warnings do not count). 1: something did.",
         examples=["CartPole-v1", "my_package.my_module:MyEnv-v0 --env-kwargs '{\"size\": 3}' --json"],
     )
-    parser.add_argument(
-        "env", metavar="ENV", help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class"
-    )
+    add_environment(parser)
     add_options(parser, _OPTIONS)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: lines of text)")
 

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import Any
 
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, whole
+from escalade.cli.arguments import add_argument, add_command, add_environment, add_options, whole
 from escalade.cli.output import say
 from escalade.cli.training import PRESET, config_typed
 from escalade.config.commands import flag
@@ -49,9 +49,7 @@ def add_bench(commands: Any) -> None:
         _bench,
         examples=["HalfCheetah-v5 --workers 4 --rounds 3"],
     )
-    parser.add_argument(
-        "env", metavar="ENV", help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class"
-    )
+    add_environment(parser)
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_argument(parser, "--rounds", "N", "alternating turns of training and raw simulator", "5")
     parser.add_argument(

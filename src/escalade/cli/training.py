@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
+from escalade.cli.arguments import (
+    add_argument,
+    add_command,
+    add_environment,
+    add_options,
+    options_typed,
+    whole,
+)
 from escalade.cli.detached import add_detached, train_detached
 from escalade.cli.output import INTERRUPTED, say, say_summary
 from escalade.cli.series import add_series, is_series, train_series
@@ -48,12 +55,7 @@ def add_train(commands: Any) -> None:
             "Pendulum-v1 --preset none --env-kwargs '{\"g\": 2.0}' --sigma linear:0.1:0.02:300",
         ],
     )
-    parser.add_argument(
-        "env",
-        nargs="?",
-        metavar="ENV",
-        help="Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class",
-    )
+    add_environment(parser, nargs="?")
     add_series(parser)
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_detached(parser)

@@ -18,7 +18,7 @@ from escalade.config.options import OPTIONS, Config
 from escalade.config.removed import without_removed
 from escalade.config.strategy_text import split_strategy
 from escalade.errors import InputError, about, nearest
-from escalade.storage.files import path_of, read_text
+from escalade.storage.files import read_text
 
 Values = dict[str, Any]
 
@@ -79,7 +79,7 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
         InputError: it cannot be read, or is not TOML.
     """
     try:
-        text = read_text(path_of(path), "config file")
+        text = read_text(path, "config file")
         # Counted: where the parser meets the end of the stack, finalizers that run then complain too.
         if max(accumulate((_STEPS.get(sign, 0) for sign in text), initial=0)) > _DEEPEST_TEXT:
             raise InputError(f"config file {path} is nested too deeply")

@@ -178,13 +178,10 @@ def _dimension(
     if not all(map(math.isfinite, ends.values())):
         raise InputError(f"{where}: its ends must be finite")
     whole = type(ends["low"]) is int
-    try:
-        if whole and "step" in checked:
-            checked["step"] = as_type(int, checked["step"])
-            if checked["step"] < 1:
-                raise ValueError
-    except (ValueError, OverflowError):
-        raise InputError(f"{where}: step must be a whole number of at least 1") from None
+    if whole and "step" in checked:
+        if checked["step"] < 1 or not checked["step"].is_integer():
+            raise InputError(f"{where}: step must be a whole number of at least 1")
+        checked["step"] = int(checked["step"])
     try:
         return (IntDistribution if whole else FloatDistribution)(**(checked | ends))
     except ValueError as problem:

@@ -90,9 +90,8 @@ class PointsWork:
             if not isinstance(problem, self.setup.catch):
                 raise EnvironmentFailure(said) from problem
             return np.full(len(self._given), math.nan) if whole else math.nan, said
-        if isinstance(value, Tensor) and holds_numbers(
-            value
-        ):  # which a pipe would carry by a file of shared memory
+        # A tensor would go through a pipe as a file of shared memory.
+        if isinstance(value, Tensor) and holds_numbers(value):
             value = value.detach().to("cpu", torch.float64).numpy()
         return value if whole else _number(value), None
 

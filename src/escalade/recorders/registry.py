@@ -49,7 +49,7 @@ def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorder
 
 
 def start_recorders(
-    wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack, announcer: Announcer | None = None
+    wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack, announcer: Announcer
 ) -> list[Recorder]:
     """A recorder for each of ``wanted``, a name that comes again left out; ``closing`` closes them all.
 
@@ -57,28 +57,21 @@ def start_recorders(
         wanted: names, and recorders of one's own.
         run: what they are told of the run.
         closing: closes them.
-        announcer: takes their lines for the user; None gives these to all of them.
+        announcer: takes their lines for the user.
 
     Raises:
         InputError: a name is unknown, or what it records into cannot be written.
     """
     named: set[str] = set()
     started: list[Recorder] = []
-    run = replace(run, say=announcer or (own := Announcer()))
+    run = replace(run, say=announcer)
     for which in wanted:
         if isinstance(which, str) and which in named:
             continue
         named |= {which} if isinstance(which, str) else set()
         started.append(start_recorder(which, run))
         closing.callback(started[-1].close)
-    if announcer is None:
-        own.give_to(lambda text: _note(started, text))
     return started
-
-
-def _note(recorders: Sequence[Recorder], text: str) -> None:
-    for recorder in recorders:
-        recorder.note(text)
 
 
 class Announcer:

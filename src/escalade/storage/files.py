@@ -83,11 +83,11 @@ def read_text(path: AnyPath, what: str) -> str:
     """Read text; ``what`` names the file in errors.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, or ``path`` is none.
         UnicodeDecodeError: it is not text.
     """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return path_of(path).read_text(encoding="utf-8")
     except OSError as problem:
         raise InputError(f"{what} {path} cannot be read: {problem.strerror}") from None
 

@@ -86,9 +86,8 @@ class Mirror:
             for name, here in [(name, self._place(name)) for name in found]:
                 here.parent.mkdir(parents=True, exist_ok=True)
                 self._files.get_file(name, str(here))
-                self._sent[str(here.relative_to(self.folder))] = (
-                    _UNKNOWN  # removed there once it is gone here
-                )
+                # So that it is removed there once it is gone here.
+                self._sent[str(here.relative_to(self.folder))] = _UNKNOWN
         return True
 
     def _place(self, name: str) -> Path:

@@ -14,6 +14,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.cma import path_growth
 from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.written import first_step_size
@@ -77,4 +78,4 @@ class CanonicalES(GaussianStrategy):
         self.center += self.step_size * step
         self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
         length2 = float(self.path.double().square().sum())
-        self.step_size *= math.exp(min(1.0, c / 2 * (length2 / self.dimension - 1)))
+        self.step_size *= path_growth(c, length2, self.dimension)

@@ -155,6 +155,14 @@ def expected_norm(n: int) -> float:
     return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
 
 
+def path_growth(c_sigma: float, length2: float, n: int) -> float:
+    """The factor of a step size whose path of ``n`` numbers has the squared length ``length2``; e at most.
+
+    The rule has no bound, and overflows where members are many and parameters few.
+    """
+    return math.exp(min(1.0, c_sigma / 2 * (length2 / n - 1)))
+
+
 def path_deviation(c_sigma: float, updates: int) -> float:
     """Standard deviation of each number of the path after ``updates`` steps without selection.
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from escalade.strategies.base import Fitness
+from escalade.strategies.cma import path_growth
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import SizedStrategy, default_population
 from escalade.strategies.written import Matrix
@@ -77,5 +78,5 @@ class LMMAES(SizedStrategy):
         self.path = (1 - c) * self.path + math.sqrt(m * c * (2 - c)) * mean
         kept, new = 1 - self.c_c, np.sqrt(m * self.c_c * (2 - self.c_c))
         self.directions = kept[:, None] * self.directions + np.outer(new, mean)
-        self.step_size *= math.exp(min(1.0, c / 2 * (float(self.path @ self.path) / self.dimension - 1)))
+        self.step_size *= path_growth(c, float(self.path @ self.path), self.dimension)
         self.updates += 1

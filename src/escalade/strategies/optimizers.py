@@ -88,9 +88,8 @@ class CenterOptimizer(ABC):
         Raises:
             InputError: another optimiser saved it.
         """
-        if (
-            type(self).load_state_dict is CenterOptimizer.load_state_dict
-        ):  # others take over names of their own
+        # A class that takes over other names checks them itself.
+        if type(self).load_state_dict is CenterOptimizer.load_state_dict:
             self._memory_in(state)
 
     def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:

@@ -13,8 +13,7 @@ from torch import nn
 
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import Engine, start_engine
-from escalade.envs import ActionMap, Environment, resolve
-from escalade.envs.frames import FRAMES, Frames
+from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource, Stream, seeds
@@ -32,6 +31,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.registry import find
+from escalade.training.environments import find_environment
 from escalade.training.strategy import build_strategy, kept_ranks, keywords_of
 
 
@@ -79,27 +79,6 @@ class Parts:
             worker_resources=config.worker_resources,
             steps=episode_steps,
         )
-
-
-def find_environment(config: Config) -> Environment:
-    """The config's environment.
-
-    Raises:
-        InputError: it is unknown, misses a package, or has spaces that cannot be used.
-    """
-    return resolve(
-        config.env,
-        config.env_kwargs,
-        config.backend,
-        config.max_episode_steps,
-        config.fresh_environments,
-        config.wrappers,
-        config.reward_info,
-        frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
-        early_end=config.early_end,
-        info_keys=config.info_keys,
-        behaviour_keys=() if config.behaviour is None else parse(config.behaviour).keys,
-    )
 
 
 def reward_transform(config: Config) -> RewardTransform | None:

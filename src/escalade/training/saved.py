@@ -28,7 +28,8 @@ from escalade.strategies.centers import best_known, of_center
 from escalade.strategies.novelty import Novelty, parse
 from escalade.support.numbers import whole_number
 from escalade.training.center_states import WORTH
-from escalade.training.parts import Parts, find_environment, make_policy, make_search
+from escalade.training.environments import find_environment
+from escalade.training.parts import Parts, make_policy, make_search
 from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256
 from escalade.training.session import Checkpoint, Shared

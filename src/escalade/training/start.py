@@ -18,7 +18,8 @@ from escalade.policies.policy import Policy, architecture_of, load
 from escalade.policies.policy_file import KIND
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
-from escalade.training.parts import Parts, find_environment, make_policy
+from escalade.training.environments import find_environment
+from escalade.training.parts import Parts, make_policy
 from escalade.training.results import params_sha256
 from escalade.training.saved import SavedPolicy
 from escalade.training.sources import absolute, split, without_digest

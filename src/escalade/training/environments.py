@@ -1,0 +1,29 @@
+"""The environment of a config. Apart from the other parts, which need torch."""
+
+from __future__ import annotations
+
+from escalade.config.options import Config
+from escalade.envs import Environment, resolve
+from escalade.envs.frames import FRAMES, Frames
+from escalade.rollout.behaviour import parse
+
+
+def find_environment(config: Config) -> Environment:
+    """The config's environment.
+
+    Raises:
+        InputError: it is unknown, misses a package, or has spaces that cannot be used.
+    """
+    return resolve(
+        config.env,
+        config.env_kwargs,
+        config.backend,
+        config.max_episode_steps,
+        config.fresh_environments,
+        config.wrappers,
+        config.reward_info,
+        frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
+        early_end=config.early_end,
+        info_keys=config.info_keys,
+        behaviour_keys=() if config.behaviour is None else parse(config.behaviour).keys,
+    )
