@@ -24,11 +24,12 @@ from escalade.policies.policy import Policy
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.strategies import Strategy
+from escalade.strategies.space import StrategyFactory
 from escalade.support.exact import one_thread
 from escalade.support.installing import check_installed
 from escalade.training.parts import Parts, make_parts
 from escalade.training.score import make_score
-from escalade.training.strategy import StrategyFactory, build_strategy
+from escalade.training.strategy import build_strategy
 
 check_installed("escalade.qd", "qd", "ribs")
 
@@ -192,7 +193,7 @@ class StrategyEmitter(EmitterBase):
         population: solutions a batch.
         sigma: standard deviation of the first noise; the strategy's own when None.
         ranker: a class of :mod:`ribs.emitters.rankers`, which orders the solutions.
-        seed: the same seed gives the same solutions.
+        seed: the same seed gives the same solutions: give each of an archive's emitters another one.
         options: further options of the strategy.
 
     Raises:
@@ -221,7 +222,7 @@ class StrategyEmitter(EmitterBase):
         """Times that it began anew."""
         self._x0 = np.array(x0)
         self._running = self._begin(self._x0)
-        self.batch_size = population
+        self.batch_size = self._running.population_size  # a partial may fix it
         size = self._running.dimension
         super().__init__(archive, solution_dim=size, bounds=None, lower_bounds=None, upper_bounds=None)
         self._ranker = ranker(seed)

@@ -20,6 +20,8 @@ from escalade.strategies.registry import STRATEGIES
         (20_000, None, {"matrix": True}, "cma-es"),
         (200, None, {"restarts": True}, "ma-es"),
         (2000, None, {"restarts": True}, "sep-cma-es"),
+        (200, None, {"population": 15}, "lm-ma-es"),
+        (200, None, {"population": 16}, "cr-fm-nes"),
     ],
 )
 def test_it_goes_by_dimension_budget_matrix_and_restarts(dimension, budget, options, name):

@@ -225,3 +225,17 @@ def test_torchs_optimisers_go_on_bit_for_bit(name, dtype):
     whole, first, second = made(), run(made(), 3), made()
     second.load_state_dict(first.state_dict())
     assert torch.equal(run(second, 3).center, run(whole, 6).center)
+
+
+@pytest.mark.parametrize("make", [partial(OpenAIES, lr=0.1), partial(PGPE, lr=0.1)], ids=["adam", "clipup"])
+def test_one_diverged_fitness_does_not_stop_the_search_for_ever(make):
+    es = make(np.full(3, 0.5), 20, sigma=0.1, shaping="raw", perturbation=TABLE)
+    fitness = -((es.ask().double() - 1) ** 2).sum(dim=1)
+    fitness[4] = -1e24
+    es.tell(fitness)
+    memory = es.optimizer.memory
+    assert all(bool(value.isfinite().all()) for value in memory.values())
+    assert es.update_ratio != 0
+    before = es.center.clone()
+    run(es, 1)
+    assert not torch.equal(es.center, before)

@@ -234,3 +234,9 @@ def test_what_is_listed_in_adapted_is_saved_and_taken_over(tmp_path):
 def test_adapted_is_no_text():
     with pytest.raises(InputError, match=r"write \('velocity',\)"):
         type("Slip", (OpenAIES,), {"adapted": "velocity"})
+
+
+def test_optimize_takes_a_strategy_that_takes_no_perturbation():
+    found = escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), Cauchy, population=8, budget=80)
+    assert np.isfinite(found.best_fitness)
+    assert found.strategy == "Cauchy"

@@ -7,8 +7,8 @@ import torch
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import CMAES, SepCMAES
-from escalade.strategies.cma import path_deviation
 from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.step_size import path_deviation
 
 TABLE = NoiseTable(5, 2**16)
 every = pytest.mark.parametrize("name", STRATEGIES)

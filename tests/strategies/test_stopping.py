@@ -130,3 +130,19 @@ def test_bipop_spends_as_much_on_small_populations_as_on_large_ones():
 def test_an_unknown_schedule_is_refused():
     with pytest.raises(InputError, match="did you mean bipop"):
         named("restarts", "bipopp", RESTARTS)
+
+
+def test_the_condition_is_asked_for_once_in_a_tenth_of_the_dimensions():
+    """MA-ES decomposes its matrix to know it, and nothing else of it costs as much."""
+    asked = []
+
+    class Counted(CMAES):
+        @property
+        def condition(self):
+            asked.append(self.generation)
+            return super().condition
+
+    watch = rules(Counted(np.ones(40), 10, sigma=0.3, perturbation=TABLE))
+    for g in range(40):
+        watch.check(VARIED - g)
+    assert len(asked) <= 1 + 40 // 4

@@ -632,7 +632,7 @@ def test_a_population_that_is_no_whole_number_is_refused():
     ],
 )  # fmt: skip
 def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
-    if bad == 0.0 and name in ("sigma_lr", "shape_lr", "noise"):
+    if bad == 0.0 and name != "sigma":
         pytest.skip("may be 0")
     strategy = make(
         np.zeros(3), 10, perturbation=TABLE, **{name: lambda generation: 0.1 if generation < 2 else bad}
@@ -721,3 +721,55 @@ def test_lm_ma_es_has_as_many_directions_as_the_paper_however_many_members():
 def test_what_is_no_truth_value_does_not_mirror():
     with pytest.raises(InputError, match="mirrored 'no' must be true or false"):
         SNES(np.zeros(3), 10, mirrored="no")
+
+
+@pytest.mark.parametrize("make", [RMES, LMMAES])
+def test_a_state_of_another_population_is_refused_before_anything_is_taken_over(make):
+    first, second = make(np.zeros(40), 8), make(np.zeros(40), 14)
+    for _ in range(3):
+        step(first, 1)
+    before = parts(second)
+    with pytest.raises(InputError, match="saved"):
+        second.load_state_dict(first.state_dict())
+    assert_same(before, parts(second))
+
+
+def test_a_state_brings_the_first_size_of_a_generation_back():
+    es = OpenAIES(np.zeros(3), 10, perturbation=TABLE)
+    saved = es.state_dict()
+    es.resize(40)
+    es.load_state_dict(saved)
+    assert len(es.ask()) == 10
+
+
+def test_a_small_sigma_is_kept_and_a_schedule_that_becomes_small_is_not():
+    assert OpenAIES(np.zeros(3), sigma=1e-12).sigma == 1e-12
+    assert ARS(np.zeros(3), sigma="1e-12").sigma == 1e-12
+    assert OpenAIES(np.zeros(3), sigma=lambda generation: 1e-12).sigma == SMALLEST_SIGMA
+
+
+@pytest.mark.parametrize("make", [OpenAIES, ARS, DeepGA])
+def test_a_sigma_that_ends_at_zero_is_refused(make):
+    with pytest.raises(InputError, match="ends at 0, where members are all the same"):
+        make(np.zeros(3), 10, sigma="linear:0.1:0:100")
+
+
+@pytest.mark.parametrize("make", [OpenAIES, ARS, SNES])
+def test_a_step_size_may_end_at_zero_as_text_and_as_a_function(make):
+    centers = []
+    for lr in ("cosine:0.1:0:3", lambda generation: max(0.0, 0.1 - generation / 10)):
+        es = make(np.ones(3), 10, lr=lr, perturbation=TABLE)
+        for _ in range(5):
+            step(es, 1)
+        centers.append(es.center)
+    assert all(bool(center.isfinite().all()) for center in centers)
+
+
+def test_a_vector_of_deviations_may_run_backwards():
+    es = SNES(np.zeros(3), 10, sigma=np.array([1.0, 2.0, 3.0])[::-1], perturbation=TABLE)
+    assert es.deviations.tolist() == [3, 2, 1]
+
+
+def test_a_table_smaller_than_a_member_is_refused():
+    with pytest.raises(InputError, match="a table of 1,000 numbers is too small for noise of 2,000"):
+        OpenAIES(np.zeros(2000), 10, perturbation=NoiseTable(0, 1000)).ask()

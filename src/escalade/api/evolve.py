@@ -32,6 +32,7 @@ from escalade.strategies.novelty import check_searchable, columns
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import Schedule
+from escalade.strategies.space import StrategyFactory
 from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, seed_number, whole_number
 from escalade.support.registry import check_named, named
@@ -40,7 +41,7 @@ from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback
 from escalade.training.session import check_listeners
-from escalade.training.strategy import StrategyFactory, build_strategy, kept_ranks
+from escalade.training.strategy import build_strategy, kept_ranks
 
 _WARM = ["torch", "escalade.fitness.work"]
 
@@ -110,8 +111,8 @@ def evolve(
         strategy_options: further options of the strategy, such as ``{"elite": 0.1}`` for ``cem``.
         perturbation: the members' noise: ``full``, or ``low-rank:R``, for strategies that work with it.
         device: such as ``cuda``, ``cuda:1``, ``mps`` or ``cpu``: the module is moved there, and everything is
-            computed there, in this process. The same seed gives the same bits on the same kind of device. For
-            ``openai-es`` and ``ars``. None makes noise on the CPU, wherever the module is.
+            computed there, in this process, by ``openai-es`` or ``ars``. A GPU's kernels may add in another
+            order each time. None makes noise on the CPU, wherever the module is.
         optimizer: a name, such as ``sgd``, or ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have
             one.
         weight_decay: for strategies that have it.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.blocks import by_blocks
 from escalade.perturbation.source import Center, Vector, Weights
@@ -27,7 +28,15 @@ _BLOCK = 2**20  # floats of the sum that are held in cache while the table strea
 def offsets(
     seed: int, generation: int, perturbations: int, table_size: int, dimension: int
 ) -> NDArray[np.int64]:
-    """The start of each perturbation in a table of ``table_size`` floats, shape (perturbations,)."""
+    """The start of each perturbation in a table of ``table_size`` floats, shape (perturbations,).
+
+    Raises:
+        InputError: a perturbation is longer than the table.
+    """
+    if dimension > table_size:
+        raise InputError(
+            f"a table of {table_size:,} numbers is too small for noise of {dimension:,}: make a larger one"
+        )
     starts = np.uint64(table_size - dimension + 1)
     hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(perturbations))
     return (hashed % starts).astype(np.int64)

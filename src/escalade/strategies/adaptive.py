@@ -85,7 +85,9 @@ def first_deviations(sigma: Any, center: Tensor) -> Tensor:
     if callable(sigma) and not isinstance(sigma, Tensor):
         raise InputError("sigma is adapted by this strategy: give its first value, not a schedule")
     try:
-        values = torch.as_tensor(float(sigma) if isinstance(sigma, str) else sigma, dtype=center.dtype)
+        # Torch does not read arrays that run backwards.
+        given = np.ascontiguousarray(sigma) if isinstance(sigma, np.ndarray) else sigma
+        values = torch.as_tensor(float(given) if isinstance(given, str) else given, dtype=center.dtype)
         vector = values.detach().expand(center.numel()).clone()
     except (RuntimeError, TypeError, ValueError):
         raise InputError(

@@ -65,7 +65,7 @@ class ARS(GaussianStrategy):
                 f"half the population of {population}: give other top_directions, or another population"
             )
         self._sigma = parse_sigma(sigma, "sigma")
-        self.lr_schedule = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr", zero=True)
         self.top_directions = top_directions
 
     @property

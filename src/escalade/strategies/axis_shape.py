@@ -47,8 +47,12 @@ class AxisShape:
     def gradient(self, z: Matrix, rates: Vector, path: Vector, path_rate: float) -> tuple[Vector, Vector]:
         """Steps of ``axis``, and of ``deviations`` in multiples of themselves; cut if they were too long.
 
-        That of a member is quadratic in its step, and all that follows is linear: so the weighted sums are
-        taken first, and one vector has the place of the whole population.
+        A member's gradient is quadratic in its step, and linear in four terms of it. So these terms are
+        summed over the members first (:meth:`_sums`), and the rest is computed once.
+
+        ``unit`` is v / |v|, ``length2`` is |v|² and ``g`` is 1 + |v|². ``t`` and ``s`` become the gradients
+        of v and of log D. ``alpha`` below 1 keeps the Fisher matrix invertible; ``inverse`` and ``scaled``
+        invert it, as it is a diagonal and one vector's product with itself.
 
         Args:
             z: noise of the members, shape (n, dimension).

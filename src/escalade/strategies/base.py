@@ -70,11 +70,11 @@ class Strategy(ABC):
     adapted: ClassVar[tuple[str, ...]] = ()
     """Attributes that updates replace, and never write to: saved with the centre, those of base classes too.
 
-    Arrays, tensors and numbers. One that is whole at first is a count: begin others with 0.0.
+    Arrays, tensors and numbers. An int at first is a count, and stays whole: begin other numbers with 0.0.
     """
 
     further: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of the names of what :meth:`state_dict` holds beside these."""
+    """Beginnings of the names of further entries of :meth:`state_dict`, such as ``optimizer.``."""
 
     lr_schedule: Schedule | None = None
     """The step size of each generation, where there is one."""
@@ -120,7 +120,7 @@ class Strategy(ABC):
                     f"{type(self).__name__} does not work with device: leave it out, or use OpenAIES or ARS"
                 )
             start = start.to(device, torch.float32)
-        self.center: Tensor = start
+        self.center: Tensor = start  # updates write to it; a copy to keep is es.result.center
         self.first_population = self.population_size = population
         self.seed = seed_number(seed)
         self.direction = direction
@@ -130,8 +130,8 @@ class Strategy(ABC):
         if isinstance(perturbation, LowRank):
             self._check_low_rank(perturbation)
         self._perturbation = perturbation
-        self._sampled: Population | None = None  # this generation's members, once they were given out,
-        self._asked = False  # and whether they were written out
+        self._sampled: Population | None = None  # this generation's members, once they were given out
+        self._asked = False  # True once they were written out
         self._best: tuple[Tensor, float] | None = None
         self._history = FitnessHistory()
 
@@ -340,6 +340,7 @@ class Strategy(ABC):
         self.check_state(state)
         self.center.copy_(torch.as_tensor(state["center"]))
         self.generation = int(state["generation"])
+        self.population_size = self.first_population
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
         for name in adapted_by(type(self)):

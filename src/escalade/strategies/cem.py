@@ -63,7 +63,7 @@ class CEM(AdaptiveStrategy):
     ) -> None:
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self.elites = elite_count(elite, population)
-        self.lr_schedule = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse_share(sigma_lr, "sigma_lr")
         self._noise = None if noise is None else parse(noise, "noise", zero=True)
 

@@ -18,6 +18,7 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.step_size import expected_norm, heaviside
 from escalade.strategies.written import Matrix
 
 _MATRICES = 6  # float64 (d, d) alive at once: C, its eigenvectors, and what eigh and the update need
@@ -148,42 +149,6 @@ def _checked(covariance: ArrayLike, n: int) -> Matrix:
     if not symmetric or np.linalg.eigvalsh(matrix).min() <= 0:
         raise InputError("covariance must be symmetric and positive definite")
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def expected_norm(n: int) -> float:
-    """Expected length of a standard normal vector of ``n`` numbers."""
-    return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
-
-
-def path_growth(c_sigma: float, length2: float, n: int) -> float:
-    """The factor of a step size whose path of ``n`` numbers has the squared length ``length2``; e at most.
-
-    The rule has no bound, and overflows where members are many and parameters few.
-    """
-    return math.exp(min(1.0, c_sigma / 2 * (length2 / n - 1)))
-
-
-def path_deviation(c_sigma: float, updates: int) -> float:
-    """Standard deviation of each number of the path after ``updates`` steps without selection.
-
-    The path begins at 0 and becomes ``(1 - c) * path + sqrt(c * (2 - c)) * z`` with z standard normal, so
-    its variance v becomes ``(1 - c)**2 * v + 1 - (1 - c)**2``: ``1 - (1 - c)**(2 * t)`` after t updates.
-    """
-    return math.sqrt(1 - (1 - c_sigma) ** (2 * updates))
-
-
-def heaviside(length: float, c_sigma: float, updates: int, n: int) -> float:
-    """0 while the step size is growing fast, so that the covariance does not grow as well; else 1.
-
-    Args:
-        length: of the path of the step size.
-        c_sigma: its learning rate.
-        updates: how often it has been updated, this generation's update included. Hansen's own codes
-            count so too: ``2 * counteval / lam`` in purecma 4.5.0, after counteval has grown by lam.
-        n: the dimension.
-    """
-    settled = length / path_deviation(c_sigma, updates)
-    return 1.0 if settled < (1.4 + 2 / (n + 1)) * expected_norm(n) else 0.0
 
 
 def refuse_if_too_large(n: int, what: str) -> None:

@@ -15,7 +15,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseSource, Stream, hash64
 from escalade.perturbation.genomes import Genome, GenomePopulation, Mutation
 from escalade.strategies.base import Direction, Fitness, State, Strategy
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.schedules import Schedule, parse_sigma
 from escalade.support.numbers import whole_number
 
 
@@ -65,7 +65,7 @@ class DeepGA(Strategy):
         for name in ("parents", "elites"):
             if getattr(self, name) >= population:
                 raise InputError(f"{name} {getattr(self, name)} must be below the population, {population}")
-        self._sigma = parse(sigma, "sigma")
+        self._sigma = parse_sigma(sigma, "sigma")
         self.start = self.center.numpy().copy()
         self._identity = secrets.token_hex(16)
         self._breeding: list[Genome] = []  # of the last generation, the best first

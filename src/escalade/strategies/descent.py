@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from escalade.errors import InputError
 from escalade.strategies.base import State, Strategy
-from escalade.strategies.optimizers import PREFIX, OptimizerFactory, make_optimizer
+from escalade.strategies.center_optimizer import PREFIX
+from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
 from escalade.strategies.schedules import Schedule, parse
 from escalade.support.numbers import LARGEST, real_number
 
@@ -29,7 +30,7 @@ class DescentStrategy(Strategy):
         self.weight_decay = real_number(weight_decay, "weight_decay")
         if not 0 <= self.weight_decay <= LARGEST:
             raise InputError(f"weight_decay {weight_decay} must be finite, not negative and at most 1e30")
-        self.lr_schedule = None if lr is None else parse(lr, "lr")
+        self.lr_schedule = None if lr is None else parse(lr, "lr", zero=True)
         self.optimizer = make_optimizer(optimizer, self.center, momentum)
 
     @property

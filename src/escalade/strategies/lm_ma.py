@@ -8,10 +8,11 @@ import math
 
 import numpy as np
 
-from escalade.strategies.base import Fitness
-from escalade.strategies.cma import path_growth
+from escalade.strategies.base import Fitness, State
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import SizedStrategy, default_population
+from escalade.strategies.states import check_shape
+from escalade.strategies.step_size import path_growth
 from escalade.strategies.written import Matrix
 
 
@@ -45,13 +46,17 @@ class LMMAES(SizedStrategy):
     def begin(self, n: int, population: int) -> None:
         self.weights = log_weights(population)
         self.mu_eff = 1 / float((self.weights**2).sum())
-        members = population if 2 * population < n else n / 4
-        self.c_s = 2 * members / n
+        rate = (population if 2 * population < n else n / 4) / n
+        self.c_s = 2 * rate
         numbers = np.arange(min(population, default_population(n)))
         self.c_d = 1 / (1.5**numbers * n)
-        self.c_c = members / (4.0**numbers * n)
+        self.c_c = rate / 4.0**numbers
         self.directions: Matrix = np.zeros((len(numbers), n))
         self.path = np.zeros(n)
+
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        check_shape(state, "directions", self.directions.shape)
 
     @property
     def scale(self) -> float:

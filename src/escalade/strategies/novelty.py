@@ -172,8 +172,9 @@ class Center:
     behaviour: Behaviours
     """Shape (size,)."""
     generation: int = 0
-    """1 for the first; and the number of the centre, 0 for the first."""
+    """1 for the first."""
     number: int = 0
+    """Of the centre among several, 0 for the first."""
 
 
 class Novelty:

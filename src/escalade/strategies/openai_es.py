@@ -21,7 +21,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
     """Stochastic gradient ascent on the expected fitness of the centre's Gaussian neighbourhood.
 
     With utilities ``u_i`` of members ``centre + sigma * eps_i``, the gradient is estimated as
-    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 2, mirrored sampling of section 2.1), and
+    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 1, mirrored sampling of section 2.1), and
     ``-gradient + weight_decay * centre`` is given to the optimiser.
 
     Args:

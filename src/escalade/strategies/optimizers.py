@@ -4,122 +4,28 @@ Each of the named ones is a few tensors and one ``step``. They are not ``torch.o
 first method call on one of those imports ``torch._dynamo``, which takes longer than a short training. So
 Adam calls the kernel behind ``torch.optim.Adam(fused=True)`` itself, though its name is private: sums of
 torch's public calls would take several passes over the centre, and give other bits.
-A user's own ``torch.optim`` optimiser works all the same, through :class:`TorchOptimizer`.
+A user's own ``torch.optim`` optimiser works all the same, through
+:class:`escalade.strategies.torch_optimizer.TorchOptimizer`.
 """
 
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.storage.tensors import with_prefix
+from escalade.strategies.center_optimizer import CenterOptimizer, Pieces
+from escalade.strategies.torch_optimizer import TorchOptimizer
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
-Pieces = Iterable[tuple[slice, Tensor]]
-"""A vector that comes piece by piece: stretches of it, and the numbers there."""
-
-PREFIX = "optimizer."
-"""The beginning of its names in a strategy's state."""
-
-
-class CenterOptimizer(ABC):
-    """Moves one vector, the centre, along a direction of descent.
-
-    Args:
-        params: one tensor, the centre, shape (dimension,); :meth:`step` writes to it in place.
-        lr: the step size of a strategy that is given none.
-        memory: names of what it remembers, a tensor of the centre's shape each; zero at first.
-    """
-
-    def __init__(self, params: Iterable[Tensor], lr: float, memory: Iterable[str] = ()) -> None:
-        (self.center,) = params
-        self.lr = real_number(lr, "the optimizer's lr")
-        self.memory: dict[str, Tensor] = {name: torch.zeros_like(self.center) for name in memory}
-
-    @abstractmethod
-    def step(self, descent: Tensor, lr: float) -> None:
-        """Move the centre.
-
-        Args:
-            descent: what gradient descent subtracts, shape (dimension,); it may be written to.
-            lr: the step size.
-        """
-
-    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
-        """Move the centre along a descent that comes in pieces; here by :meth:`step`, as a whole.
-
-        Args:
-            pieces: stretches of the vector, which together are all of it, and the descent there; each comes
-                before the centre moves in its stretch, and may be written to.
-            lr: the step size.
-        """
-        (place, whole), *others = pieces
-        if others:
-            parts, whole = [(place, whole), *others], torch.empty_like(self.center)
-            for place, part in parts:
-                whole[place] = part
-        self.step(whole, lr)
-
-    def state_dict(self) -> dict[str, Tensor | int | float]:
-        """Copies of what it remembers, under the keys ``optimizer.*``."""
-        return {PREFIX + name: value.clone() for name, value in self.memory.items()}
-
-    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        """Take over what :meth:`state_dict` gave; other keys in ``state`` are left alone.
-
-        Raises:
-            InputError: another optimiser saved it.
-        """
-        saved = self._memory_in(state)
-        for name, value in self.memory.items():
-            value.copy_(torch.as_tensor(saved[name]))
-
-    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
-        """Check the names and sizes of what :meth:`load_state_dict` of this class would take over.
-
-        Raises:
-            InputError: another optimiser saved it.
-        """
-        # A class that takes over other names checks them itself.
-        if type(self).load_state_dict is CenterOptimizer.load_state_dict:
-            self._memory_in(state)
-
-    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        """The part of ``state`` that is the optimiser's, checked."""
-        saved = saved_memory(state, self.memory)
-        for name, value in self.memory.items():
-            found = torch.as_tensor(saved[name])
-            if found.shape != value.shape:
-                raise InputError(
-                    f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
-                )
-        return saved
-
-
-def saved_memory(
-    state: Mapping[str, Tensor | int | float], expected: Iterable[str]
-) -> dict[str, Tensor | int | float]:
-    """The part of a strategy's ``state`` that its optimiser saved.
-
-    Raises:
-        InputError: it does not hold the names ``expected``, and no others.
-    """
-    saved = with_prefix(PREFIX, state)
-    there, wanted = (", ".join(sorted(names)) or "nothing" for names in (saved, expected))
-    if there != wanted:
-        raise InputError(
-            f"the saved state is that of another optimizer (it holds {there}, not {wanted}): go on with the "
-            "optimizer it was saved with"
-        )
-    return saved
+_MOST = 1e18  # of a descent's numbers: their squares, which Adam remembers, must be float32 too
 
 
 class Adam(CenterOptimizer):
@@ -142,7 +48,7 @@ class Adam(CenterOptimizer):
         for place, descent in pieces:
             torch._fused_adam_(
                 [self.center[place]],
-                [descent],
+                [descent.clamp_(-_MOST, _MOST)],
                 [memory["exp_avg"][place]],
                 [memory["exp_avg_sq"][place]],
                 [],
@@ -222,77 +128,14 @@ class ClipUp(CenterOptimizer):
     def step(self, descent: Tensor, lr: float) -> None:
         velocity, limit = self.memory["velocity"], 2 * lr if self.max_speed is None else self.max_speed
         length = float(descent.norm())
+        if math.isinf(length):  # its square overflows: only the direction counts
+            descent = descent / descent.abs().max()
+            length = float(descent.norm())
         velocity.mul_(self.momentum).sub_(descent, alpha=lr / length if length > 0 else 0.0)
         speed = float(velocity.norm())
         if speed > limit:
             velocity.mul_(limit / speed)
         self.center.add_(velocity)
-
-
-class TorchOptimizer(CenterOptimizer):
-    """A user's ``torch.optim`` optimiser of the centre.
-
-    Args:
-        params: one tensor, the centre.
-        inner: the user's optimiser of that tensor.
-        make: what made it; called once more when a state is loaded, to learn what it should hold.
-    """
-
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        inner: torch.optim.Optimizer,
-        make: Callable[[Iterable[Tensor]], Any],
-    ) -> None:
-        super().__init__(params, float(inner.param_groups[0]["lr"]))
-        self.inner = inner
-        self._make = make
-
-    def step(self, descent: Tensor, lr: float) -> None:
-        self.center.grad = descent
-        self.inner.param_groups[0]["lr"] = lr
-        try:
-            self.inner.step()
-        finally:
-            self.center.grad = None
-
-    def state_dict(self) -> dict[str, Tensor | int | float]:
-        return {PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
-
-    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
-        self._memory_in(state)
-
-    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        saved = {name: _own(value) for name, value in self._memory_in(state).items()}
-        groups = self.inner.state_dict()["param_groups"]
-        self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
-        for name, value in saved.items():  # torch gives all but the step the type of the centre
-            if isinstance(value, Tensor) and name != "step":
-                self.inner.state[self.center][name] = value.to(self.center.device)
-
-    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        begun = any(name.startswith(PREFIX) for name in state)  # before its first step it remembers nothing
-        return saved_memory(state, self._names if begun else ())
-
-    @cached_property
-    def _names(self) -> Iterable[str]:
-        """The names in the state of such an optimiser, which only a step shows."""
-        probe = torch.zeros(1, requires_grad=True)
-        inner = self._make([probe])
-        probe.grad = torch.zeros(1)
-        inner.step()
-        return _memory_of(inner)
-
-
-def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
-    """Return the state of ``optimizer`` for its one parameter; the tensors are its own."""
-    memory = optimizer.state_dict()["state"].get(0, {})
-    return {name: value for name, value in memory.items() if value is not None}
-
-
-def _own(value: Tensor | int | float) -> Tensor | int | float:
-    # Optimisers hand out and take in their tensors without a copy, and write to them in the next step.
-    return value.clone() if isinstance(value, Tensor) else value
 
 
 OptimizerFactory = Callable[[Iterable[Tensor]], torch.optim.Optimizer | CenterOptimizer]

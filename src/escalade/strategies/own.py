@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, Stream, seeds
@@ -61,7 +62,8 @@ def _check_members(strategy: Strategy, found: Any, what: str) -> None:
     Raises:
         InputError: it is no population, or one of another size, dimension or type.
     """
-    wanted, dtype = (strategy.population_size, strategy.dimension), strategy.center.numpy().dtype
+    wanted = strategy.population_size, strategy.dimension
+    dtype = torch.empty(0, dtype=strategy.center.dtype).numpy().dtype  # the centre may be on a GPU
     shape: tuple[int, ...]
     if isinstance(found, DensePopulation):
         vectors: Any = found.vectors  # whatever the user put there

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.ranking import log_weights, ranks, share_ties
 from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.states import as_kept, check_shape
 from escalade.strategies.written import Matrix
 from escalade.support.numbers import whole_number
 
@@ -69,6 +71,15 @@ class RMES(SizedStrategy):
         self.path = np.zeros(n)
         self.parents: NDArray[np.float64] = np.zeros(0)  # fitness of the last better half, from the best
         self.success = 0.0
+
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        check_shape(state, "paths", self.paths.shape)
+        parents = as_kept(state["parents"], self.parents).size
+        if parents not in (0, self.population_size // 2):
+            raise InputError(
+                f"the saved state is of a population of {2 * parents}, not {self.population_size}"
+            )
 
     @property
     def drawn_width(self) -> int:

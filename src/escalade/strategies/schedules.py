@@ -121,10 +121,10 @@ def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
         InputError: as :func:`parse`, or the schedule ends at zero.
     """
     schedule = parse(value, name)
-    if isinstance(value, str):
-        _, *numbers = value.split(":")
-        if numbers and float(numbers[1]) == 0:
-            raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
+    if not callable(value) and ":" not in str(value):
+        return schedule
+    if isinstance(value, str) and float(value.split(":")[2]) == 0:
+        raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
     return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import expected_norm, heaviside
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import check_population, default_population
+from escalade.strategies.step_size import expected_norm, heaviside
 from escalade.strategies.vectors import first_center
 
 

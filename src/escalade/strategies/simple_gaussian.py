@@ -62,7 +62,7 @@ class SimpleGaussian(AdaptiveStrategy):
     ) -> None:
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self.elites = elite_count(elite, population)
-        self.lr_schedule = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse_share(sigma_lr, "sigma_lr")
 
     def update(self, fitness: Fitness) -> None:

@@ -72,7 +72,7 @@ class SNES(AdaptiveStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
-        self.lr_schedule = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
         self.shaping = named("shaping", shaping, SHAPINGS)
         self._scaled = shaping == "nes"

@@ -17,12 +17,13 @@ from escalade.strategies.bounds import Bounds
 from escalade.strategies.earlier import EarlierPoints, beginning
 from escalade.strategies.lattice import lattice_of
 from escalade.strategies.restarts import Start
+from escalade.support.keywords import keywords_of
 
 Array = NDArray[np.float64]
 StrategyFactory = Callable[..., Strategy]
-"""A strategy's class, or what is called like one."""
+"""A strategy's class, or what is called like one: ``factory(x0, population=..., sigma=..., ...)``."""
 
-_AROUND = 1 / 3  # of the first sigma: how far around earlier points it may be as good as at them
+_AROUND = 1 / 3  # of sigma: the first noise around each earlier point, so that together they make the cloud
 
 
 class SearchSpace:
@@ -95,7 +96,8 @@ class SearchSpace:
             x0, options["sigma"], options["covariance"] = beginning(
                 self._bent.invert(self._earlier) / self._scale, _AROUND * self._sigma
             )
-        if "perturbation" not in fixed:
+        known = keywords_of(factory)
+        if "perturbation" not in fixed and (known is None or "perturbation" in known):
             options["perturbation"] = self._noise
         made = factory(x0, **options)
         if not isinstance(made, Strategy):

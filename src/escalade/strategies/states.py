@@ -37,6 +37,19 @@ def as_kept(saved: Tensor | int | float, now: Any) -> Any:
     return torch.as_tensor(saved).to(now.device, copy=True) if isinstance(now, Tensor) else saved
 
 
+def check_shape(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> None:
+    """Check the shape of an array in a state that is to be taken over.
+
+    Raises:
+        InputError: it has another one.
+    """
+    found = tuple(state[name].shape)
+    if found != shape:
+        raise InputError(
+            f"the saved {name} has the shape {found}, not {shape}: build the strategy with the same arguments"
+        )
+
+
 def check_names(state: Mapping[str, Any], names: Iterable[str], further: tuple[str, ...] | None) -> None:
     """Check the names in a state that is to be taken over.
 

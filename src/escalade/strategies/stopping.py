@@ -44,6 +44,8 @@ class StopRules:
         self._strategy = strategy
         self._tolerance = tolerance
         self._first = _deviations(strategy).max()
+        self._shaped = strategy.condition is not None
+        self._every = max(1, n // 10)  # generations: some strategies decompose a matrix to know its condition
         self._recent = 10 + int(np.ceil(30 * n / size))
         self._patience = int(100 + 100 * n**1.5 / size)
         self.generation_limit = 100 + int(150 * (n + 3) ** 2 / np.sqrt(size))
@@ -86,6 +88,8 @@ class StopRules:
         return "noeffect" if (center == center + 0.2 * deviations).any() else None
 
     def _by_covariance(self) -> str | None:
+        if not self._shaped or len(self._best) % self._every:
+            return None
         condition = self._strategy.condition
         return "condition" if condition is not None and condition > CONDITION else None
 
@@ -93,7 +97,7 @@ class StopRules:
         """Tell whether neither the best nor the median fitness is better than it was long ago."""
         count = len(self._best)
         part = max(self._patience // 10, count // 10)
-        if self._strategy.condition is None or count <= max(self._patience, 2 * part):
+        if not self._shaped or count <= max(self._patience, 2 * part):
             return False
         return all(
             np.median(values[-part:]) >= np.median(values[-2 * part : -part])

@@ -10,8 +10,8 @@ import numpy as np
 
 from escalade.strategies.axis_shape import AxisStrategy
 from escalade.strategies.base import Fitness
-from escalade.strategies.cma import expected_norm
 from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.step_size import expected_norm
 
 
 class VDCMA(AxisStrategy):

@@ -67,7 +67,7 @@ class XNES(SizedStrategy):
         n = self.dimension
         refuse_if_too_large(n, "xNES")
         usual = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
-        self.lr_schedule = parse(lr, "lr")
+        self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse(usual if sigma_lr is None else sigma_lr, "sigma_lr", zero=True)
         self._shape_lr = parse(usual if shape_lr is None else shape_lr, "shape_lr", zero=True)
         self.shape: Matrix = np.eye(n)

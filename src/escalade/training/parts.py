@@ -30,9 +30,10 @@ from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
+from escalade.support.keywords import keywords_of
 from escalade.support.registry import find
 from escalade.training.environments import find_environment
-from escalade.training.strategy import build_strategy, kept_ranks, keywords_of
+from escalade.training.strategy import build_strategy, kept_ranks
 
 
 @dataclass

@@ -75,6 +75,7 @@ class SearchPlan:
                 options.budget,
                 matrix=integers is not None or isinstance(x0, EarlierPoints),
                 restarts=options.restarts is not None,
+                population=options.population,
             )
             strategy, self.note = choice.name, f"auto takes {choice.name}: {choice.why}"
         self.name = name_of(strategy)

@@ -13,13 +13,12 @@ from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.own import is_own
 from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.space import StrategyFactory
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
+from escalade.support.keywords import keywords_of
 from escalade.support.numbers import seed_number
 from escalade.support.registry import named
-
-StrategyFactory = Callable[..., Strategy]
-"""A strategy class, or what is called like one: ``factory(x0, population=..., sigma=..., seed=..., ...)``."""
 
 _ALWAYS = ("population", "sigma", "seed", "direction")
 
@@ -68,26 +67,3 @@ def kept_ranks(factory: Callable[..., Any]) -> dict[str, Any]:
     """Options by which a strategy that takes centred ranks takes those that it is told as they are."""
     shaping = inspect.signature(factory).parameters.get("shaping")
     return {"shaping": "raw"} if shaping is not None and shaping.default == "centered-ranks" else {}
-
-
-def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
-    """Names that ``factory`` takes; None when it takes any."""
-    if isinstance(factory, partial):
-        return keywords_of(factory.func)
-    if isinstance(factory, type):
-        return _keywords_of_class(factory)
-    parameters = inspect.signature(factory).parameters.values()
-    if any(part.kind is inspect.Parameter.VAR_KEYWORD for part in parameters):
-        return None
-    return {part.name for part in parameters}
-
-
-def _keywords_of_class(kind: type) -> set[str]:
-    """Names that its constructor takes: where that has ``**keywords``, those of its bases too."""
-    names: set[str] = set()
-    for maker in (vars(base)["__init__"] for base in inspect.getmro(kind)[:-1] if "__init__" in vars(base)):
-        parameters = inspect.signature(maker).parameters
-        names |= parameters.keys()
-        if all(part.kind is not part.VAR_KEYWORD for part in parameters.values()):
-            break
-    return names - {"self"}

@@ -1,0 +1,78 @@
+"""A user's own ``torch.optim`` optimiser, as an optimiser of a strategy's centre."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from escalade.strategies.center_optimizer import PREFIX, CenterOptimizer, saved_memory
+
+
+class TorchOptimizer(CenterOptimizer):
+    """A user's ``torch.optim`` optimiser of the centre.
+
+    Args:
+        params: one tensor, the centre.
+        inner: the user's optimiser of that tensor.
+        make: what made it; called once more when a state is loaded, to learn what it should hold.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        inner: torch.optim.Optimizer,
+        make: Callable[[Iterable[Tensor]], Any],
+    ) -> None:
+        super().__init__(params, float(inner.param_groups[0]["lr"]))
+        self.inner = inner
+        self._make = make
+
+    def step(self, descent: Tensor, lr: float) -> None:
+        self.center.grad = descent
+        self.inner.param_groups[0]["lr"] = lr
+        try:
+            self.inner.step()
+        finally:
+            self.center.grad = None
+
+    def state_dict(self) -> dict[str, Tensor | int | float]:
+        return {PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
+
+    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
+        self._memory_in(state)
+
+    def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
+        saved = {name: _own(value) for name, value in self._memory_in(state).items()}
+        groups = self.inner.state_dict()["param_groups"]
+        self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
+        for name, value in saved.items():  # torch gives all but the step the type of the centre
+            if isinstance(value, Tensor) and name != "step":
+                self.inner.state[self.center][name] = value.to(self.center.device)
+
+    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
+        begun = any(name.startswith(PREFIX) for name in state)  # before its first step it remembers nothing
+        return saved_memory(state, self._names if begun else ())
+
+    @cached_property
+    def _names(self) -> Iterable[str]:
+        """The names in the state of such an optimiser, which only a step shows."""
+        probe = torch.zeros(1, requires_grad=True)
+        inner = self._make([probe])
+        probe.grad = torch.zeros(1)
+        inner.step()
+        return _memory_of(inner)
+
+
+def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
+    """Return the state of ``optimizer`` for its one parameter; the tensors are its own."""
+    memory = optimizer.state_dict()["state"].get(0, {})
+    return {name: value for name, value in memory.items() if value is not None}
+
+
+def _own(value: Tensor | int | float) -> Tensor | int | float:
+    # Optimisers hand out and take in their tensors without a copy, and write to them in the next step.
+    return value.clone() if isinstance(value, Tensor) else value
