@@ -9,6 +9,7 @@ import torch
 
 import escalade
 from escalade import EnvironmentFailure, InputError
+from escalade.cli import main as cli
 from escalade.storage.tensors import read
 
 TRAIN = {"preset": None, "population": 40, "hidden": [4], "generations": 3, "eval_episodes": 20, "seed": 2}
@@ -52,6 +53,19 @@ def test_a_run_that_failed_goes_on_when_failures_are_allowed(tmp_path):
     with pytest.warns(RuntimeWarning):
         whole = train(tmp_path / "whole", on_error="worst", **later)
     assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
+
+
+def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp_path, capsys):
+    run = train(tmp_path / "run", every=10**9, generations=1, workers=0, on_error="worst")
+    found = escalade.evaluate(run, episodes=20, seed=1, workers=0, env_kwargs={"every": 5})
+    assert found.failed > 0
+    assert np.isfinite(found.returns).all()
+    assert (found.returns == found.returns.min()).sum() > found.failed
+    words = ["eval", str(run.folder.path), "--episodes", "20", "--seed", "1", "--workers", "0"]
+    assert cli.main([*words, "--env-kwargs", '{"every": 5}']) == 0
+    assert f", {found.failed} failed, and count as the worst of the others" in capsys.readouterr().out
+    with pytest.raises(EnvironmentFailure, match="failed in all 3 episodes"):
+        escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
 
 
 def test_on_error_is_one_of_two():

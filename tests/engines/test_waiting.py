@@ -11,8 +11,7 @@ import pytest
 from tests.commands import DEADLINE, wait_until
 
 from escalade.engines import processes, start_engine
-from escalade.engines.base import JobDropped
-from escalade.engines.feed import ListFeed
+from escalade.engines.feed import JobDropped, ListFeed
 from escalade.engines.ray.crew import Crew
 
 
@@ -38,6 +37,30 @@ class Endless:
 
 class Enough(Exception):
     pass
+
+
+class Fails(Endless):
+    """As Endless, but the first item of such a job raises."""
+
+    def run(self, feed):
+        items = feed.take(1, wait=True)
+        if items == [0] and self.job == "endless":
+            raise Enough
+        while self.job == "endless":
+            feed.alive()
+        for item in items:
+            feed.put(item, item)
+        super().run(feed)
+
+
+def test_what_one_thread_raises_is_not_hidden_by_another_thread_that_has_no_end():
+    running = start_engine("threads", Fails, 2)
+    try:
+        with pytest.raises(Enough):
+            running.run("endless", 5)
+        assert running.run("job", 5).in_order() == [0, 1, 2, 3, 4]
+    finally:
+        running.close()
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,17 @@ def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others
     assert action[0] == 1
 
 
+def test_a_stack_of_matrices_that_are_no_pictures_is_no_image():
+    class Table(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2, 3), np.float32)
+        action_space = gymnasium.spaces.Discrete(2)
+
+    stacked = Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space
+    assert stacked.shape == (8, 3)
+    Table.observation_space = gymnasium.spaces.Box(0, 255, (2, 3), np.uint8)
+    assert Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space.shape == (4, 2, 3)
+
+
 def test_sticky_actions_follow_from_the_seed_in_an_environment_with_a_generator_of_its_own():
     env = Frames(sticky_actions=0.5).wrap(Odd(), PLAIN)
 

@@ -20,6 +20,7 @@ WRONG = {
     "floats for pixels": (PIXELS, np.full((3, 4, 5), 0.5), "of float64, where its space has uint8"),
     "beyond pixels": (PIXELS, np.full((3, 4, 5), 256), ".*which is not in Box"),
     "discrete": (spaces.Discrete(3), -1, r"-1, which is not in Discrete\(3\)"),
+    "discrete in a list": (spaces.Discrete(3), np.array([2]), r"of shape \(1,\), where its space has \(\)"),
     "discrete float": (spaces.Discrete(3), 1.0, "of float64, where its space has int64"),
     "multidiscrete": (spaces.MultiDiscrete([2, 3]), np.array([1, 3]), ".*which is not in MultiDiscrete"),
     "key": (NAMED, {"a": GOOD}, "with the keys of"),
@@ -56,7 +57,7 @@ def test_what_spaces_sample_fits(name):
         (VECTOR, [1, 2, 3]),
         (VECTOR, np.array([True, False, True])),
         (PIXELS, np.full((3, 4, 5), 255)),
-        (spaces.Discrete(3), np.array([2])),
+        (spaces.Discrete(3), np.array(2)),
         (spaces.Discrete(3), np.int32(2)),
     ],
 )

@@ -190,3 +190,18 @@ def test_a_policy_sees_the_numbers_that_training_sees(space, given):
 def test_a_choice_out_of_its_space_is_no_other_choice(space, observation):
     with pytest.raises(ValueError, match=r"its observation .* is none of"):
         flatten(space, observation)
+
+
+@pytest.mark.parametrize(
+    ("space", "given", "columns"),
+    [
+        (spaces.Discrete(4, dtype=np.int32), 2, [0, 0, 1, 0]),
+        (spaces.MultiDiscrete([3, 2], dtype=np.int32), np.array([1, 0]), [0, 1, 0, 1, 0]),
+        (spaces.MultiBinary(2), np.array([1, 0]), [1, 0]),
+    ],
+)
+def test_whole_numbers_of_another_type_are_observations_as_in_training(space, given, columns):
+    seen, batched = as_batch(space, given)
+    assert (seen.tolist(), batched) == ([columns], False)
+    with pytest.raises(InputError, match="is none of"):
+        as_batch(space, given + 2**40)

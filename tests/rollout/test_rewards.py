@@ -113,6 +113,15 @@ def test_an_evaluation_needs_no_info(tmp_path):
     assert np.isfinite(escalade.evaluate(run, episodes=2, backend="envpool").mean)
 
 
+def test_an_evaluation_ends_episodes_early_by_the_number_that_training_does(tmp_path):
+    lengths = []
+    for info in (None, "speed"):  # the reward itself, with its bonus, is never negative
+        options = OPTIONS | {"reward_info": info, "early_end": (1,), "generations": 1}
+        run = escalade.train("tests.environments:Informs-v0", run_dir=tmp_path / f"{info}", **options)
+        lengths.append(escalade.evaluate(run, episodes=20).lengths.sum())
+    assert lengths[1] < lengths[0] / 2
+
+
 def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
     options = OPTIONS | {
         "wrappers": ["tests.environments:Offset(by=2)"],

@@ -244,8 +244,8 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
             resets = time.perf_counter()
             vector.reset(everyone, everyone + steps)
             if environment.exclusive:  # its pools are made anew, which is told apart
-                begin = time.perf_counter() - resets
-                began += begin
+                reset_seconds = time.perf_counter() - resets
+                began += reset_seconds
             running = everyone
             # At least one step: on a busy machine the reset alone may take all of the time.
             while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
@@ -259,7 +259,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
         vector.close()
     detail = f"{rate:,.0f} steps/s in one process on {environment.backend}"
     if environment.exclusive:
-        detail += f", and {1000 * begin / len(everyone):,.1f} ms to begin an episode"
+        detail += f", and {1000 * reset_seconds / len(everyone):,.1f} ms to begin an episode"
     return rate, Finding("speed", "ok", detail)
 
 

@@ -14,7 +14,7 @@ from torch import nn
 from escalade.api.named import named
 from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
-from escalade.errors import InputError
+from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.video import record_episode
 from escalade.media.window import show_episode
 from escalade.perturbation import Stream
@@ -27,7 +27,7 @@ from escalade.support.exact import one_thread
 from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
 from escalade.training.parts import make_parts
-from escalade.training.saved import SavedPolicy
+from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
 _MOST_EPISODES = 10**6
 
@@ -37,7 +37,9 @@ class EvaluationResult:
     """Returns of fresh episodes, and what they say of the policy."""
 
     returns: np.ndarray[Any, np.dtype[np.float64]]
+    """Shape (episodes,): sums of the environment's own rewards."""
     lengths: np.ndarray[Any, np.dtype[np.int64]]
+    """Shape (episodes,), in the policy's steps."""
     infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
     """Numbers of the episodes' last infos by ``info_keys``, shape (episodes,): NaN where there was none."""
     generation: int | None = None
@@ -45,6 +47,8 @@ class EvaluationResult:
     params_sha256: str = ""
     """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with.
     Of a policy's file that normalises it is another: the file keeps no sums."""
+    failed: int = 0
+    """Episodes that failed, of a run with ``on_error="worst"``: they count as the worst of the others."""
     behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
     """Behaviours of the episodes, shape (episodes, size); None where nobody asked for any."""
 
@@ -105,7 +109,8 @@ def evaluate(
     other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
-    changes |= {"reward_info": None, "on_error": "stop"}  # which only training reads
+    if saved.config.early_end is None:  # which judges that number here too; else only training reads it
+        changes["reward_info"] = None
     if behaviour == "none":
         changes |= {"behaviour": None, "novelty": None, "centres": 1}
     config = saved.config.here().replace(**changes)
@@ -133,10 +138,15 @@ def evaluate(
         engine.close()
     keys = config.info_keys
     results = Episodes.of(found)
-    check_known(parts.environment, results.infos)
+    failed = int(results.failed().sum()) if config.on_error == "worst" else 0
+    if failed == episodes:
+        raise EnvironmentFailure(f"environment {config.env} failed in all {episodes} episodes")
+    results = results.with_failed_as_worst() if failed else results
+    if info_keys is not None:  # the run's own may be of episodes that went another way
+        check_known(parts.environment, results.infos)
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
-    about = (saved.generation, saved.sha256, behaviours)
+    about = (saved.generation, saved.sha256, failed, behaviours)
     return EvaluationResult(results.returns, results.lengths, infos, *about)
 
 
@@ -193,5 +203,6 @@ def _saved(
     if os.path.isfile(file := path_of(run)):
         if center is not None:
             raise InputError(f"`centre` {center}: a policy's file holds one, so leave it out")
+        refuse_checkpoint(checkpoint)
         return SavedPolicy.of_file(file, network, env_kwargs)
     return SavedPolicy.find(RunFolder.open(run), str(checkpoint), network, center)

@@ -13,7 +13,7 @@ from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import named
 from escalade.training.environments import find_environment
-from escalade.training.saved import SavedPolicy
+from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
 
 def export(
@@ -41,6 +41,7 @@ def export(
     chosen = named("format", format, FORMATS)
     place, ending = path_of(run), chosen.suffix
     if os.path.isfile(place):
+        refuse_checkpoint(checkpoint)
         policy, of, default = load(place, network), place.name, place.with_suffix(ending)
     else:
         folder = RunFolder.open(run)

@@ -13,7 +13,6 @@ from escalade.cli.output import say
 from escalade.cli.training import warm_up_of
 from escalade.config.files import read_config
 from escalade.config.options import Config
-from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import finite, number
 
@@ -77,7 +76,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
 
     center = whole("centre", parsed.centre, None, 0)
     own: dict[str, Any] = {
-        "checkpoint": checkpoint,
+        "checkpoint": parsed.checkpoint or LATEST,
         "centre": center,
         "behaviour": "none",
     }  # which it would not print
@@ -90,6 +89,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         "params_sha256": result.params_sha256,
         "env_kwargs": given.get("env_kwargs", {}),
         "episodes": len(result.returns),
+        "failed": result.failed,
         "return_mean": result.mean,
         "return_std": result.std,
         "return_min": float(result.returns.min()),
@@ -101,7 +101,10 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         say(json.dumps(finite(facts)))
     else:
         means = {key: mean_known(values) for key, values in result.infos.items()}
-        infos = "".join(f", {key} {number(mean)}" for key, mean in means.items())
+        infos = "".join(
+            f", {key} {'in no episode' if mean is None else number(mean)}" for key, mean in means.items()
+        )
+        infos += f", {result.failed} failed, and count as the worst of the others" if result.failed else ""
         others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
         found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
         say(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
@@ -116,8 +119,6 @@ def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
         folder = RunFolder.open(parsed.run)
         warm_up_of(folder)
         return read_config(folder).env, parsed.checkpoint or LATEST
-    if parsed.checkpoint:
-        raise InputError(f"`checkpoint` {parsed.checkpoint}: a policy's file has none, so leave it out")
     from escalade.policies.policy_file import PolicyFile
 
     file = Path(parsed.run)
@@ -146,7 +147,8 @@ def _render(parsed: argparse.Namespace) -> int:
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 
-    given |= {"checkpoint": checkpoint, "centre": center, "max_steps": most, "live": parsed.live}
+    asked = parsed.checkpoint or LATEST
+    given |= {"checkpoint": asked, "centre": center, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
     say(f"{output or 'shown'}: {policy_called(checkpoint, center)}, {steps} steps, return {number(total)}")
     return 0

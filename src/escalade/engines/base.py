@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from escalade.engines.results import Results
 
 
-class JobDropped(Exception):
-    """The owner has given up a job, whose items may have no end: the worker turns to the next."""
-
-
 class Feed(Protocol):
     """A worker's view of the engine: items to run come in, results go out."""
 

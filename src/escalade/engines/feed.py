@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class JobDropped(Exception):
+    """The owner has given up a job, whose items may have no end: the worker turns to the next."""
+
+
 class ListFeed:
     """Items 0 to ``items - 1`` in order, for one thread or for several that take from it.
 
@@ -25,6 +29,7 @@ class ListFeed:
         self._on_wait = on_wait
         self._most = items if most is None else most
         self._items, self._next = items, 0
+        self._stopped = False
         self._lock = threading.Lock()
         self.results = Results(items)
 
@@ -43,10 +48,16 @@ class ListFeed:
             self.results.put_many(items, rows)
 
     def alive(self) -> None:
-        """Look whether the owner still waits."""
+        """Look whether the owner still waits.
+
+        Raises:
+            JobDropped: it has called :meth:`stop`.
+        """
         self._on_wait()
+        if self._stopped:
+            raise JobDropped
 
     def stop(self) -> None:
-        """Give out no more."""
+        """Give out no more, and end what runs between two of its steps."""
         with self._lock:
-            self._next = self._items
+            self._next, self._stopped = self._items, True

@@ -46,7 +46,7 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
 
     Raises:
         InputError: this process may have no children, because it is daemonic or was forked from
-            one that has a server of its own.
+            one that has a server of its own; or there is no folder for its socket.
     """
     global _server_of  # noqa: PLW0603 - multiprocessing's server is one per process as well
     if multiprocessing.current_process().daemon:
@@ -59,20 +59,25 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
         # The tracker, the server and its workers inherit this thread's mask: signals to the whole
         # process group (Ctrl-C, a terminal that closes, a batch system) are their owner's business.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
-        given = {**(variables or {}), **({_FOLDER: get_temp_dir()} if _owns_folder() else {})}
-        given |= {_OWN: "1"} if is_own() else {}
-        os.environ.update(given)
+        given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
+            given |= {_FOLDER: get_temp_dir()} if _owns_folder() else {}
+            os.environ.update(given)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
             signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
             forkserver.ensure_running()
         except ChildProcessError:  # the server is another process's child: it was started before a fork
             raise InputError(f"a process that was forked from one with a fork server {_REFUSED}") from None
+        except OSError as problem:  # no folder that can be written, or a path too long for a socket
+            raise InputError(
+                f"worker processes need a folder for temporary files ({problem}): set the environment "
+                "variable TMPDIR to a short path with room, or give `workers=0`"
+            ) from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for name in given:
-                del os.environ[name]
+                os.environ.pop(name, None)
         _server_of = os.getpid()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import EngineOptions, Factory, Feed, Work, close_work, ignore_note, keep_waiting
-from escalade.engines.feed import ListFeed
+from escalade.engines.feed import JobDropped, ListFeed
 from escalade.engines.shares import max_items_per_worker
 from escalade.errors import InputError
 
@@ -51,7 +52,7 @@ class ThreadEngine:
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
             wait(shares, return_when=FIRST_EXCEPTION)
-        finally:  # after a failure or Ctrl-C, what runs is finished and nothing more is begun
+        finally:  # after a failure or Ctrl-C, what runs ends between two steps, as it may have no end
             feed.stop()
             wait(shares)
         for share in shares:
@@ -69,4 +70,5 @@ class ThreadEngine:
 
 def _serve(work: Work, job: Any, feed: Feed) -> None:
     work.begin(job)
-    work.run(feed)
+    with suppress(JobDropped):
+        work.run(feed)

@@ -18,7 +18,8 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, JobDropped, close_work
+from escalade.engines.base import Factory, close_work
+from escalade.engines.feed import JobDropped
 from escalade.engines.messages import received_job
 from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError
@@ -150,9 +151,8 @@ class _PipeFeed:
         self._sent = self._looked = time.monotonic()
         self._job: tuple[int, Any] | None = None
         self._number = -1
-        self._dropped = (
-            False  # the owner wants no more of the last job, and waits to hear that it is given up
-        )
+        # True: the owner wants no more of the last job, and waits to hear that it is given up.
+        self._dropped = False
         self._began = time.monotonic()
         self._waited = 0.0
 

@@ -19,7 +19,7 @@ _said: set[str] = set()
 def close(env: gymnasium.Env[Any, Any]) -> None:
     """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
 
-    Whoever closes an environment has its results in hand, or an error that tells more.
+    The caller has the results by then, or raises an error of its own.
     """
     try:
         env.close()

@@ -232,9 +232,8 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
     except error.DependencyNotInstalled as problem:
         raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
-        known = (
-            is_gymnasiums_own(spec) or _module_of(spec) == "gymnasium.envs"
-        )  # whose function says: moved away
+        # A function of gymnasium.envs stands for what has moved away.
+        known = is_gymnasiums_own(spec) or _module_of(spec) == "gymnasium.envs"
         world = find_world(spec.id) if known else None
         if world is not None:
             return _first(replace(bare, spec=world), env_id)

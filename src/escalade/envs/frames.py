@@ -109,10 +109,12 @@ class Frames:
         env = channels_first(env)
         if self.frame_stack == 1:
             return env
-        env, shape = wrappers.FrameStackObservation(env, self.frame_stack), env.observation_space.shape
-        if shape is None or len(shape) != 3:
-            return env
-        return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
+        one = env.observation_space
+        env, shape = wrappers.FrameStackObservation(env, self.frame_stack), one.shape or ()
+        # A stack of matrices that are no pictures stays one: three dimensions would make it an image.
+        if len(shape) == 3 or (len(shape) == 2 and not _whole_range(one)):
+            return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
+        return env
 
     def _wrap_atari(self, env: Env) -> Env:
         space = env.observation_space

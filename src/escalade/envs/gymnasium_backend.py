@@ -74,7 +74,7 @@ class GymnasiumVector:
             except (KeyboardInterrupt, InputError):
                 raise
             # sys.exit is one of them, and so are panics of Rust
-            except BaseException as problem:  # noqa: BLE001 - raised again there, unless it may happen
+            except BaseException as problem:  # noqa: BLE001 - _end_episode raises it, unless `on_error` forgives
                 self._end_episode(row, slot, problem)
                 observations[row] = 0
         return observations
@@ -104,7 +104,7 @@ class GymnasiumVector:
                 ended[row] = terminated or truncated
             except (InputError, KeyboardInterrupt):
                 raise
-            except BaseException as problem:  # noqa: BLE001 - raised again there, unless it may happen
+            except BaseException as problem:  # noqa: BLE001 - _end_episode raises it, unless `on_error` forgives
                 self._end_episode(row, slot, problem)
         if self._environment.reward_info is not None:
             components = [

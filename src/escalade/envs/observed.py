@@ -95,15 +95,14 @@ def _check_array(space: spaces.Space[Any], value: Any, where: str) -> None:
     array = _array(value)
     if array is None:
         raise Misfit(f"{where}{short(value)}, which holds no numbers")
-    shape = () if isinstance(space, spaces.Discrete) and array.size == 1 else array.shape
-    if shape != space.shape:
+    if array.shape != space.shape:
         raise Misfit(f"{where}of shape {array.shape}, where its space has {space.shape}")
     kind = np.dtype(space.dtype)
     if kind.kind == "f":
         return
     if array.dtype.kind == "f":
         raise Misfit(f"{where}of {array.dtype}, where its space has {kind}")
-    if not space.contains(array.reshape(space.shape).astype(kind)) or (array != array.astype(kind)).any():
+    if not space.contains(array.astype(kind)[()]) or (array != array.astype(kind)).any():
         raise Misfit(f"{where}{short(value)}, which is not in {short(space)}")
 
 

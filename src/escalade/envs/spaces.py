@@ -136,9 +136,15 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
             kept = rows.reshape(len(rows), -1).astype(observation_dtype(space))
         return kept.astype(np.float64), batched
     for row in rows:
-        if not space.contains(row[()]):
+        if not _has(space, row):
             raise InputError(f"the observation {row.tolist()} is none of {short(space)}")
     return np.stack([flatten(space, row) for row in rows]).astype(np.float64), batched
+
+
+def _has(space: spaces.Space[Any], row: NDArray[Any]) -> bool:
+    """Tell whether whole numbers are an observation of the space, whatever their type."""
+    kept = row.astype(space.dtype)
+    return row.dtype.kind != "f" and bool((kept == row).all()) and space.contains(kept[()])
 
 
 def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from escalade.media.figure import GREY, Array, check_output, fit_returns, save_figure, style
-from escalade.storage.files import AnyPath
+from escalade.storage.files import AnyPath, path_of
 from escalade.support.numbers import LARGEST, number
 from escalade.support.output import visible
 
@@ -180,7 +179,7 @@ def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") ->
         InputError: matplotlib is missing, or the output's ending is another.
         StorageFailure: the disk is full.
     """
-    output = Path(output)
+    output = path_of(output)
     check_output(output)
     from matplotlib.figure import Figure
 

@@ -90,12 +90,14 @@ def _spread(title: str, unit: str, of: Mapping[str, tuple[Array, Array]]) -> Cha
         return Chart(title, unit, lines)
     ats = np.unique(np.concatenate([at for at, _ in of.values()]))
     rows = np.stack([_last_known(at, values, ats) for at, values in of.values()])
-    area = Area(f"all {len(of)} workers", ats, rows.min(axis=0), rows.max(axis=0), 2)
-    return Chart(title, unit, [Line("median worker", ats, np.median(rows, axis=0), 2)], [area])
+    area = Area(f"all {len(of)} workers", ats, np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), 2)
+    return Chart(title, unit, [Line("median worker", ats, np.nanmedian(rows, axis=0), 2)], [area])
 
 
 def _last_known(at: Array, values: Array, ats: Array) -> Array:
-    return np.asarray(values[np.clip(np.searchsorted(at, ats, side="right") - 1, 0, len(at) - 1)])
+    """The latest of ``values`` at each of ``ats``; NaN before the first and after the last of them."""
+    known = np.asarray(values[np.clip(np.searchsorted(at, ats, side="right") - 1, 0, len(at) - 1)])
+    return np.where((ats >= at[0]) & (ats <= at[-1]), known, np.nan)
 
 
 def _info_title(name: str) -> str:

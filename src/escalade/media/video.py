@@ -16,7 +16,7 @@ from escalade.envs.closing import close
 from escalade.envs.environment import headless
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
-from escalade.storage.files import AnyPath, storage, temporary_beside, write_bytes
+from escalade.storage.files import AnyPath, path_of, storage, temporary_beside, write_bytes
 from escalade.support.installing import install
 
 _FORMATS = (".mp4", ".gif")
@@ -44,7 +44,7 @@ def record_episode(
         EnvironmentFailure: drawing or stepping failed.
         StorageFailure: the film could not be written whole.
     """
-    output = Path(output)
+    output = path_of(output)
     _check_output(output)
     headless()
     env = make_drawing(environment, "rgb_array", "rgb_array frames to film")
@@ -99,6 +99,8 @@ def _write_mp4(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) ->
 
     film: Any
     with temporary_beside(output) as temporary:
+        with storage(output, "choose another `output`"):  # ffmpeg would only break its pipe
+            temporary.touch()
         count = 0
         with imageio.get_writer(temporary, format="FFMPEG", mode="I", fps=fps, macro_block_size=2) as film:
             for frame in frames:

@@ -57,7 +57,7 @@ def tensors_of(state: State) -> list[Tensor]:
 
 
 class Products(nn.Module):
-    """Products of pairs, without parameters and state; see :class:`escalade.policies.products.Products`.
+    """Products of pairs, without parameters and state; see :class:`escalade.policies.products.ProductsLayer`.
 
     Args:
         features: numbers it takes.
@@ -85,7 +85,9 @@ class Products(nn.Module):
 
 
 class VirtualBatchNorm(nn.Module):
-    """Batch normalisation by a fixed batch; see :class:`escalade.policies.virtual_batch.VirtualBatchNorm`.
+    """Batch normalisation by a fixed batch.
+
+    :class:`escalade.policies.virtual_batch.VirtualBatchNormLayer` runs it for many members.
 
     Its state, mean and 1 / standard deviation of each channel, stays the same through an episode.
 
@@ -110,7 +112,7 @@ class VirtualBatchNorm(nn.Module):
 
 
 class PlasticLinear(nn.Module):
-    """A layer whose weights are its state; see :class:`escalade.policies.plastic.PlasticLinear`.
+    """A layer whose weights are its state; see :class:`escalade.policies.plastic.PlasticLayer`.
 
     Args:
         features: numbers it takes.

@@ -196,10 +196,10 @@ class Policy(nn.Module):
         """Raw outputs, and one step of the state."""
         if self._state is None:
             self.reset([0] * len(batch))
-        rows = len(tensors_of(self._state)[0])
-        if rows != len(batch):
+        rows = {len(part) for part in tensors_of(self._state)}  # none of a Chain without a stateful layer
+        if rows - {len(batch)}:
             raise InputError(
-                f"the state is of {rows} episodes, not {len(batch)}: call policy.reset([...]) first"
+                f"the state is of {min(rows)} episodes, not {len(batch)}: call policy.reset([...]) first"
             )
         raw, self._state = self.forward(batch, self._state)
         return cast("Tensor", raw)

@@ -118,7 +118,7 @@ class EpisodeJob:
     def _sharers(self) -> int:
         """The number of members in a row that share their episode seeds."""
         if self.seed_sharing == "generation":
-            return 2**62  # all there can be
+            return 2**62  # more than there are
         paired = self.population is not None and self.population.antithetic
         return 2 if self.seed_sharing == "pair" and paired else 1
 
@@ -207,6 +207,22 @@ class Episodes:
             moments = np.concatenate([found for _, found in observed])[np.argsort(items)]
         columns = (column("return"), lengths, seen, moments, column("score"), column("infos"))
         return cls(*columns, column("behaviour"))
+
+    def failed(self) -> NDArray[np.bool_]:
+        """True of episodes that failed, or whose return is no number, shape (episodes,)."""
+        return ~np.isfinite(self.returns)
+
+    def with_failed_as_worst(self) -> Episodes:
+        """The same; a failed episode has the worst return and score of the others, where any did not fail."""
+        failed = self.failed()
+        if failed.all() or not failed.any():
+            return self
+        returns, scores = self.returns, self.scores
+        return replace(
+            self,
+            returns=np.where(failed, returns[~failed].min(), returns),
+            scores=np.where(failed, scores[~failed].min(), scores),
+        )
 
     def mean_behaviours(self, members: int) -> NDArray[np.float32]:
         """Mean behaviour of each member's episodes, shape (members, size)."""

@@ -39,9 +39,6 @@ def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) 
         episode, ended, step = 0, True, 0
         while len(kept) < frames:
             if ended:
-                if episode and not vector.refills:
-                    vector.close()
-                    vector = vectorize(environment, 1)
                 start = seeds(seed, Stream.REFERENCE, np.array([episode]))
                 seen = vector.reset(slot, start)
                 episode += 1

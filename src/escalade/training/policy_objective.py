@@ -233,9 +233,9 @@ class PolicyObjective:
         drawn = self.centers.drawn
         for number in range(self.centers.count if self.centers.count > 1 else 0):
             self.centers.draw(strategy, number)
-            self._policy(strategy, self.parts.policy).save(self.folder.center(number))
+            self._policy(strategy).save(self.folder.center(number))
         self.centers.draw(strategy, drawn)
-        self._policy(strategy, self.parts.policy).save(self.folder.policy)
+        self._policy(strategy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
         """The normaliser, the cap, the best, what does not evolve, and the config."""
@@ -284,15 +284,7 @@ class PolicyObjective:
 
     def _with_failed_as_worst(self, episodes: Episodes) -> Episodes:
         """Those of the centre; where episodes may fail, a failed one counts as the worst of the others."""
-        finite = np.isfinite(episodes.returns)
-        if not self.forgives or finite.all() or not finite.any():
-            return episodes
-        returns, scores = episodes.returns, episodes.scores
-        return replace(
-            episodes,
-            returns=np.where(finite, returns, returns[finite].min()),
-            scores=np.where(finite, scores, scores[finite].min()),
-        )
+        return episodes.with_failed_as_worst() if self.forgives else episodes
 
     def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:
         return EpisodeJob(
@@ -335,9 +327,9 @@ class PolicyObjective:
         episodes, steps = self.config.min_episodes or 0, self.config.min_env_steps or 0
         return len(trained.lengths) < episodes or int(trained.lengths.sum()) < steps
 
-    def _policy(self, strategy: Strategy, policy: Policy) -> Policy:
-        policy.set(strategy.center.detach().numpy().copy(), self.normalization)
-        return policy
+    def _policy(self, strategy: Strategy) -> Policy:
+        self.parts.policy.set(strategy.center.detach().numpy().copy(), self.normalization)
+        return self.parts.policy
 
     def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
         fitness = self._fitness_of_center(strategy, episodes)

@@ -21,6 +21,7 @@ from escalade.policies.layout import copy_on_cpu
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
+from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, State, Stored, Tensors, with_prefix
@@ -57,6 +58,23 @@ class _SavedFacts(Shared):
     config: dict[str, Any]
     own_network: bool
     cap: Annotated[int, 1] | None
+
+
+def _undamaged(found: Loaded[SavedPolicy]) -> SavedPolicy:
+    """The latest policy, refused where later ones are damaged: an earlier one must be asked for."""
+    if found.problems:
+        raise InputError(f"{found.problems[0]}; `checkpoint` {found.checkpoint.generation} is whole")
+    return found.checkpoint
+
+
+def refuse_checkpoint(checkpoint: str | int) -> None:
+    """Refuse what names one of several policies, for a file that holds one.
+
+    Raises:
+        InputError: it is another than ``latest``.
+    """
+    if checkpoint != "latest":
+        raise InputError(f"`checkpoint` {checkpoint}: a policy's file has none, so leave it out")
 
 
 @dataclass(frozen=True)
@@ -156,7 +174,7 @@ class SavedPolicy:
             begins = f"'escalade resume {quote(str(folder.path))}' begins it"
             raise InputError(f"{folder.path} has no policy yet: {begins}")
         if checkpoint == "latest":
-            return checkpoints.load_latest(check).checkpoint
+            return _undamaged(checkpoints.load_latest(check))
         if checkpoint == "best":
             return cls._best(folder, checkpoints.load_latest(check).checkpoint, network)
         number = int(checkpoint) if checkpoint.isascii() and checkpoint.isdecimal() else None

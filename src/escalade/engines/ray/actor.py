@@ -16,7 +16,8 @@ from contextlib import suppress
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, JobDropped, Work
+from escalade.engines.base import Factory, Work
+from escalade.engines.feed import JobDropped
 from escalade.engines.ray.messages import UnfitNode
 from escalade.engines.results import Batch, Results
 from escalade.errors import EngineFailure, EscaladeError
@@ -97,7 +98,8 @@ class RayWorker:
 
         if differs := difference(all_versions(), versions):
             raise UnfitNode(f"has {differs}: install the same versions on every node", self._node)
-        one_thread().__enter__()  # for good: the process has no other purpose
+        self._one_thread = one_thread()  # kept: what nobody keeps would end at once
+        self._one_thread.__enter__()  # for good: the process has no other purpose
         pickled, arrays = self._ray.get(factory[0])
         # This reads what the engine, which started this actor, has just written.
         make: Factory = cloudpickle.loads(pickled, buffers=arrays)

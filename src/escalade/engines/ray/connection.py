@@ -43,9 +43,8 @@ class Connection:
                 how: dict[str, Any] = {"address": address}
             else:
                 how = {"num_cpus": cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
-                how["address"] = (
-                    "local"  # else Ray joins one that was started on this machine, or ended badly
-                )
+                # Else Ray joins one that was started on this machine, or ended badly.
+                how["address"] = "local"
             self.dashboard = _join(ray, address or "", how)
 
     def close(self) -> None:
