@@ -190,7 +190,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path)
     whole = trained(tmp_path / "whole", "CartPole-v1", 0)
     run = tmp_path / "run"
     (run / "checkpoints").mkdir(parents=True)
-    (run / "checkpoints" / ".generation-000000.escalade-77.tmp.safetensors").write_bytes(b"half")
+    (run / "checkpoints" / ".generation-000000.escalade-99999999.tmp.safetensors").write_bytes(b"half")
     text = (whole.folder.config).read_text().replace(str(tmp_path / "whole"), str(run))
     (run / "config.toml").write_text(text)
     again = escalade.resume(run, verbose=False)

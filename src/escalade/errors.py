@@ -1,4 +1,4 @@
-"""The errors that Escalade raises: one class for the user's mistakes, two for what fails around it."""
+"""The errors that Escalade raises: one class for the user's mistakes, three for what fails around it."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import escalade
 from escalade import InputError
 from escalade.api.scores import parse_bounds, score
 from escalade.cli import main as cli
+from escalade.cli.compare import say_comparison
 from escalade.support.numbers import number, plain
 
 OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
@@ -226,3 +227,19 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
 def test_what_is_no_path_is_one_line(show, given):
     with pytest.raises(InputError, match=f"{given} is no path"):
         show(given)
+
+
+def test_names_are_told_apart_in_a_narrow_terminal_too(found, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    say_comparison(found)
+    shown = capsys.readouterr().out
+    assert all(line.label in shown for line in found.lines)
+    assert "…" not in shown
+
+
+def test_a_run_that_only_begins_to_start_is_no_obstacle(runs, tmp_path):
+    (tmp_path / "starting").mkdir()
+    config = (runs[0] / "config.toml").read_text().replace("seed = 1", "seed = 77")
+    (tmp_path / "starting" / "config.toml").write_text(config)
+    escalade.compare([*runs[:4], tmp_path / "starting"])
+    escalade.plot([*runs[:4], tmp_path / "starting"], tmp_path / "both.png")

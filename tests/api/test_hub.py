@@ -133,6 +133,7 @@ def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
         (film / name).write_bytes((run / name).read_bytes())
     config = (film / "config.toml").read_text()
     assert 'engine = "local"' in config
+    assert 'backend = "auto"' not in config
     config = config.replace('engine = "local"', 'engine = "ray"')
     (film / "config.toml").write_text(config.replace('address = "none"', 'address = "10.0.0.1:6379"'))
     (film / "video.gif").write_bytes(b"film")
@@ -152,6 +153,7 @@ def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     published = card + server.repos[REPO]["config.toml"].decode()
     assert str(run) not in published
     assert "10.0.0.1" not in published
+    assert 'backend = "auto"' in card  # where it is pulled, others may be installed
 
 
 def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsys):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
@@ -15,6 +16,7 @@ from torch import nn
 
 import escalade
 from escalade import InputError
+from escalade.api.evaluate import render
 from escalade.cli import main as cli
 from escalade.config import presets
 from escalade.config.files import new_folder, read_config
@@ -24,6 +26,7 @@ from escalade.policies.networks import to_vector
 from escalade.recorders import COLUMNS
 from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies.registry import STRATEGIES
+from escalade.training.loop import Loop
 from escalade.training.saved import SavedPolicy
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
@@ -327,7 +330,7 @@ def test_two_runs_that_start_together_have_a_folder_each():
 
 def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
-    (run.folder.path / ".best.escalade-4242.tmp.safetensors").write_bytes(b"half")
+    (run.folder.path / ".best.escalade-99999999.tmp.safetensors").write_bytes(b"half")
     escalade.resume(tmp_path / "r", generations=3, verbose=False)
     assert temporary_files(tmp_path / "r") == []
 
@@ -377,6 +380,48 @@ def test_best_is_refused_where_there_is_no_file_of_it(tmp_path):
     run.folder.best.unlink()
     with pytest.raises(InputError, match=r"no best\.safetensors: leave `checkpoint` out"):
         escalade.evaluate(run, checkpoint="best")
+
+
+def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+    (before, last) = sorted(run.folder.checkpoints.folder.iterdir())[-2:]
+    last.write_bytes(last.read_bytes()[:100])
+    number = int(before.stem.rpartition("-")[2])
+    for use in (escalade.evaluate, escalade.export):
+        with pytest.raises(InputError, match=rf"damaged.*; `checkpoint` {number} is whole"):
+            use(run)
+    assert escalade.evaluate(run, checkpoint=number, episodes=2).generation == number
+
+
+@pytest.mark.parametrize("use", [escalade.evaluate, escalade.export, render])
+def test_a_policys_file_has_no_checkpoints(use, run, tmp_path):
+    extra = {"output": tmp_path / "film.gif"} if use is render else {}
+    with pytest.raises(InputError, match="`checkpoint` 1: a policy's file has none, so leave it out"):
+        use(run.folder.policy, checkpoint=1, **extra)
+
+
+def test_what_a_resumed_run_was_given_is_kept_when_it_ends_in_its_first_generation(tmp_path, monkeypatch):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+
+    def fails(loop):
+        raise escalade.EnvironmentFailure("the arm fell off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "_generations", fails)
+        with pytest.raises(escalade.EnvironmentFailure):
+            escalade.resume(run, generations=5, verbose=False)
+    assert escalade.resume(run, verbose=False).summary["generations"] == 5
+
+
+def test_a_folder_that_was_removed_while_the_run_went_on_is_not_half_made_again(tmp_path):
+    def remove(view):
+        shutil.rmtree(tmp_path / "r")
+
+    with pytest.raises(escalade.EscaladeError, match="cannot be written"):
+        escalade.train(
+            "CartPole-v1", run_dir=str(tmp_path / "r"), callbacks=[remove], snapshot_every=1, **TINY
+        )
+    assert not (tmp_path / "r").exists()
 
 
 def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys):

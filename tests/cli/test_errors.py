@@ -359,6 +359,35 @@ def test_missing_packages_are_named_with_the_pip_line(packages, place, tmp_path)
         assert wrong(subprocess.CompletedProcess((), *ended), fragments) == ""
 
 
+LONG = "n" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"train CartPole-v1 --seeds 0,1 --run-dir {LONG}",
+        f"report {LONG}",
+        f"report finished --output {LONG}/x.html",
+        f"plot finished --output {LONG}/x.png",
+        f"render finished --output {LONG}/x.mp4",
+    ],
+)
+def test_a_name_that_is_too_long_is_one_line(words, place, inside, monkeypatch):
+    monkeypatch.chdir(place)
+    done = inside(*words.split())
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "File name too long" in done.stderr
+
+
+def test_no_place_for_temporary_files_is_one_line(tmp_path):
+    place = tmp_path / ("t" * 90)
+    place.mkdir()
+    words = ["train", ENV, "--preset", "none", "--generations", "1", "--workers", "1"]
+    done = command(*words, cwd=tmp_path, variables={"TMPDIR": str(place)})
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "TMPDIR" in done.stderr
+
+
 def test_a_command_alone_prints_help(tmp_path):
     result = command(cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """A standard output that is full, closed or no longer read."""
 
+import io
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from tests.environments import Walk
 
 import escalade
 from escalade.cli import main as cli
+from escalade.support.output import say
 
 TRAIN = "train CartPole-v1 --preset none --population 4 --workers 0 --generations 1 --run-dir run"
 
@@ -104,3 +106,10 @@ def test_a_long_message_of_an_environment_is_cut(tmp_path, capsys):
     for said in (err, out):
         assert r"a\x1b[2J" in said
         assert "the end" in said
+
+
+def test_the_library_prints_to_a_stream_of_another_encoding(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    say("5 ± 1 …")
+    assert raw.getvalue() == b"5 \xb1 1 ?\n"

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from tests.commands import Running, running
 
 import escalade
 from escalade import InputError
+from escalade.api import jobs
 from escalade.api.jobs import run_jobs
-from escalade.api.series import parse_seeds, plan_series
+from escalade.api.series import Planned, parse_seeds, plan_series
 from escalade.cli import main as cli
 from escalade.config.files import read_config
 from escalade.config.options import Config
@@ -291,3 +293,25 @@ def test_a_run_with_nothing_left_to_do_keeps_its_policy_whatever_happens(call, t
         escalade.resume(tmp_path / "r", verbose=False)
     assert escalade.load(tmp_path / "r").actions is not None
     assert (tmp_path / "r" / "summary.json").exists()
+
+
+def test_a_whole_config_takes_nothing_of_a_preset(call, tmp_path):
+    ran = ["train", "CartPole-v1", "--generations", 1, "--workers", 0, "--eval-episodes", 1]
+    assert call(*ran, "--preset", "none", "--run-dir", "a")[0] == 0
+    assert call("train", "--config", "a/config.toml", "--run-dir", "b")[0] == 0
+    first, second = (read_config(RunFolder(tmp_path / name)) for name in "ab")
+    assert second == first.replace(run_dir=second.run_dir)
+
+
+def test_a_share_of_this_machine_is_no_limit_of_a_cluster(tmp_path, monkeypatch):
+    typed = []
+
+    class Started:
+        def __init__(self, command, **options):
+            typed.append(Path(command[command.index("--config") + 1]).read_text())
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    for engine in ("local", "ray"):
+        config = Config(env="CartPole-v1", engine=engine, run_dir=str(tmp_path / engine))
+        jobs._start(Planned(config, None), 3).close()
+    assert ["workers = 3" in text for text in typed] == [True, False]

@@ -208,15 +208,18 @@ def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for generation in (1, 2, 3):
         checkpoints.save(generation, TENSORS, STATE, snapshot_every=1)
+    (tmp_path / ".generation-000004.escalade-99999999.tmp.safetensors").write_bytes(b"half")
     with files.temporary_beside(tmp_path / "generation-000004.safetensors") as half:
         half.write_bytes(b"half")
+        living = [half.name, f".film.escalade-{os.getppid()}.tmp.mp4"]
+        (tmp_path / living[1]).write_bytes(b"half")
         checkpoints.drop_after(2)
         theirs = [".notes.tmp", ".draft.tmp.txt", ".a.17.tmp.csv", "notes.txt"]
         for name in theirs:
             (tmp_path / name).write_text("the user's")
         remove_strays(tmp_path)
         assert sorted(os.listdir(tmp_path)) == sorted(
-            ["generation-000001.safetensors", "generation-000002.safetensors", *theirs]
+            ["generation-000001.safetensors", "generation-000002.safetensors", *theirs, *living]
         )
 
 

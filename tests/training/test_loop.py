@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import escalade
-from escalade.api.train import _facts, _Listeners, _loop
+from escalade.api.facts import session_facts
+from escalade.api.train import _Listeners, _loop
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
@@ -47,7 +48,7 @@ class Run:
         self.engine = parts.start_engine(config)
         self.interrupts = Interrupts()
         listeners = _Listeners(True, [], [])
-        facts = _facts(config, parts, folder, listeners, None)
+        facts = session_facts(config, parts, folder, None, [], True)
         session = Session(facts, self.engine, self.interrupts, [self.told], 0)
         self.loop = _loop(config, parts, session, listeners)
         self.objective = self.loop.objective

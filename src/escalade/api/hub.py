@@ -25,6 +25,7 @@ _FILMS = ("video.mp4", "video.gif")
 _CODE = ("env", "strategy", "policy", "wrappers")
 """Options that may name code to import: a pulled config that does is refused."""
 _PLACELESS: dict[str, Any] = {
+    "backend": "auto",
     "engine": "local",
     "address": None,
     "worker_resources": {},

@@ -73,8 +73,10 @@ def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
 
 
 def _start(one: Planned, share: int) -> _Job:
-    """Begin a run, or go on with it; with ``share`` workers where it names no number of them."""
-    config = one.config if one.config.workers is not None else one.config.replace(workers=share)
+    """Begin a run, or go on with it; with ``share`` workers of this machine where it names no number."""
+    config = one.config  # a cluster's workers are not this machine's to share
+    if config.workers is None and config.engine != "ray":
+        config = config.replace(workers=share)
     file = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")  # noqa: SIM115 - as the errors
     file.write(to_toml(config))
     file.flush()

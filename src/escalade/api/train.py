@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from torch import nn
 
+from escalade.api.facts import session_facts
 from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.run import Run
@@ -21,13 +22,12 @@ from escalade.config.strategy_text import layered
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
-from escalade.recorders import Goals, Recorder, check_recorders, info_columns, rewind_notes
+from escalade.recorders import Recorder, check_recorders, rewind_notes
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.strategies import novelty
 from escalade.support.exact import one_thread
-from escalade.support.numbers import counted
 from escalade.support.output import say
 from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
@@ -35,7 +35,7 @@ from escalade.training.parts import Parts, make_parts, make_search
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, Session, SessionFacts, check_listeners, open_session
+from escalade.training.session import Checkpoint, Session, check_listeners, open_session
 from escalade.training.sources import inherited, without_digest
 from escalade.training.start import begin
 
@@ -113,9 +113,14 @@ def train(
             returns True stops the run.
         **options: fields of :class:`escalade.config.options.Config`.
 
+    Returns:
+        The run: its folder, its summary and the policy of its last centre; with ``seeds`` a list of them.
+
     Raises:
         InputError: an option is wrong; the message names it and what to do about it.
         EnvironmentFailure: the environment raised.
+        EngineFailure: workers die again and again.
+        StorageFailure: the run folder cannot be written.
     """
     values = from_values(named({"env": env} | options))
     chosen = presets.options(values["env"], preset, values, say if verbose else None)
@@ -167,10 +172,22 @@ def resume(
 ) -> Run:
     """Go on with a run from its latest whole checkpoint, bit for bit; from its start where it has none yet.
 
-    Budgets, evaluation, workers and engine may change; see :data:`escalade.config.options.RESUMABLE`.
+    Args:
+        run: the folder of the run.
+        network: the module that it was trained with, where that was one of yours.
+        verbose: whether to print how the run goes.
+        recorders: as in :func:`train`, and to be given again; the option ``recorder`` is remembered.
+        callbacks: likewise.
+        **changes: budgets, evaluation, workers, engine: :data:`escalade.config.options.RESUMABLE`.
+
+    Returns:
+        The run, as :func:`train` does.
 
     Raises:
         InputError: there is no run, none of its checkpoints is whole, or an option may not change.
+        EnvironmentFailure: the environment raised.
+        EngineFailure: workers die again and again.
+        StorageFailure: the run folder cannot be written.
     """
     folder = RunFolder.open(run)
     values = _resumable({**changes})
@@ -264,7 +281,7 @@ def _run(
 ) -> Run:
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
-    facts = _facts(config, parts, folder, listeners, loaded)
+    facts = session_facts(config, parts, folder, loaded, listeners.recorders, listeners.verbose)
     with open_session(facts, parts.start_engine(config)) as session:
         loop = _loop(config, parts, session, listeners)
         if loaded is None:
@@ -272,6 +289,7 @@ def _run(
         session.begin(loop)
         if loaded is not None:
             write_config(folder, config)
+            loop.saver.changed()  # the checkpoint has the options of before: it is written at once
         summary = session.end(loop, loop.run())
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 
@@ -305,46 +323,3 @@ def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
         )
-
-
-def _facts(
-    config: Config,
-    parts: Parts,
-    folder: RunFolder,
-    listeners: _Listeners,
-    loaded: Loaded[Checkpoint] | None,
-) -> SessionFacts:
-    return SessionFacts(
-        folder=folder,
-        loaded=loaded,
-        recorders=listeners.recorders,
-        verbose=listeners.verbose,
-        goals=_goals(config, parts),
-        title=config.env,
-        subject=_subject(config, parts),
-        machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
-        info=(*info_columns(config.info_keys), *novelty.columns(config.novelty, config.centres)),
-        trackers=config.recorder,
-        options={name: value for name, value in asdict(config).items() if value is not None},
-    )
-
-
-def _subject(config: Config, parts: Parts) -> dict[str, Any]:
-    """The thing that is trained, for the summary."""
-    subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
-    if parts.has_own_network(config):
-        subject["network"] = "own"
-    if config.start_from is None:
-        return subject
-    source, digest = without_digest(config.start_from)
-    return subject | {"start_from": source, "start_sha256": digest}
-
-
-def _goals(config: Config, parts: Parts) -> Goals:
-    workers = "in this process" if config.worker_count == 0 else counted(config.worker_count, "worker")
-    size = f"{len(parts.start):,} parameters"
-    what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
-    cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
-    sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
-    title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
-    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

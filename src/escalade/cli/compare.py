@@ -53,6 +53,10 @@ def add_compare(commands: Any) -> None:
     add_argument(parser, "--output", "FILE", f"performance profiles of scores, {PICTURE}", "no picture")
 
 
+_LEAST_WIDTH = 120
+"""Of narrower terminals and of files, lines go on below: numbers would take the names' place."""
+
+
 def say_comparison(found: Comparison) -> None:
     """Print a table for each environment, the options in which the lines differ, and the scores."""
     from rich.console import Console
@@ -63,6 +67,7 @@ def say_comparison(found: Comparison) -> None:
     from escalade.api.compare_tables import tables
 
     console = Console(highlight=False)
+    console.width = max(console.width, _LEAST_WIDTH)
     with printing():
         for number, table in enumerate(tables(found)):
             between = "\n" if number else ""

@@ -85,9 +85,10 @@ def add_resume(commands: Any) -> None:
 
 
 def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
-    """The config that was asked for: defaults, then preset, then file, then flags.
+    """The config that was asked for: defaults, preset, what ``--from`` brings, file, flags; later ones win.
 
-    The file is the one at ``path``, one of several; where that is None, the only one that was given.
+    The file is the one at ``path``, one of several; where that is None, the only one that was given. One
+    that says every option, as a run's config.toml does, takes nothing of a preset.
     """
     from escalade.config import presets
 
@@ -95,7 +96,8 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
     file = read_toml(only[0]) if only else {}
     given = layered(file, options_typed(parsed, but=getattr(parsed, "own", ())))
     heard = None if getattr(parsed, "json", False) else say
-    preset = presets.options(given.get("env") or "", parsed.preset or "auto", given, heard)
+    usual = "none" if file.keys() >= OPTIONS.keys() - {"run_dir"} else "auto"
+    preset = presets.options(given.get("env") or "", parsed.preset or usual, given, heard)
     return Config(**layered(preset, inherited(given), given))
 
 

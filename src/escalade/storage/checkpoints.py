@@ -35,13 +35,13 @@ class Checkpoints:
         self.folder = folder
 
     def make(self) -> None:
-        """Make the folder, where it is missing.
+        """Make the folder, where it is missing; the run's own must be there: one that was removed stays so.
 
         Raises:
             InputError: it is a link.
         """
         self.refuse_link()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
 
     def save(self, generation: int, tensors: Tensors, state: State, snapshot_every: int = 0) -> None:
         """Write the checkpoint after ``generation`` generations; drop those no longer needed.
@@ -53,7 +53,7 @@ class Checkpoints:
             self.make()
         again = generation in self.generations()
         write(self.path(generation), tensors, state)
-        # Those before have been judged: by another number, where the run was resumed with one.
+        # Only the third newest: older ones were kept for good, under an earlier `snapshot_every` too.
         for older in [] if again else self.generations()[:-_KEPT][-1:]:
             if not (snapshot_every and older % snapshot_every == 0):
                 self._remove(older)

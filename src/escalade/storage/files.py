@@ -19,12 +19,17 @@ def path_of(path: AnyPath) -> Path:
     """``path`` as a Path.
 
     Raises:
-        InputError: it is none, such as None, a number or empty text.
+        InputError: it is none, such as None, a number or empty text; it is too long, or in a closed folder.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{path!r} is no path: give text, or a pathlib.Path")
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InputError(f"{os.fspath(path)!r} is no path: name a file or a folder")
+    try:  # which Path.exists and the like would raise
+        os.stat(path)
+    except OSError as problem:
+        if problem.errno in (errno.ENAMETOOLONG, errno.EACCES):
+            raise InputError(f"{os.fspath(path)!r} cannot be opened: {problem.strerror}") from None
     return Path(path)
 
 
@@ -93,7 +98,7 @@ def read_text(path: AnyPath, what: str) -> str:
 
 
 _in_flight: set[Path] = set()
-_TEMPORARY = re.compile(r"\..*\.escalade-[0-9]+\.tmp(\.[^.]+)?")
+_TEMPORARY = re.compile(r"\..*\.escalade-([0-9]+)\.tmp(\.[^.]+)?")
 
 
 @contextmanager
@@ -114,10 +119,26 @@ def is_temporary(path: Path) -> bool:
 
 
 def remove_strays(folder: Path) -> None:
-    """Remove what a killed process left half written in ``folder``, and nothing else of that kind."""
+    """Remove what a killed process left half written in ``folder``; not what one that lives here writes."""
     for stray in filter(is_temporary, folder.iterdir() if folder.is_dir() else ()):
-        if stray.is_file():
+        if stray.is_file() and not _writer_lives(stray):
             stray.unlink(missing_ok=True)
+
+
+def _writer_lives(temporary: Path) -> bool:
+    """Tell whether the process in the name of a temporary file is there, and may still write it."""
+    named = _TEMPORARY.fullmatch(temporary.name)
+    assert named is not None
+    pid = int(named[1])
+    if pid == os.getpid():
+        return temporary in _in_flight
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def discard_in_flight() -> None:

@@ -147,7 +147,7 @@ class RunFolder:
         try:
             yield
         except Exception:
-            if self._ours and not self._began():
+            if self._ours and self.path.is_dir() and not self._began():
                 for path in self.path.iterdir():
                     if path.is_dir() and not path.is_symlink():
                         shutil.rmtree(path, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,7 +29,11 @@ def say(text: str) -> None:
         OutputFailure: standard output is closed or full.
     """
     with printing():
-        print(visible(text), flush=True)  # noqa: T201 - what a command prints
+        try:
+            print(visible(text), flush=True)  # noqa: T201 - what a command prints
+        except UnicodeEncodeError:  # of a stream that is not UTF-8, and not the command line's own
+            kept = visible(text).encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding)
+            print(kept, flush=True)  # noqa: T201 - likewise
 
 
 def visible(text: str) -> str:

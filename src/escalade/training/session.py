@@ -62,7 +62,7 @@ class Checkpoint:
     versions: dict[str, str]
     """The versions it ran with."""
     on_disk: bool = True
-    """True where the content is what a file holds."""
+    """False for a state that was changed in memory: the loop saves it at once."""
 
     @classmethod
     def of(cls, content: Stored) -> Checkpoint:
@@ -225,7 +225,8 @@ def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int)
         loop.notes.say(
             f"the run was saved with {checkpoint.versions}, this is {versions()}: last bits may differ"
         )
-    why = "have no checkpoint and " if checkpoint.on_disk else ""  # else the one that met another target
+    # Of a run that goes on to another target, the later ones did have a checkpoint.
+    why = "have no checkpoint and " if checkpoint.on_disk else ""
     again = f": {lost} later ones {why}are run again" if lost else ""
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{again}")
 
