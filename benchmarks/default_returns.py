@@ -1,11 +1,12 @@
 """What an untuned run reaches in a short time, with each of some settings that could be the defaults.
 
     taskset -c 0 python benchmarks/default_returns.py [TASK ...] [--candidates NAME ...] [--seeds 1 2]
+    taskset -c 0 python benchmarks/default_returns.py --longer [...]
 
 The tasks are EnvPool's and Gymnasium's, and none of peers/unseen.toml is among them: what is chosen here is
-judged there. Each run takes this one process, for 30 seconds (``--seconds``). Adds a line to
-results/default_returns.jsonl for each candidate, task and seed that is not there yet; tables.py makes the
-table.
+judged there. Each run takes this one process, for 30 seconds; with ``--longer`` for 150, with candidates of
+their own. Adds a line to results/default_returns.jsonl or default_returns_longer.jsonl for each candidate,
+task and seed that is not there yet; tables.py makes the tables.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import presets
 from escalade.support.own_process import claim
 
 RESULTS = Path(__file__).parent / "results" / "default_returns.jsonl"
+LONGER_RESULTS = RESULTS.with_name("default_returns_longer.jsonl")
+SECONDS, LONGER_SECONDS = 30.0, 150.0
 EPISODES, CHANCE = 30, 12345  # of the final evaluation, and its seed
 TASKS = (
     "AcrobotSwingup-v1",
@@ -61,13 +64,20 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "quadratic, best half": _HALF | {"policy": "quadratic", "init": "zeros"},
 }
 """All with a population of 64, sigma and lr 0.1, where nothing else is said."""
+LONGER: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "PGPE, 16 to 64": {"strategy": "pgpe", "population": "linear:16:64:64"},
+    "ARS, 64 and a step that shrinks": {"lr": "exponential:0.1:0.996:0.01"},
+}
+"""All else as it is without a preset."""
 Line = dict[str, Any]
 
 
-def read() -> list[Line]:
+def read(longer: bool = False) -> list[Line]:
     """All runs of the candidates as they are now."""
-    lines = presets.lines_of(RESULTS)
-    return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["options"]]
+    lines = presets.lines_of(LONGER_RESULTS if longer else RESULTS)
+    candidates = LONGER if longer else CANDIDATES
+    return [line for line in lines if candidates.get(line["candidate"]) == line["options"]]
 
 
 def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Line:
@@ -80,9 +90,9 @@ def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Li
     return steps | {"mean": score.mean}
 
 
-def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
+def run(candidate: str, task: str, seed: int, longer: bool = False) -> Line:
     """One run of a candidate; its line."""
-    options = CANDIDATES[candidate]
+    options, seconds = (LONGER[candidate], LONGER_SECONDS) if longer else (CANDIDATES[candidate], SECONDS)
     what = {"candidate": candidate, "options": options, "task": task, "seed": seed, "limit": seconds}
     return what | reached(options, task, seed, seconds)
 
@@ -99,7 +109,9 @@ def table(lines: list[Line]) -> str:
         every.setdefault(line["task"], []).append(line["mean"])
     bounds = {task: (min(means), max(means)) for task, means in every.items()}
     rows = []
-    for name in CANDIDATES:
+    for name in dict.fromkeys([*CANDIDATES, *LONGER]):
+        if not any(name == candidate for candidate, _ in found):
+            continue
         own = {task: statistics.mean(found[name, task]) for task in TASKS if (name, task) in found}
         scores = [(own[task] - low) / (high - low) for task, (low, high) in bounds.items() if task in own]
         score = f"{statistics.mean(scores):.2f}" if len(own) == len(TASKS) else "-"
@@ -112,14 +124,16 @@ def table(lines: list[Line]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
-    parser.add_argument("--candidates", nargs="*", default=list(CANDIDATES))
+    parser.add_argument("--longer", action="store_true")
+    parser.add_argument("--candidates", nargs="*")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=30.0)
     given = parser.parse_args()
+    candidates = given.candidates or (LONGER if given.longer else CANDIDATES)
     claim()  # of EnvPool's families, only the one that is needed is imported
-    each = itertools.product(given.seeds, given.tasks, given.candidates)
+    each = itertools.product(given.seeds, given.tasks, candidates)
     wanted = ((candidate, task, seed) for seed, task, candidate in each)
-    defaults.measure(wanted, RESULTS, read, partial(run, seconds=given.seconds))
+    file = LONGER_RESULTS if given.longer else RESULTS
+    defaults.measure(wanted, file, partial(read, given.longer), partial(run, longer=given.longer))
 
 
 if __name__ == "__main__":

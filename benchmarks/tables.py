@@ -4,11 +4,12 @@
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
-settings.md. From results/default_returns.jsonl, populations.jsonl, defaults.jsonl and untuned.jsonl:
-defaults.md. From results/peers.jsonl: peers.md and its picture. From results/learning: learning.md. From
-results/strategies.jsonl and bbob.jsonl: strategies.md. From results/worlds.jsonl: worlds.md. From
-results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The README has the best numbers, of
-presets.jsonl and determinism.md, and five tasks of presets.jsonl and peers.jsonl.
+settings.md. From results/default_returns.jsonl, default_returns_longer.jsonl, populations.jsonl,
+defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md and its picture. From
+results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl: strategies.md. From
+results/worlds.jsonl: worlds.md. From results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The
+README has the best numbers, of presets.jsonl and determinism.md, and five tasks of presets.jsonl and
+peers.jsonl.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def _same_bits() -> list[str]:
     deaths = sum(int(count) for count in re.findall(r"(\d+) workers killed", "\n".join(kinds)))
     return [
         f"**{outcomes.count('same')} of {len(runs)}**",
-        f"runs with the bits of one process: 1 to 3 workers, {kills} kills of a run, {deaths} of a worker",
+        "runs ended with exactly the parameters of an undisturbed run in one process: with 1 to 3 workers, "
+        f"with the run killed and resumed ({kills} times in all), with workers killed ({deaths})",
         f"{len(set(environments))} environments, {len(set(backends))} backends",
     ]
 
@@ -104,6 +106,7 @@ def pages() -> dict[Path, str]:
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
             "default returns": default_returns.table(default_returns.read()),
+            "default returns longer": default_returns.table(default_returns.read(longer=True)),
             "population returns": populations.table("returns", populations.read("returns")),
             "population steps": populations.table("steps", populations.read("steps")),
             "defaults": defaults.table(defaults.read()),

@@ -1,9 +1,18 @@
-"""Tables that follow from the code: `{{ strategies }}`, `{{ networks }}`, `{{ options }}`, `{{ zoo }}`."""
+"""The tables of the guides that follow from the code: strategies, networks, options, the zoo.
+
+    python docs/tables.py            # write them
+    python docs/tables.py --check    # name the pages whose table is not what the code says; write nothing
+
+Each lies between two marks of its page, ``<!-- NAME -->`` and ``<!-- end -->``.
+"""
 
 from __future__ import annotations
 
+import argparse
 import inspect
-from typing import Any
+import re
+import sys
+from pathlib import Path
 
 from escalade.cli.arguments import flag
 from escalade.cli.zoo import facts
@@ -16,14 +25,22 @@ from escalade.strategies.base import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, StrategyEntry
 from escalade.support.numbers import number
 
+HERE = Path(__file__).parent
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the tables in; mkdocs calls this for every page."""
+
+def pages() -> dict[Path, str]:
+    """The pages that hold tables, as the code has them."""
     tables = {"strategies": strategies, "networks": networks, "options": options, "zoo": zoo}
-    for name, table in tables.items():
-        if f"{{{{ {name} }}}}" in markdown:
-            markdown = markdown.replace(f"{{{{ {name} }}}}", table())
-    return markdown
+    return {(path := HERE / f"{name}.md"): filled(path.read_text(), name, tables[name]()) for name in tables}
+
+
+def filled(page: str, name: str, table: str) -> str:
+    """``page`` with ``table`` between ``<!-- name -->`` and ``<!-- end -->``."""
+    begin, end = f"<!-- {name} -->\n", "\n<!-- end -->"
+    made, count = re.subn(f"(?s){begin}.*?{end}", lambda _: begin + table + end, page)
+    if count != 1:
+        raise SystemExit(f"{name}.md must have {begin.strip()} once, and {end.strip()} after it")
+    return made
 
 
 def strategies() -> str:
@@ -84,3 +101,18 @@ def takers(name: str) -> str:
     if name in GROWTH_OPTIONS:
         who.append(", ".join(strategy for strategy, entry in STRATEGIES.items() if entry.grows))
     return "; ".join(who)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where one is outdated")
+    old = {path: text for path, text in pages().items() if path.read_text() != text}
+    if not parser.parse_args().check:
+        for path, text in old.items():
+            path.write_text(text)
+    elif old:
+        sys.exit(f"python docs/tables.py has not been run since the code changed: {', '.join(map(str, old))}")
+
+
+if __name__ == "__main__":
+    main()

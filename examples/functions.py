@@ -9,7 +9,7 @@ import matplotlib as mpl
 import torch
 from torch import Tensor
 
-from escalade import strategies
+from escalade.strategies.registry import STRATEGIES
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -27,17 +27,12 @@ def rosenbrock(x: Tensor) -> Tensor:
     return (100 * (x[:, 1:] - x[:, :-1] ** 2) ** 2 + (1 - x[:, :-1]) ** 2).sum(dim=1)
 
 
-exported = {name: getattr(strategies, name) for name in strategies.__all__}
-concrete = {
-    name: kind
-    for name, kind in exported.items()
-    if issubclass(kind, strategies.Strategy) and not kind.__abstractmethods__
-}
+classes = {entry.class_name: entry.load() for entry in STRATEGIES.values()}
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for axis, function in zip(axes, (rastrigin, rosenbrock), strict=True):
     print(function.__name__)
-    for name, kind in concrete.items():
+    for name, kind in classes.items():
         es = kind(torch.full((DIMENSION,), 2.5), POPULATION, sigma=0.3, direction="minimize")
         for _ in range(generations):
             es.tell(function(es.ask()))

@@ -1,6 +1,6 @@
 """A flight planned with the gradient of a wrong model, and put right by evolution.
 
-    python examples/guided.py [--generations 100]
+    python examples/guided.py [--generations 100] [--guides 10]
 
 A drone has 100 time steps to reach a goal and stop there; a plan is a force along x and y for each. The
 planner's model knows neither drag nor wind, but torch has its gradient. The world has both, and no gradient.
@@ -66,14 +66,18 @@ def evolve(es: Strategy, generations: int) -> Tensor:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--generations", type=int, default=100)
-    generations = parser.parse_args().generations
+    parser.add_argument("--guides", type=int, default=10, help="past gradients of the model that are kept")
+    given = parser.parse_args()
+    generations = given.generations
     start = torch.zeros(2 * STEPS)
     options = {"population": 10, "sigma": 0.02, "lr": LR, "shaping": "raw", "direction": "minimize"}
     plans = {
         "nothing": start,
         "model": follow_the_model(generations),
         "openai-es": evolve(OpenAIES(start, **options), generations),
-        "guided-es": evolve(GuidedES(start, surrogate=slope_of_the_model, **options), generations),
+        "guided-es": evolve(
+            GuidedES(start, surrogate=slope_of_the_model, guides=given.guides, **options), generations
+        ),
     }
     for name, plan in plans.items():
         print(f"{name:10} costs {float(world(plan[None])):6.2f} in the world")

@@ -1,6 +1,6 @@
 """A T-maze: the sign that says which way to turn is shown at the start only, so the policy must remember it.
 
-    python examples/t_maze.py [GENERATIONS [POLICY]]
+    python examples/t_maze.py [GENERATIONS [POLICY [SEED]]]
 
 Whatever a policy without memory does at the junction, it is right in half of the episodes: its mean return
 is at most 0. The default policy, a GRU cell, reaches 1.
@@ -71,7 +71,7 @@ if __name__ == "__main__":
         generations=int(sys.argv[1]) if len(sys.argv) > 1 else 150,
         target_return=0.95,
         eval_episodes=20,
-        seed=1,
+        seed=int(sys.argv[3]) if len(sys.argv) > 3 else 1,
     )
     found = escalade.evaluate(run, episodes=200)
     print(f"mean return {found.mean:.2f} in 200 new episodes")
