@@ -22,6 +22,7 @@ from escalade.perturbation import NoiseTable
 from escalade.policies.layout import Layout
 from escalade.strategies import PGPE, SNES, OpenAIES
 from escalade.strategies.registry import STRATEGIES
+from escalade.strategies.schedules import exponential
 from escalade.support.shared_memory import LARGE
 from escalade.training.fitness_objective import FitnessObjective
 
@@ -1206,3 +1207,49 @@ def test_a_run_that_failed_after_it_was_resumed_gives_no_parameters_of_its_earli
     for best in (False, True):
         with pytest.raises(InputError, match="has not ended: the same `evolve` with `resume=True` goes on"):
             escalade.load_evolved(tmp_path / "run", module, best=best)
+
+
+def test_a_seed_that_a_partial_fixes_stays():
+    seen = set()
+
+    def play(module, seed):
+        seen.add(seed)
+        return total(module)
+
+    evolve(network(), partial(play, seed=42), **QUICK)
+    assert seen == {42}
+
+
+def test_gradients_of_one_member_do_not_reach_the_next():
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    module[0].requires_grad_(requires_grad=False)
+    frozen = module[0].weight.detach().clone()
+
+    def slope(module):
+        assert torch.equal(module[0].weight, frozen)
+        with torch.enable_grad():
+            (torch.ones(1, 2) * module[1].weight).sum().backward()
+        found = float(module[1].weight.grad.sum())
+        module.half()
+        return found
+
+    result = evolve(module, slope, workers=0, **QUICK)
+    assert {(row.return_min, row.return_max) for row in result.history} == {(2.0, 2.0)}
+
+
+def test_a_buffer_or_a_frozen_parameter_in_an_evolved_ones_memory_is_refused():
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    module[1].weight = nn.Parameter(module[0].weight.data.T, requires_grad=False)
+    with pytest.raises(InputError, match=r"'0.weight' and '1.weight' share memory"):
+        evolve(module, total, **QUICK)
+    module = nn.Linear(3, 3)
+    module.register_buffer("first", module.weight.detach())
+    with pytest.raises(InputError, match=r"'weight' and 'first' share memory|'first' and 'weight' share"):
+        evolve(module, total, **QUICK)
+
+
+def test_a_resumed_run_takes_no_other_schedule_that_was_made_by_the_same_function(tmp_path):
+    options = QUICK | {"run_dir": tmp_path / "run", "workers": 0}
+    evolve(network(), total, **options | {"sigma": exponential(0.1, 0.99)})
+    with pytest.raises(InputError, match="sigma"):
+        evolve(network(), total, resume=True, **options | {"sigma": exponential(0.5, 0.9), "generations": 5})

@@ -11,7 +11,8 @@ from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
 from escalade.policies.layout import Layout
-from escalade.policies.members import Members, ModuleCaller
+from escalade.policies.members import Members
+from escalade.policies.module_caller import ModuleCaller
 
 COUNT = 3
 
@@ -233,7 +234,7 @@ def test_what_cannot_be_batched_is_called_a_member_at_a_time_with_a_note(name):
     inputs[0][:, ..., 0] = torch.tensor([1.0, -1.0, 1.0]).reshape(COUNT, *[1] * (inputs[0].ndim - 2))
     with pytest.warns(UserWarning, match=note):
         check(members, inputs)
-    assert members._caller.one_at_a_time
+    assert bool(members._caller.one_at_a_time) == ("differ" not in name)  # other members may agree
 
 
 @pytest.mark.parametrize("name", ["linear", "tied", "lstm", "attention"])
@@ -290,3 +291,108 @@ def test_parameters_are_written_out_when_asked_for():
         "2.bias": (3, 9),
     }
     assert len(members) == COUNT
+
+
+class Counts(nn.Module):
+    """Keeps its last output and the number of its calls in buffers."""
+
+    def __init__(self, replaces):
+        super().__init__()
+        self.part, self.replaces = nn.Linear(8, 4), replaces
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("last", torch.zeros(4))
+
+    def forward(self, x):
+        self.calls += 1
+        found = torch.tanh(self.part(x) + 0.5 * self.last) * self.calls
+        if self.replaces:
+            self.last = found.detach()
+        return found
+
+
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+@pytest.mark.parametrize("replaces", [False, True])
+def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(replaces, perturbation):
+    members, (x,) = setting(lambda: Counts(replaces), [(8,)], perturbation=perturbation)
+    module = members._caller.module
+    with torch.no_grad(), pytest.warns(UserWarning, match="it writes to its buffers|one after the other"):
+        found = [members(x) for _ in range(3)]
+    assert module.calls == 0
+    assert not module.last.any()
+    for place in range(COUNT):
+        with torch.no_grad():
+            members.write(place)
+            for number in range(3):
+                torch.testing.assert_close(found[number][place], module(x[place]))
+            module.calls.zero_()
+            module.last = torch.zeros(4)
+
+
+def halves(self, x):
+    return self.part(x) / 2 if x[0] > 0 else self.part(x)
+
+
+def test_a_batch_that_disagrees_decides_nothing_for_the_next():
+    members, (x,) = setting(lambda: Own(halves, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
+    x[:, 0] = torch.tensor([1.0, -1.0, 1.0])
+    with torch.no_grad(), pytest.warns(UserWarning, match="some members are called one after the other"):
+        found = members(x)
+    torch.testing.assert_close(found, expected(members, [x]))
+    assert members._caller.one_at_a_time is None
+    assert not members._caller._probed  # by the first batch whose members agree
+
+
+def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
+    def outputs(self, x):
+        found = self.part(x)
+        return {"found": found, "size": float(found.abs().sum()), "none": None, "name": "here"}
+
+    members, (x,) = setting(lambda: Own(outputs, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+        made = members(x)
+    torch.testing.assert_close(made["size"], made["found"].abs().sum(dim=1).double())
+    assert (made["none"], made["name"]) == (None, "here")
+
+    def pair(self, x):
+        return self.part(x), None
+
+    members, (x,) = setting(lambda: Own(pair, part=nn.Linear(8, 4)), [(8,)])
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error")
+        found, none = members(x)
+    assert none is None
+    assert found.shape == (COUNT, 4)
+
+    def strange(self, x):
+        return [object(), float(self.part(x).sum())]
+
+    members, (x,) = setting(lambda: Own(strange, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
+    refused = pytest.raises(InputError, match="gives each member a object: with `batched`, let it return")
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"), refused:
+        members(x)
+
+
+def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_or_masked():
+    class Alias(Aliased):
+        def forward(self, x):
+            found = super().forward(x)
+            return found.argmax(dim=-1) if self.whole else torch.cat([found, torch.full((1,), -1e9)])
+
+    for whole in (True, False):
+
+        def make(whole=whole):
+            made = Alias()
+            made.whole = whole
+            return made
+
+        members, inputs = setting(make, [(8,)], perturbation="full")
+        members._population = GaussianPopulation(
+            members._caller.layout.to_vector(members._caller.module),
+            3.0,
+            members._population.source,
+            1,
+            0,
+            4,
+        )
+        with torch.no_grad(), pytest.warns(UserWarning, match="its outputs are others than"):
+            members(*inputs)

@@ -10,7 +10,8 @@ from torch import nn
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
 from escalade.policies.layout import Layout
-from escalade.policies.members import Members, ModuleCaller
+from escalade.policies.members import Members
+from escalade.policies.module_caller import ModuleCaller
 
 transformers = Later("transformers")
 # Warnings of torch and transformers are many.

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from escalade.perturbation import (
 )
 from escalade.perturbation.device import device_of
 from escalade.policies.layout import Layout, Vector
-from escalade.policies.members import Members, ModuleCaller
+from escalade.policies.members import Members
+from escalade.policies.module_caller import ModuleCaller
 from escalade.support.fitness import as_float, as_float64
 from escalade.support.generators import generators_kept, seed_generators
 
@@ -141,7 +143,8 @@ class FitnessWork:
         individuals = self.job.individuals(item)
         who = _Who(members, self.job.generation + 1)
         keywords = self._keywords(members)
-        self._not_evolved.restore()
+        if self._not_evolved.restore():
+            self._caller.begin_again()
         if self.setup.batched:
             argument: Any = Members(self._caller, *individuals)
         else:
@@ -184,7 +187,7 @@ class FitnessWork:
 
 
 class _NotEvolved:
-    """A module but for the numbers that evolve: its parts, and the numbers of buffers and frozen parameters.
+    """A module but for the numbers that evolve: its parts, types, buffers and frozen parameters.
 
     What one member leaves in them must not reach the next.
     """
@@ -196,9 +199,13 @@ class _NotEvolved:
         ]
         frozen = [part for part in module.parameters() if not part.requires_grad]
         self._values = [(part, part.detach().clone()) for part in [*module.buffers(), *frozen]]
+        self._parameters = [(part, part.dtype) for part in module.parameters()]
 
-    def restore(self) -> None:
-        """Put everything back, also a tensor that was replaced, or made where there was none."""
+    def restore(self) -> bool:
+        """Put everything back, also a tensor that was replaced, or made where there was none.
+
+        True where a parameter had another type: its numbers have been rounded.
+        """
         for owner, kind, tables in self._owners:
             if type(owner) is not kind:  # torch.nn.utils.parametrize gives it a class of its own
                 owner.__class__ = kind
@@ -207,8 +214,14 @@ class _NotEvolved:
                 if table or parts:  # of most, one is empty and stays so
                     table.clear()
                     table.update(parts)
+        mended = False
+        for parameter, dtype in self._parameters:
+            parameter.grad = None
+            if parameter.dtype != dtype:
+                parameter.data, mended = parameter.data.to(dtype), True
         for part, saved in self._values:
             part.copy_(saved)
+        return mended
 
 
 @dataclass(frozen=True)
@@ -284,4 +297,6 @@ def _named_parameters(fitness: FitnessFunction) -> list[str]:
     except (TypeError, ValueError):  # some builtins have none
         return []
     takes = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [part.name for part in parameters if part.name in _OFFERED and part.kind in takes]
+    fixed = fitness.keywords if isinstance(fitness, partial) else {}
+    wanted = (part for part in parameters if part.name in _OFFERED and part.name not in fixed)
+    return [part.name for part in wanted if part.kind in takes]

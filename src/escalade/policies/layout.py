@@ -73,7 +73,7 @@ class Layout:
             )
         for name, part in evolved.items():
             _refuse_unusable(name, part)
-        _refuse_shared_memory(evolved)
+        _refuse_shared_memory(evolved, module)
         self.parts = tuple(
             EvolvedParameter(name, part.shape, part.dtype, part.device, name in transposed)
             for name, part in evolved.items()
@@ -234,17 +234,22 @@ def _refuse_unusable(name: str, part: Tensor) -> None:
         raise InputError(f"parameter {name!r} holds NaN or infinity: initialise it first")
 
 
-def _refuse_shared_memory(parameters: dict[str, nn.Parameter]) -> None:
-    """Two parameters in one memory would each be given numbers of their own, and the last would win."""
+def _refuse_shared_memory(evolved: dict[str, nn.Parameter], module: nn.Module) -> None:
+    """Refuse evolved parameters whose memory is another's too.
+
+    Two evolved ones would each be given numbers of their own, and the last would win. A frozen one, or a
+    buffer, would follow in the module itself and not in its copies.
+    """
     spans = []
-    for name, part in parameters.items():
+    for name, part in [*module.named_parameters(), *module.named_buffers()]:
+        if part.layout != torch.strided or part.device.type == "meta" or not part.numel():
+            continue
         reach = sum((size - 1) * stride for size, stride in zip(part.shape, part.stride(), strict=True))
-        if part.numel() > reach + 1:
+        if name in evolved and part.numel() > reach + 1:
             raise InputError(f"parameter {name!r} repeats its numbers (expand): call .clone() on it first")
-        if part.numel():
-            spans.append((part.data_ptr(), part.data_ptr() + (reach + 1) * part.element_size(), name))
+        spans.append((part.data_ptr(), part.data_ptr() + (reach + 1) * part.element_size(), name))
     for (_, end, first), (start, _, second) in pairwise(sorted(spans)):
-        if start < end:
+        if start < end and (first in evolved or second in evolved):
             raise InputError(
                 f"parameters {first!r} and {second!r} share memory: tie them by assigning the parameter "
                 "itself, or clone one"

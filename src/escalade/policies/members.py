@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
 from torch.utils import _pytree as pytree
 
 from escalade.errors import InputError
-from escalade.perturbation import LowRank, NoiseSource, Population, write_all
-from escalade.perturbation.low_rank import member_of, member_pieces
-from escalade.policies.interception import Intercept
-from escalade.policies.layout import EvolvedParameter, Layout, Vector
-from escalade.support.generators import generators_kept
+from escalade.perturbation import CenterPopulation, Population, write_all
+from escalade.perturbation.low_rank import member_of
+from escalade.policies.buffers import Buffers
+from escalade.policies.layout import EvolvedParameter
 
-CANNOT_BATCH = (
-    "Batching rule not implemented",
-    "vmap: It looks like you're ",
-    "vmap: inplace",
-    "Cannot access data pointer",
-    "Batch norm got a batched tensor",
-)
-"""Parts of what torch says of a module that vmap cannot batch: it says so whatever the numbers are."""
-
-_TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
+if TYPE_CHECKING:
+    from escalade.policies.module_caller import ModuleCaller
 
 
 class Members:
@@ -44,6 +32,10 @@ class Members:
     def __init__(self, caller: ModuleCaller, population: Population, members: Sequence[int]) -> None:
         self._caller = caller
         self._population, self._numbers = population, members
+        self.buffers: dict[int, Buffers] = {}
+        """Those that calls one after the other have changed, by the member's place."""
+        self.left: Buffers | None = None
+        """Those that the module was left with after such a call."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -115,6 +107,11 @@ class Members:
                 own[part.name] = _like(part, rows).reshape(len(given), *part.shape)
         return own, factors
 
+    @property
+    def perturbed(self) -> bool:
+        """False of the centre alone."""
+        return not isinstance(self._population, CenterPopulation)
+
     def write(self, place: int) -> None:
         """Write the parameters of the member at ``place`` into the module."""
         self._caller.write_member(self._population, self._numbers[place])
@@ -143,112 +140,6 @@ class Members:
         return pytree.tree_map(lambda part: part.flatten(0, 1) if isinstance(part, Tensor) else part, outputs)
 
 
-class ModuleCaller:
-    """Calls a module for many members at once; where it cannot be, one after the other.
-
-    Args:
-        module: written to and called; of nobody else's.
-        layout: which of its parameters evolve.
-        source: the members' noise.
-    """
-
-    def __init__(self, module: nn.Module, layout: Layout, source: NoiseSource | None) -> None:
-        self.module, self.layout = module, layout
-        self.source = source if isinstance(source, LowRank) and source.rank else None
-        self.room: Callable[..., Any] = source.room if isinstance(source, LowRank) else _room
-        self._write = layout.writer(module)
-        self._center: Vector | None = None
-        self.one_at_a_time: str | None = None
-        """The reason why members are called one after the other; None where they are not."""
-        self._matrices = dict(module.named_parameters())
-        self._probed = False
-        self._said: set[str] = set()
-
-    def begin(self, center: Vector) -> None:
-        """Have the module hold a generation's centre, shape (dimension,); it is kept, and not written to."""
-        self._center = center
-        self._write(center)
-
-    def write_member(self, population: Population, member: int) -> None:
-        """Write a member's parameters into the module."""
-        self._write(member_pieces(population, member))
-
-    def call(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The module's outputs for all members, whose axis is the first of every tensor."""
-        if self.one_at_a_time is None:
-            try:
-                if not self._probed:
-                    self._probe(members, inputs, named)
-                if self.one_at_a_time is None:
-                    return self._together(members, inputs, named)
-            except RuntimeError as problem:
-                if not any(words in str(problem) for words in CANNOT_BATCH):
-                    raise
-                self._give_up(str(problem).partition("\n")[0])
-        return _stacked(self._alone(members, range(len(members)), inputs, named))
-
-    def _together(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        own, factors = members.factors
-        written: dict[str, str] = {}
-
-        def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
-            with Intercept.of(self._matrices, factors) as met:
-                outputs = functional_call(self.module, own, inputs, named)
-            written.update(met.written)
-            return outputs
-
-        axes = pytree.tree_map(lambda part: 0 if isinstance(part, Tensor) else None, (inputs, named))
-        outputs = vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named)
-        for name, function in written.items():
-            self._say(
-                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
-            )
-        return outputs
-
-    def _alone(
-        self, members: Members, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]
-    ) -> list[Any]:
-        """Outputs of the members at ``places``, each written out; the module then holds the centre again."""
-        outputs, before = [], self.layout.to_vector(self.module) if self._center is None else self._center
-        try:
-            for place in places:
-                members.write(place)
-                own_inputs, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
-                found = self.module(*own_inputs, **own_named)
-                # A copy: it may be a parameter, which the next member writes over.
-                outputs.append(pytree.tree_map_only(Tensor, Tensor.clone, found))
-        finally:
-            self._write(before)
-        return outputs
-
-    def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Compare the last member's outputs with those of the module that holds its parameters."""
-        self._probed = True
-        last = len(members) - 1
-        with generators_kept():
-            outputs = self._together(members, inputs, named)
-            expected, again = self._alone(members, [last, last], inputs, named)
-        if not _close(expected, again):
-            return  # it draws: no two calls are alike
-        if not _close(pytree.tree_map(partial(_one_of, last), outputs), expected):
-            self._give_up("its outputs are others than those of the module with the member's parameters")
-
-    def _give_up(self, why: str) -> None:
-        self.one_at_a_time = why
-        self._say(
-            f"members of {type(self.module).__name__} are called one after the other, which is slow: {why}"
-        )
-
-    def _say(self, what: str) -> None:
-        if what not in self._said:
-            self._said.add(what)
-            warnings.warn(what, stacklevel=2)
-
-
-def _room(*shape: int) -> Any:
-    return np.empty(shape, np.float32)
-
-
 def _like(part: EvolvedParameter, values: Any) -> Tensor:
     """An array or tensor as a tensor of the parameter's type, on its device."""
     return torch.as_tensor(values).to(part.device, part.dtype)
@@ -256,29 +147,3 @@ def _like(part: EvolvedParameter, values: Any) -> Tensor:
 
 def _stack(rows: Sequence[Any]) -> Any:
     return torch.stack([torch.as_tensor(row) for row in rows])
-
-
-def _one_of(place: int, part: Any) -> Any:
-    """A member's own of a tensor with the members' axis first, in memory of its own; all else as it is."""
-    return part[place].clone() if isinstance(part, Tensor) else part
-
-
-def _stacked(outputs: list[Any]) -> Any:
-    leaves = zip(*(pytree.tree_leaves(output) for output in outputs), strict=True)
-    made = [torch.stack(parts) if isinstance(parts[0], Tensor) else parts[0] for parts in leaves]
-    return pytree.tree_unflatten(made, pytree.tree_structure(outputs[0]))
-
-
-def _close(first: Any, second: Any) -> bool:
-    """Tell whether two outputs differ by roundings alone."""
-    pairs = zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)
-    for one, other in pairs:
-        if not isinstance(one, Tensor) or not one.is_floating_point():
-            continue
-        if one.shape != other.shape:
-            return False
-        largest = float(other.detach().abs().nan_to_num().max()) if other.numel() else 0.0
-        allowed = min(0.1, _TOLERANCE * torch.finfo(one.dtype).eps) * max(largest, 1e-6)
-        if not torch.allclose(one, other, rtol=0.0, atol=allowed, equal_nan=True):
-            return False
-    return True

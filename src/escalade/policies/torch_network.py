@@ -17,7 +17,7 @@ from escalade.perturbation import DensePopulation, LowRank, NoiseSource, Populat
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_parameters import FactoredParameters, MemberParameters, WrittenParameters
 from escalade.policies.member_state import MemberState, initial_state
-from escalade.policies.members import CANNOT_BATCH
+from escalade.policies.module_caller import CANNOT_BATCH
 from escalade.policies.modules import State, is_stateful, map_state
 from escalade.support.exact import one_thread, one_torch_thread
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from escalade.errors import InputError
 
@@ -170,19 +171,24 @@ def _turned(parts: Sequence[Any], dimension: int) -> tuple[list[Any], list[Any]]
     return low, [np.inf if high is None else high for _, high in pairs]
 
 
+def _detached(bound: Any) -> Any:
+    return bound.detach().cpu() if isinstance(bound, Tensor) else bound
+
+
 def _possible(lower: Any, upper: Any) -> bool:
     """Return True for numbers of which the lower ones are below the upper ones."""
     try:
-        return bool((np.array(lower, dtype=np.float64) < np.array(upper, dtype=np.float64)).all())
-    except (TypeError, ValueError):
+        low, high = (np.array(_detached(bound), dtype=np.float64) for bound in (lower, upper))
+        return bool((low < high).all())
+    except (TypeError, ValueError, RuntimeError):
         return False
 
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:
     try:
-        found = np.array(none if bound is None else bound, dtype=np.float64)
+        found = np.array(none if bound is None else _detached(bound), dtype=np.float64)
         vector = np.broadcast_to(found, (dimension,)).copy()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise InputError(
             f"bounds must be (lower, upper), each a number or {dimension} of them: {bound!r} is neither"
         ) from None

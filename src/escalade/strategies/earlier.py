@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.strategies.base import Direction
@@ -34,9 +35,11 @@ class EarlierPoints:
 
     def __init__(self, points: ArrayLike, values: ArrayLike) -> None:
         try:
-            self.points = np.array(points, dtype=np.float64)
-            self.values = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
+            self.points, self.values = (
+                np.array(given.detach().cpu() if isinstance(given, Tensor) else given, dtype=np.float64)
+                for given in (points, values)
+            )
+        except (TypeError, ValueError, RuntimeError):
             raise InputError("EarlierPoints takes numbers: points (n, dimension), and values (n,)") from None
         if self.points.ndim != 2 or self.points.size == 0 or self.values.shape != self.points.shape[:1]:
             raise InputError(

@@ -13,29 +13,45 @@ Schedule = Callable[[int], float]
 
 def constant(value: float) -> Schedule:
     """Always ``value``."""
-    return lambda generation: value
+    return _called(lambda generation: value, "constant", value)
 
 
 def exponential(start: float, factor: float, floor: float = 0.0) -> Schedule:
     """``start * factor**generation``, not below ``floor``."""
-    return lambda generation: max(start * factor**generation, floor)
+    return _called(
+        lambda generation: max(start * factor**generation, floor), "exponential", start, factor, floor
+    )
 
 
 def linear(start: float, end: float, generations: float) -> Schedule:
     """From ``start`` to ``end`` in a straight line over ``generations``, then ``end``."""
-    return lambda generation: start + (end - start) * min(generation / generations, 1.0)
+    return _called(
+        lambda generation: start + (end - start) * min(generation / generations, 1.0),
+        "linear", start, end, generations,
+    )  # fmt: skip
 
 
 def cosine(start: float, end: float, generations: float) -> Schedule:
     """Half a cosine from ``start`` to ``end`` over ``generations``, then ``end``."""
-    return lambda generation: (
-        end + (start - end) * (1 + math.cos(math.pi * min(generation / generations, 1.0))) / 2
-    )
+    return _called(
+        lambda generation: (
+            end + (start - end) * (1 + math.cos(math.pi * min(generation / generations, 1.0))) / 2
+        ),
+        "cosine", start, end, generations,
+    )  # fmt: skip
 
 
 def step(start: float, factor: float, every: float) -> Schedule:
     """``start``, multiplied by ``factor`` each ``every`` generations."""
-    return lambda generation: float(start * factor ** (generation // every))
+    return _called(
+        lambda generation: float(start * factor ** (generation // every)), "step", start, factor, every
+    )
+
+
+def _called(schedule: Schedule, kind: str, *numbers: float) -> Schedule:
+    """``schedule`` with its numbers in its name, by which a resumed search tells it from another."""
+    schedule.__qualname__ = f"{kind}({', '.join(map(str, numbers))})"
+    return schedule
 
 
 _KINDS: dict[str, tuple[Callable[..., Schedule], str, int]] = {

@@ -20,19 +20,32 @@ def seed_generators(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
+class Generators:
+    """The states of the global random number generators at one moment, to put back later."""
+
+    def __init__(self) -> None:
+        self._python, self._numpy = random.getstate(), np.random.get_state()
+        self._torch = torch.get_rng_state()
+        on_gpus = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        self._devices = torch.cuda.get_rng_state_all() if on_gpus else []
+
+    def restore(self) -> None:
+        """Put all of them back."""
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+        torch.set_rng_state(self._torch)
+        if self._devices:
+            torch.cuda.set_rng_state_all(self._devices)
+
+
 @contextmanager
 def generators_kept() -> Iterator[None]:
     """Leave the global random number generators as they were found."""
-    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    found = Generators()
     try:
         yield
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        torch.set_rng_state(pytorch)
-        if devices:
-            torch.cuda.set_rng_state_all(devices)
+        found.restore()
 
 
 @contextmanager

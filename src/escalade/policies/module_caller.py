@@ -1,0 +1,241 @@
+"""Calls of a module for many members at once, by vmap, or one after the other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+from torch.utils import _pytree as pytree
+
+from escalade.errors import InputError
+from escalade.perturbation import LowRank, NoiseSource, Population
+from escalade.perturbation.low_rank import member_pieces
+from escalade.policies.buffers import Buffers
+from escalade.policies.interception import Intercept
+from escalade.policies.layout import Layout, Vector
+from escalade.policies.members import Members
+from escalade.support.generators import Generators, generators_kept
+
+CANNOT_BATCH = (
+    "vmap: ",
+    "vmap over ",
+    "Batching rule not implemented",
+    "Cannot access data pointer",
+    "Batch norm got a batched tensor",
+)
+"""Parts of what torch says of a module that vmap cannot batch."""
+
+_BY_NUMBERS = "vmap: It looks like you're "
+"""The beginning of what it says of numbers that a module asks for: members that agree can be batched."""
+
+_WRITES = "it writes to its buffers, of which each member needs its own"
+_UNUSUAL = 1e4  # outputs beyond it mask others
+_TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
+
+
+class ModuleCaller:
+    """Calls a module for many members at once; where it cannot be, one after the other.
+
+    Args:
+        module: written to and called; of nobody else's.
+        layout: which of its parameters evolve.
+        source: the members' noise.
+    """
+
+    def __init__(self, module: nn.Module, layout: Layout, source: NoiseSource | None) -> None:
+        self.module, self.layout = module, layout
+        self.source = source if isinstance(source, LowRank) and source.rank else None
+        self.room: Callable[..., Any] = source.room if isinstance(source, LowRank) else _room
+        self._write = layout.writer(module)
+        self._center: Vector | None = None
+        self.one_at_a_time: str | None = None
+        """The reason why members are called one after the other; None where they are not."""
+        self._matrices = dict(module.named_parameters())
+        self._probed = False
+        self._said: set[str] = set()
+
+    def begin(self, center: Vector) -> None:
+        """Have the module hold a generation's centre, shape (dimension,); it is kept, and not written to."""
+        self._center = center
+        self._write(center)
+
+    def begin_again(self) -> None:
+        """Have the module hold that centre once more, after somebody else wrote to it."""
+        if self._center is not None:
+            self._write(self._center)
+
+    def write_member(self, population: Population, member: int) -> None:
+        """Write a member's parameters into the module."""
+        self._write(member_pieces(population, member))
+
+    def call(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The module's outputs for all members, whose axis is the first of every tensor."""
+        if self.one_at_a_time is None:
+            generators, buffers = Generators(), None if self._probed else Buffers(self.module)
+            try:
+                if not self._probed and members.perturbed:
+                    self._probe(members, inputs, named)
+                if self.one_at_a_time is None:
+                    outputs = self._together(members, inputs, named)
+                    if buffers is None or not buffers.changed():
+                        return outputs
+                    self._give_up(_WRITES)
+            except RuntimeError as problem:
+                if not any(words in str(problem) for words in CANNOT_BATCH):
+                    raise
+                self._fall_back(str(problem).partition("\n")[0])
+            generators.restore()
+            if buffers is not None:
+                buffers.restore()
+        return self._stacked(self._alone(members, range(len(members)), inputs, named))
+
+    def _fall_back(self, why: str) -> None:
+        """Call members one after the other: for good, or where it hangs on the numbers in this call alone."""
+        if why.startswith(_BY_NUMBERS):  # another batch may agree, in whatever process it is
+            self._say(f"some members are called one after the other, which is slow: {why}")
+        else:
+            self._give_up(why)
+
+    def _together(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        own, factors = members.factors
+        written: dict[str, str] = {}
+
+        form: list[Any] = []
+
+        def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
+            with Intercept.of(self._matrices, factors) as met:
+                leaves, structure = pytree.tree_flatten(functional_call(self.module, own, inputs, named))
+            written.update(met.written)
+            form[:] = structure, [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves]
+            return tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
+
+        axes = pytree.tree_map(lambda part: 0 if isinstance(part, Tensor) else None, (inputs, named))
+        found = iter(vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named))
+        structure, others = form  # what is no tensor was computed once, and is the same for all
+        leaves = [next(found) if other is None else self._stack_of(other * len(members)) for other in others]
+        outputs = pytree.tree_unflatten(leaves, structure)
+        for name, function in written.items():
+            self._say(
+                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
+            )
+        return outputs
+
+    def _alone(
+        self, members: Members, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> list[Any]:
+        """Outputs of the members at ``places``, each written out and with buffers of its own.
+
+        The module then holds the centre again, and the buffers that it had.
+        """
+        outputs, before = [], self.layout.to_vector(self.module) if self._center is None else self._center
+        first = Buffers(self.module)
+        if members.left is not None and members.left.changed():  # by fitness, between two calls
+            members.buffers.clear()
+        try:
+            for place in places:
+                members.write(place)
+                members.buffers.pop(place, first).restore()
+                own_inputs, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
+                found = self.module(*own_inputs, **own_named)
+                # A copy: it may be a parameter, which the next member writes over.
+                outputs.append(pytree.tree_map_only(Tensor, Tensor.clone, found))
+                if first.changed():
+                    members.buffers[place] = Buffers(self.module)
+        finally:
+            first.restore()
+            self._write(before)
+        members.left = first
+        return outputs
+
+    def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Compare the last member's outputs with those of the module that holds its parameters."""
+        last, first = len(members) - 1, Buffers(self.module)
+        with generators_kept():
+            try:
+                outputs = self._together(members, inputs, named)
+                writes = first.changed()
+            finally:
+                first.restore()
+            self._probed = True
+            if writes:
+                self._give_up(_WRITES)
+                return
+            expected, again = (self._once(members, last, inputs, named) for _ in range(2))
+        if not _close(expected, again):
+            return  # it draws: no two calls are alike
+        if not _close(pytree.tree_map(partial(_one_of, last), outputs), expected):
+            self._give_up("its outputs are others than those of the module with the member's parameters")
+
+    def _once(self, members: Members, place: int, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The outputs of one member's call that leaves no trace."""
+        (found,) = self._alone(members, [place], inputs, named)
+        members.buffers.clear()
+        members.left = None
+        return found
+
+    def _stacked(self, outputs: list[Any]) -> Any:
+        """The members' outputs as one: tensors and numbers stacked, what is the same for all as it is."""
+        leaves = zip(*(pytree.tree_leaves(output) for output in outputs), strict=True)
+        made = [self._stack_of(parts) for parts in leaves]
+        return pytree.tree_unflatten(made, pytree.tree_structure(outputs[0]))
+
+    def _stack_of(self, parts: tuple[Any, ...]) -> Any:
+        if isinstance(parts[0], Tensor):
+            return torch.stack(parts)
+        if isinstance(parts[0], int | float | np.generic | np.ndarray):
+            return torch.as_tensor(np.stack([np.asarray(part) for part in parts]))
+        if all(isinstance(part, str | None) and part == parts[0] for part in parts):
+            return parts[0]
+        raise InputError(
+            f"{type(self.module).__name__} gives each member a {type(parts[0]).__name__}: "
+            "with `batched`, let it return tensors and numbers"
+        )
+
+    def _give_up(self, why: str) -> None:
+        self.one_at_a_time = why
+        self._say(
+            f"members of {type(self.module).__name__} are called one after the other, which is slow: {why}"
+        )
+
+    def _say(self, what: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            warnings.warn(what, stacklevel=2)
+
+
+def _room(*shape: int) -> Any:
+    return np.empty(shape, np.float32)
+
+
+def _one_of(place: int, part: Any) -> Any:
+    """A member's own of a tensor with the members' axis first, in memory of its own; all else as it is."""
+    return part[place].clone() if isinstance(part, Tensor) else part
+
+
+def _close(first: Any, second: Any) -> bool:
+    """Tell whether two outputs differ by roundings alone."""
+    pairs = [
+        (one, other)
+        for one, other in zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)
+        if isinstance(one, Tensor) and isinstance(other, Tensor)  # numbers are tensors of one way alone
+    ]
+    if any(one.shape != other.shape for one, other in pairs):
+        return False
+    rounded = [pair for pair in pairs if pair[0].is_floating_point() or pair[0].is_complex()]
+    if not rounded:
+        return all(torch.equal(one, other) for one, other in pairs)
+    return all(_close_numbers(one, other) for one, other in rounded)
+
+
+def _close_numbers(one: Tensor, other: Tensor) -> bool:
+    # Of what is larger than usual, as the numbers that mask others are, roundings are its own.
+    sizes = other.detach().abs()
+    usual = float(sizes[sizes < _UNUSUAL].max()) if bool((sizes < _UNUSUAL).any()) else 0.0
+    share = min(0.1, _TOLERANCE * torch.finfo(one.dtype).eps)
+    return torch.allclose(one, other, rtol=share, atol=share * max(usual, 1e-6), equal_nan=True)
