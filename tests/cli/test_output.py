@@ -13,6 +13,8 @@ from tests.environments import Walk
 
 import escalade
 from escalade.cli import main as cli
+from escalade.recorders import Goals
+from escalade.recorders.console import PlainConsole
 from escalade.support.output import say
 
 TRAIN = "train CartPole-v1 --preset none --population 4 --workers 0 --generations 1 --run-dir run"
@@ -112,4 +114,5 @@ def test_the_library_prints_to_a_stream_of_another_encoding(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
     say("5 ± 1 …")
-    assert raw.getvalue() == b"5 \xb1 1 ?\n"
+    PlainConsole(Goals("5 ± 1 …"), sys.stdout).note("5 ± 1 …")
+    assert raw.getvalue() == 3 * b"5 \xb1 1 ?\n"

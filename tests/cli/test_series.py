@@ -1,14 +1,16 @@
 """``train`` over seeds and configurations, and the table that ``compare`` prints of any runs."""
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from tests.commands import Running, running
+from tests.commands import DEADLINE, Running, running, wait_until
 
 import escalade
 from escalade import InputError
@@ -311,7 +313,38 @@ def test_a_share_of_this_machine_is_no_limit_of_a_cluster(tmp_path, monkeypatch)
             typed.append(Path(command[command.index("--config") + 1]).read_text())
 
     monkeypatch.setattr(subprocess, "Popen", Started)
-    for engine in ("local", "ray"):
-        config = Config(env="CartPole-v1", engine=engine, run_dir=str(tmp_path / engine))
-        jobs._start(Planned(config, None), 3).close()
-    assert ["workers = 3" in text for text in typed] == [True, False]
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    for engine, address in (("local", None), ("ray", None), ("ray", "10.0.0.7:6379")):
+        options = {"engine": engine, "address": address, "run_dir": str(tmp_path / "run")}
+        jobs._start(Planned(Config(env="CartPole-v1", **options), None), 3).close()
+    assert ["workers = 3" in text for text in typed] == [True, True, False]
+
+
+SCRIPT = """
+import escalade, beside
+
+options = {"preset": None, "workers": 0, "population": 4, "hidden": [4], "eval_episodes": 1, "verbose": False}
+escalade.train(beside.Here, seeds=[1, 2], jobs=2, max_episode_steps=20, run_dir="many", **options)
+"""
+
+
+def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_path):
+    place = tmp_path / "scripts"
+    place.mkdir()
+    (place / "beside.py").write_text(
+        "from gymnasium.envs.classic_control.cartpole import CartPoleEnv as Here\n"
+    )
+    (place / "many.py").write_text(SCRIPT)
+    root = Path(__file__).parents[2]
+    script = subprocess.Popen(
+        [sys.executable, place / "many.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (1, 2)]
+    wait_until(lambda: script.poll() is not None or all(run.checkpoints.generations() for run in kept))
+    script.send_signal(signal.SIGTERM)
+    said = script.communicate(timeout=DEADLINE)[1]
+    assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}, said

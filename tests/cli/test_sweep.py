@@ -153,6 +153,17 @@ def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
             assert trial.value == sum(run["eval_return_mean"] for run in two) / 2
 
 
+def test_ctrl_c_in_the_last_trials_of_several_jobs_is_no_end(tmp_path):
+    (tmp_path / "s.toml").write_text(PLAN.format(trials=2).replace("generations = 4", "generations = 99999"))
+    running = Running("sweep", "s.toml", "--jobs", 2, cwd=tmp_path)
+    folder = tmp_path / "runs" / "sweep-s"
+    running.until(lambda: len(list(folder.glob("trial-*/seed5/progress.csv"))) == 2)
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130, running.err
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    assert not any(trial.state.is_finished() for trial in load_sweep(folder).trials)
+
+
 def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
     place, _ = swept
     monkeypatch.chdir(place)

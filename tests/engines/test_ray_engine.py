@@ -369,16 +369,17 @@ def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
             return False
 
         def init(self, **options):
-            self.address = options["address"]
+            self.address, self.options = options["address"], options
             return self
 
     ray = Ray()
     monkeypatch.setattr(connection, "_import_ray", lambda: ray)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    connection.Connection(None, 2)
+    connection.Connection(None, {"CPU": 2.5, "slot": 4.0})
     assert ray.address == "local"  # whatever else was started on this machine
+    assert (ray.options["num_cpus"], ray.options["resources"]) == (3, {"slot": 4.0})
     monkeypatch.setenv("RAY_ADDRESS", "auto")
-    connection.Connection(None, 2)
+    connection.Connection(None, {"CPU": 2.0})
     assert ray.address == "auto"
 
 

@@ -225,3 +225,11 @@ def test_infos_are_numbers_of_envpools():
     vector.step(seeded(0, 1), np.zeros((2, 4), np.float32))
     assert vector.infos(seeded(0, 1)).shape == (2, 1)
     check_observation_space(environment.observation_space)
+
+
+def test_a_limit_beyond_envpools_holds_with_options_of_frames_too():
+    environment = resolve("CheetahRun-v1", max_episode_steps=1500, early_end=(10**6,))
+    env = environment.make()
+    env.reset(seed=1)
+    ends = [any(env.step(np.zeros(6, np.float32))[2:4]) for _ in range(1500)]
+    assert ends.index(True) == 1499

@@ -312,8 +312,9 @@ def test_a_stack_of_matrices_that_are_no_pictures_is_no_image():
 
     stacked = Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space
     assert stacked.shape == (8, 3)
-    Table.observation_space = gymnasium.spaces.Box(0, 255, (2, 3), np.uint8)
-    assert Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space.shape == (4, 2, 3)
+    for picture in (gymnasium.spaces.Box(0, 255, (2, 3), np.uint8), gymnasium.spaces.Box(0, 1, (16, 20))):
+        Table.observation_space = picture
+        assert Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space.shape == (4, *picture.shape)
 
 
 def test_sticky_actions_follow_from_the_seed_in_an_environment_with_a_generator_of_its_own():

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import resolve
+from escalade.media.charts import _wrapped
 from escalade.media.curves import plot_run
 from escalade.media.figure import fit_returns, style
 from escalade.media.smoothing import smoothed
@@ -191,3 +192,8 @@ def test_a_smoothed_point_is_the_mean_of_the_last_ones():
     np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])
     diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # what one says is lost in no other's mean
     np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])
+
+
+def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
+    assert [_wrapped(label).startswith("_") for label in ("_old", "new_", "__")] == [False] * 3
+    assert _wrapped("new_") == "new_"

@@ -8,7 +8,7 @@ import torch
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
-from escalade.strategies import CMAES, SNES, SepCMAES
+from escalade.strategies import CMAES, MAES, SNES, SepCMAES
 from escalade.strategies.restarts import RESTARTS, bipop, ipop
 from escalade.strategies.stopping import StopRules
 from escalade.support.registry import named
@@ -136,7 +136,7 @@ def test_the_condition_is_asked_for_once_in_a_tenth_of_the_dimensions():
     """MA-ES decomposes its matrix to know it, and nothing else of it costs as much."""
     asked = []
 
-    class Counted(CMAES):
+    class Counted(MAES):
         @property
         def condition(self):
             asked.append(self.generation)

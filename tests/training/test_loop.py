@@ -364,6 +364,17 @@ def test_an_interrupt_between_generations_saves_the_whole_ones(make):
     assert trainer.folder.checkpoints.generations()[-1] == 4
 
 
+def test_a_run_whose_last_evaluation_is_interrupted_is_not_done_until_it_is_resumed(make, monkeypatch):
+    trainer, _ = make(generations=3)
+
+    def evaluate(strategy):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer.objective, "evaluate", evaluate)
+    summary = trainer()
+    assert (summary["stop_reason"], summary["generations"]) == ("interrupted", 3)
+
+
 def test_tables_and_summaries_agree(tmp_path):
     options = {key: value for key, value in TINY.items() if key != "env"}
     run = escalade.train(

@@ -131,6 +131,8 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
     name = re.sub(r"[^\w.-]+", "-", name or (Path(config.run_dir).name if config.run_dir else label))
     if not name.strip("."):
         raise InputError(f"`run_dir` {config.run_dir or name} names no folder of its own: choose another")
+    if "://" not in storage:  # the driver's working folder is another
+        storage = os.path.abspath(storage)
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
     ray = _connect(config.address or "auto")
@@ -217,7 +219,7 @@ def stop(name: str, say: Callable[[str], None], address: str = "auto") -> dict[s
 
 
 def _connect(address: str) -> Any:
-    return Connection(address, None).ray
+    return Connection(address, {}).ray
 
 
 def _find(ray: Any, name: str) -> Any:

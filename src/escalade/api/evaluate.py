@@ -14,6 +14,7 @@ from torch import nn
 from escalade.api.named import named
 from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
+from escalade.config.options import Config
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.video import record_episode
 from escalade.media.window import show_episode
@@ -26,7 +27,7 @@ from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
 from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
-from escalade.training.parts import make_parts
+from escalade.training.parts import Parts, make_parts
 from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
 _MOST_EPISODES = 10**6
@@ -122,32 +123,39 @@ def evaluate(
         if not other:
             raise
         raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
-    engine = parts.start_engine(config)
-    try:
-        job = EpisodeJob(
-            seed=config.seed,
-            generation=0,
-            center=saved.center,
-            evaluations=episodes,
-            evaluation_stream=Stream.FRESH_EVALUATION,
-            normalization=saved.normalization,
-        )
-        with one_thread():  # as in training, where there are no workers
-            found = engine.run(job, job.items)
-    finally:
-        engine.close()
-    keys = config.info_keys
-    results = Episodes.of(found)
+    results = _played(saved, config, parts, episodes)
     failed = int(results.failed().sum()) if config.on_error == "worst" else 0
     if failed == episodes:
-        raise EnvironmentFailure(f"environment {config.env} failed in all {episodes} episodes")
+        stopping = config.replace(on_error="stop")
+        _played(saved, stopping, make_parts(stopping, network), 1)  # raises what the environment raises
+        raise EnvironmentFailure(f"environment {config.env} gave no finite return in {episodes} episodes")
     results = results.with_failed_as_worst() if failed else results
-    if info_keys is not None:  # the run's own may be of episodes that went another way
-        check_known(parts.environment, results.infos)
+    # The run's own keys may be of episodes that went another way.
+    asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
+    check_known(parts.environment, results.infos, asked)
+    keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
     about = (saved.generation, saved.sha256, failed, behaviours)
     return EvaluationResult(results.returns, results.lengths, infos, *about)
+
+
+def _played(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> Episodes:
+    """Fresh episodes of the saved policy."""
+    job = EpisodeJob(
+        seed=config.seed,
+        generation=0,
+        center=saved.center,
+        evaluations=episodes,
+        evaluation_stream=Stream.FRESH_EVALUATION,
+        normalization=saved.normalization,
+    )
+    engine = parts.start_engine(config)
+    try:
+        with one_thread():  # as in training, where there are no workers
+            return Episodes.of(engine.run(job, job.items))
+    finally:
+        engine.close()
 
 
 def render(
@@ -189,7 +197,9 @@ def render(
     policy.reset(seed)
     if output is None:
         return show_episode(environment, policy, seed=seed, max_steps=max_steps)
-    return record_episode(environment, policy, path_of(output), seed=seed, max_steps=max_steps)
+    return record_episode(
+        environment, policy, path_of(output, "choose another `output`"), seed=seed, max_steps=max_steps
+    )
 
 
 def _saved(

@@ -15,8 +15,7 @@ from escalade.config.conversion import parse_toml
 from escalade.config.files import curve_of, is_evolved, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
-from escalade.recorders.progress import read_progress
-from escalade.recorders.row import COLUMNS
+from escalade.recorders.progress import columns_of
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
@@ -56,9 +55,7 @@ class RunFacts:
     @cached_property
     def columns(self) -> dict[str, list[float]]:
         """The columns of progress.csv; empty ones where the run has only begun to start."""
-        if not (self.folder.progress.exists() or self.folder.policy.exists()):
-            return {name: [] for name in COLUMNS}
-        return read_progress(self.folder.progress)
+        return columns_of(self.folder)
 
     def has(self, column: str) -> bool:
         """Tell whether its progress.csv has a number in this column."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import IO
 from escalade.api.series import FREE, Planned
 from escalade.config.commands import flag, words
 from escalade.config.conversion import to_toml
+from escalade.config.options import Config
 from escalade.errors import EngineFailure, InputError
 from escalade.support.cores import cores
 from escalade.support.interrupts import INTERRUPTED
@@ -72,10 +74,15 @@ def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
             job.close()
 
 
+def runs_here(config: Config) -> bool:
+    """Tell whether a run's workers are this machine's, and not those of a cluster that it joins."""
+    return config.engine != "ray" or not (config.address or os.environ.get("RAY_ADDRESS"))
+
+
 def _start(one: Planned, share: int) -> _Job:
     """Begin a run, or go on with it; with ``share`` workers of this machine where it names no number."""
-    config = one.config  # a cluster's workers are not this machine's to share
-    if config.workers is None and config.engine != "ray":
+    config = one.config
+    if config.workers is None and runs_here(config):
         config = config.replace(workers=share)
     file = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")  # noqa: SIM115 - as the errors
     file.write(to_toml(config))
@@ -87,6 +94,8 @@ def _start(one: Planned, share: int) -> _Job:
         changes = {name: getattr(config, name) for name in FREE} | replace(one, config=config).changes
         command = ["resume", str(one.folder)]
         command += [word for name, value in changes.items() for word in words(name, value)]
+    # Modules beside the caller's script are there too.
+    path = [place for place in (str(sys.path[0]), os.environ.get("PYTHONPATH")) if place]
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
     try:
         process = subprocess.Popen(  # noqa: S603 - this program, without a shell
@@ -94,6 +103,7 @@ def _start(one: Planned, share: int) -> _Job:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
             start_new_session=True,  # Ctrl-C comes here, and is handed on once: twice would not save
         )
     except BaseException:

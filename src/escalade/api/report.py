@@ -64,7 +64,7 @@ def report(
     places = paths_of(runs)
     if over not in X_AXES:
         raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
-    output = path_of(output)
+    output = path_of(output, "choose another `output`")
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"`output` {output} must end in .html")
     if not output.parent.is_dir():
@@ -185,7 +185,9 @@ def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:
     found: dict[str, tuple[Array, Array, Array]] = {}
     for path, kind in ((folder.cluster, "node"), (folder.workers, "worker")):
         numbers = read_numbers(path, ("generation", "env_steps_per_second", "idle_share"))
-        who = np.array(read_table(path).get(kind, []) if numbers else [])
+        # Read once more: a run that goes on may have added rows.
+        names = read_table(path).get(kind, [])[: len(numbers["generation"])] if numbers else []
+        who = np.array(names)
         for name in dict.fromkeys(who.tolist()):
             at, rate, idle = (column[who == name] for column in numbers.values())
             found[f"{kind} {name}"] = at, rate, idle
@@ -200,7 +202,10 @@ def _archived(folder: RunFolder) -> tuple[Archived | None, list[str]]:
         return Archived(behaviours, *origins.T) if len(behaviours) else None
 
     try:
-        return folder.checkpoints.load_latest(check).checkpoint, []
+        found = folder.checkpoints.load_latest(check)
+        return found.checkpoint, [
+            f"{problem}: the archive is that of an earlier one" for problem in found.problems
+        ]
     except InputError as problem:
         return None, [f"the archive of behaviours is left out: {problem}"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from escalade.api.series import plan_series, run_series, series_folder
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
+from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import whole_number
 
 if TYPE_CHECKING:
@@ -54,9 +56,11 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         )
     planned = plan_series({"config": config}, numbers, series_folder({"config": config}, config.run_dir))
     missing = [one for one in planned if not one.done]
-    running = run_jobs(missing, jobs) if jobs > 1 else run_series(missing, verbose=verbose, **given)
-    for _ in running:
-        pass
+    if jobs > 1:
+        with Interrupts() as interrupts, interrupts.allowed():  # SIGTERM too: the runs would go on without us
+            deque(run_jobs(missing, jobs), maxlen=0)
+    else:
+        deque(run_series(missing, verbose=verbose, **given), maxlen=0)
     folders = [RunFolder(one.folder) for one in planned]
     done = [folder for folder in folders if folder.policy.exists()]
     return [Run(folder, folder.read_summary(), load(folder.policy, given.get("network"))) for folder in done]

@@ -89,7 +89,7 @@ def series_folder(configs: Mapping[str, Config], run_dir: str | PathLike[str] | 
     So whoever asks for the same again, or for more seeds, goes on in it.
     """
     if run_dir is not None:
-        return path_of(run_dir)
+        return path_of(run_dir, "choose another `run_dir`")
     tellings = []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir"}

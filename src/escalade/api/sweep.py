@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.groups import assignments
+from escalade.api.jobs import runs_here
 from escalade.api.series import plan_series, run_series
 from escalade.config.conversion import to_toml
 from escalade.config.options import Config
@@ -78,8 +79,9 @@ def sweep(
     """
     whole_number(jobs, "`jobs`", 1)
     plan = read_sweep(file, trials)
-    folder = Path("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir)
-    with storage(folder, "choose another `run_dir`"):
+    mend = "choose another `run_dir`"
+    folder = Path("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, mend)
+    with storage(folder, mend):
         folder.mkdir(parents=True, exist_ok=True)
     kept = folder / PLAN
     with RunFolder(folder).locked():
@@ -155,6 +157,7 @@ class _Lead:
         self._done = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
         self._jobs = max(1, min(jobs, self._plan.trials - self._done))
         self._interrupts, self._suggesting = Interrupts(), Lock()
+        self._raised: BaseException | None = None
 
     def run(self) -> bool:
         """Run the trials that are missing; True where that was interrupted."""
@@ -171,16 +174,21 @@ class _Lead:
             try:
                 how: dict[str, Any] = {"catch": (EscaladeError,), "callbacks": [self._told]}
                 self._study.optimize(self._value, missing, n_jobs=self._jobs, **how)
+                if self._raised is not None:
+                    raise self._raised
             except _Interrupted:
                 return True
         return False
 
     def _value(self, trial: Trial) -> float:
         """The mean return of the trial's runs."""
+        from optuna import TrialPruned
+
         try:
             with self._suggesting:
                 config = _config(self._plan, self._suggest(trial))
-            if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
+            # Changes no bit; without processes, all trials would take turns in this one.
+            if self._jobs > 1 and runs_here(config):
                 share = max(1, cores() // self._jobs)
                 config = config.replace(workers=share if config.workers is None else config.workers or 1)
             results: list[float] = []
@@ -191,6 +199,11 @@ class _Lead:
             return fmean(results)
         except EscaladeError as problem:
             trial.set_user_attr("problem", str(problem))
+            raise
+        except TrialPruned:
+            raise
+        except BaseException as problem:
+            self._raised = self._raised or problem  # Optuna asks no thread how its last trial ended
             raise
 
     def _suggest(self, trial: Trial) -> dict[str, Any]:

@@ -7,6 +7,7 @@ several threads may train at once.
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -69,10 +70,11 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
             forkserver.ensure_running()
         except ChildProcessError:  # the server is another process's child: it was started before a fork
             raise InputError(f"a process that was forked from one with a fork server {_REFUSED}") from None
-        except OSError as problem:  # no folder that can be written, or a path too long for a socket
+        except OSError as problem:
+            full = problem.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+            mend = "end other programs" if full else "set TMPDIR to a short path with room"
             raise InputError(
-                f"worker processes need a folder for temporary files ({problem}): set the environment "
-                "variable TMPDIR to a short path with room, or give `workers=0`"
+                f"worker processes cannot be started ({problem}): {mend}, or give `workers=0`"
             ) from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -128,8 +128,10 @@ class Environment:
     def inner_limit(self) -> int | None:
         """The limit of the environment's own steps; None as registered, unless that comes too early."""
         asked, registered = self.max_episode_steps, self.spec.max_episode_steps
-        if self.plain or asked is None or registered is None:
+        if self.plain or asked is None:
             return asked if self.plain else None
+        if registered is None:  # EnvPool's own has one that its registration does not tell
+            return _NEVER if isinstance(self.spec, WorldSpec) else None
         return _NEVER if asked > math.ceil(registered / self.frames.outer_skip(self.spec)) else None
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:

@@ -39,7 +39,11 @@ def without_textures(base: str) -> str:
             return str(place)
         kept.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=kept))
-        _copy(source, made / _MODELS)
+        try:
+            _copy(source, made / _MODELS)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
     except (OSError, RuntimeError):  # no home, or none to write to: the models as they are take longer
         return base
     with contextlib.suppress(OSError):  # another process was first

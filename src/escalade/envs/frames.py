@@ -111,8 +111,8 @@ class Frames:
             return env
         one = env.observation_space
         env, shape = wrappers.FrameStackObservation(env, self.frame_stack), one.shape or ()
-        # A stack of matrices that are no pictures stays one: three dimensions would make it an image.
-        if len(shape) == 3 or (len(shape) == 2 and not _whole_range(one)):
+        # A stack of small matrices stays one: three dimensions would make it an image.
+        if len(shape) == 3 or (len(shape) == 2 and min(shape) < _LEAST_PICTURE and not _whole_range(one)):
             return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
         return env
 
@@ -248,6 +248,10 @@ class StickyAction(wrappers.StickyAction[Any, Any]):
         if seed is not None and self.np_random is before:
             self.np_random = seeding.np_random(seed)[0]
         return found
+
+
+_LEAST_PICTURE = 16
+"""The least side of a matrix of other numbers than 0 to 255 that is taken for a picture."""
 
 
 def _whole_range(space: spaces.Space[Any]) -> bool:

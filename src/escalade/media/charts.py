@@ -159,7 +159,11 @@ def _looks(line: Line) -> dict[str, Any]:
 
 
 def _wrapped(label: str) -> str:
-    """A label in lines that leave most of the picture to the curves."""
+    """A label in lines that leave most of the picture to the curves.
+
+    One that begins with ``_`` begins with a space of no width: matplotlib leaves it out of the legend else.
+    """
+    label = f"\u200b{label}" if label.startswith("_") else label
     return textwrap.fill(visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)
 
 
@@ -179,7 +183,7 @@ def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") ->
         InputError: matplotlib is missing, or the output's ending is another.
         StorageFailure: the disk is full.
     """
-    output = path_of(output)
+    output = path_of(output, "choose another `output`")
     check_output(output)
     from matplotlib.figure import Figure
 

@@ -13,7 +13,7 @@ from escalade.errors import InputError
 from escalade.media.charts import Area, Chart, Line, drawable, write_charts
 from escalade.media.figure import Array
 from escalade.media.smoothing import smoothed
-from escalade.recorders import read_progress, read_table
+from escalade.recorders import columns_of, read_table
 from escalade.recorders.population import QUANTILES
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
@@ -65,7 +65,7 @@ def read_curves(run: AnyPath, name: str = "", target: float | None = None, *, cu
         InputError: it is no run.
     """
     folder = RunFolder(run)
-    progress = {key: np.array(values) for key, values in read_progress(folder.progress).items()}
+    progress = {key: np.array(values) for key, values in columns_of(folder).items()}
     population = read_numbers(folder.population, ("generation", *QUANTILES))
     return Curves(name, progress, folder.read_summary(), population, target, cut)
 

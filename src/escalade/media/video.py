@@ -44,7 +44,7 @@ def record_episode(
         EnvironmentFailure: drawing or stepping failed.
         StorageFailure: the film could not be written whole.
     """
-    output = path_of(output)
+    output = path_of(output, "choose another `output`")
     _check_output(output)
     headless()
     env = make_drawing(environment, "rgb_array", "rgb_array frames to film")

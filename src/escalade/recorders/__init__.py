@@ -6,7 +6,7 @@ from escalade.recorders.goals import Goals
 from escalade.recorders.history import History
 from escalade.recorders.notes import add_note, read_notes, rewind_notes
 from escalade.recorders.population import PopulationFile, of_returns, quantiles
-from escalade.recorders.progress import ProgressFile, read_progress, read_rows, rewind
+from escalade.recorders.progress import ProgressFile, columns_of, read_progress, read_rows, rewind
 from escalade.recorders.registry import (
     RECORDERS,
     Announcer,
@@ -37,6 +37,7 @@ __all__ = [
     "WorkersFile",
     "add_note",
     "check_recorders",
+    "columns_of",
     "info_columns",
     "make_console",
     "of_returns",

@@ -13,7 +13,7 @@ from escalade.recorders.row import Recorder, Row
 from escalade.recorders.run_info import RunInfo
 from escalade.strategies.novelty import CENTER
 from escalade.support.numbers import number
-from escalade.support.output import printing, visible, wording
+from escalade.support.output import printing, wording, write_line
 
 _PLAIN_SECONDS = 2.0
 
@@ -103,5 +103,4 @@ class PlainConsole:
             self._stream.flush()
 
     def _print(self, text: str) -> None:
-        with printing():
-            print(visible(text), file=self._stream, flush=True)
+        write_line(text, self._stream)

@@ -17,6 +17,7 @@ from escalade.storage.files import read_bytes
 
 if TYPE_CHECKING:
     from escalade.recorders.run_info import RunInfo
+    from escalade.storage.run_folder import RunFolder
 
 
 class ProgressFile:
@@ -55,6 +56,17 @@ def read_progress(path: Path) -> dict[str, list[float]]:
     data = read_bytes(path)
     whole = whole_lines(data)
     return _columns((whole or data).decode(errors="replace"), path)
+
+
+def columns_of(folder: RunFolder) -> dict[str, list[float]]:
+    """Columns of a run's progress.csv, as :func:`read_progress`; empty ones of a run that is just starting.
+
+    Raises:
+        InputError: it is not one, or there is none beside a policy.
+    """
+    if folder.config.exists() and not (folder.progress.exists() or folder.policy.exists()):
+        return {name: [] for name in COLUMNS}
+    return read_progress(folder.progress)
 
 
 def _columns(text: str, path: Path) -> dict[str, list[float]]:

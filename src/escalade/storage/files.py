@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from escalade.errors import InputError, StorageFailure
@@ -15,8 +15,8 @@ from escalade.errors import InputError, StorageFailure
 AnyPath = str | os.PathLike[str]
 
 
-def path_of(path: AnyPath) -> Path:
-    """``path`` as a Path.
+def path_of(path: AnyPath, mend: str = "name another place") -> Path:
+    """``path`` as a Path; ``mend`` is for one that cannot be.
 
     Raises:
         InputError: it is none, such as None, a number or empty text; it is too long, or in a closed folder.
@@ -29,7 +29,7 @@ def path_of(path: AnyPath) -> Path:
         os.stat(path)
     except OSError as problem:
         if problem.errno in (errno.ENAMETOOLONG, errno.EACCES):
-            raise InputError(f"{os.fspath(path)!r} cannot be opened: {problem.strerror}") from None
+            raise InputError(f"{os.fspath(path)!r} cannot be opened ({problem.strerror}): {mend}") from None
     return Path(path)
 
 
@@ -133,11 +133,10 @@ def _writer_lives(temporary: Path) -> bool:
     if pid == os.getpid():
         return temporary in _in_flight
     try:
-        os.kill(pid, 0)
+        with suppress(PermissionError):  # another user's
+            os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # another user's
-        return True
     return True
 
 

@@ -64,9 +64,10 @@ class RunFolder:
             InputError: the folder cannot be made, holds a run already or a file that a run would write, or
             another run is about to use it.
         """
-        path, made = _fresh(subject, label) if path is None else (path_of(path), [])
+        mend = "choose another `run_dir`"
+        path, made = _fresh(subject, label) if path is None else (path_of(path, mend), [])
         folder = cls(path)
-        with storage(path, "choose another `run_dir`"):
+        with storage(path, mend):
             folder._check_free()  # before the lock, for a finished run's folder may be write-protected
             folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)

@@ -193,7 +193,7 @@ class Strategy(ABC):
     def condition(self) -> float | None:
         """The largest variance of the search distribution over the smallest, along its axes.
 
-        None for strategies that don't adapt a covariance; those that do also stop when they stagnate.
+        None where no covariance is adapted; searches that adapt one also stop when they stagnate.
         """
         return None
 

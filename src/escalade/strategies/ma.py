@@ -39,6 +39,7 @@ class MAES(SizedStrategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
+    decomposes = True
     adapted = ("matrix", "path")
 
     def begin(self, n: int, population: int) -> None:

@@ -32,7 +32,7 @@ class Adam(CenterOptimizer):
     """Adam by torch's fused kernel, which makes one pass and no temporaries.
 
     Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", arXiv 1412.6980, algorithm 1.
-    The same bits as ``torch.optim.Adam(fused=True)``.
+    The same bits as ``torch.optim.Adam(fused=True)``, but for numbers beyond 1e18, which are cut there.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float = 0.01) -> None:

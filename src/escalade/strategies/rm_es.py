@@ -78,7 +78,8 @@ class RMES(SizedStrategy):
         parents = as_kept(state["parents"], self.parents).size
         if parents not in (0, self.population_size // 2):
             raise InputError(
-                f"the saved state is of a population of {2 * parents}, not {self.population_size}"
+                f"the saved state has {parents} parents, not {self.population_size // 2}: build the strategy "
+                "with the same population"
             )
 
     @property

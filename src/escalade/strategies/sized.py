@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +31,9 @@ class SizedStrategy(WrittenStrategy):
     Raises:
         InputError: an argument is impossible; the message names it.
     """
+
+    decomposes: ClassVar[bool] = False
+    """True where :attr:`condition` takes a decomposition of a matrix."""
 
     def __init__(
         self,

@@ -45,7 +45,8 @@ class StopRules:
         self._tolerance = tolerance
         self._first = _deviations(strategy).max()
         self._shaped = strategy.condition is not None
-        self._every = max(1, n // 10)  # generations: some strategies decompose a matrix to know its condition
+        # Generations from one look at the condition to the next: some strategies decompose a matrix for it.
+        self._every = max(1, n // 10) if getattr(strategy, "decomposes", False) else 1
         self._recent = 10 + int(np.ceil(30 * n / size))
         self._patience = int(100 + 100 * n**1.5 / size)
         self.generation_limit = 100 + int(150 * (n + 3) ** 2 / np.sqrt(size))
@@ -88,9 +89,10 @@ class StopRules:
         return "noeffect" if (center == center + 0.2 * deviations).any() else None
 
     def _by_covariance(self) -> str | None:
-        if not self._shaped or len(self._best) % self._every:
+        if len(self._best) % self._every:
             return None
         condition = self._strategy.condition
+        self._shaped = condition is not None
         return "condition" if condition is not None and condition > CONDITION else None
 
     def _stagnates(self) -> bool:

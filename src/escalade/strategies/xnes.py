@@ -48,6 +48,7 @@ class XNES(SizedStrategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
+    decomposes = True
     adapted = ("shape",)
 
     def __init__(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TextIO
 
 from escalade.errors import EscaladeError
 
@@ -28,12 +29,21 @@ def say(text: str) -> None:
     Raises:
         OutputFailure: standard output is closed or full.
     """
+    write_line(text, sys.stdout)
+
+
+def write_line(text: str, stream: TextIO) -> None:
+    """Write a line to a stream; ``?`` for letters that its encoding does not have.
+
+    Raises:
+        OutputFailure: it is closed or full.
+    """
+    text = visible(text)
     with printing():
         try:
-            print(visible(text), flush=True)  # noqa: T201 - what a command prints
-        except UnicodeEncodeError:  # of a stream that is not UTF-8, and not the command line's own
-            kept = visible(text).encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding)
-            print(kept, flush=True)  # noqa: T201 - likewise
+            print(text, file=stream, flush=True)
+        except UnicodeEncodeError:
+            print(text.encode(stream.encoding, "replace").decode(stream.encoding), file=stream, flush=True)
 
 
 def visible(text: str) -> str:

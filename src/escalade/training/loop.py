@@ -101,10 +101,10 @@ class Loop:
         self._save(force=True)
         reason = self._generations()
         self._save(force=True)  # a whole generation's state: what was in flight runs again on resume
+        if reason not in ("interrupted", "solved") and not self._evaluate_finally():
+            reason = "interrupted"
         if reason == "interrupted":
             self.objective.settle(self.strategy)
-        elif reason != "solved":
-            self._evaluate_finally()
         return reason
 
     def _generations(self) -> str:
@@ -293,20 +293,21 @@ class Loop:
         if self.saver.save_if_due(self.progress, self.state, force=force):
             self.objective.write_best()
 
-    def _evaluate_finally(self) -> None:
-        """Evaluate the centre as the run leaves it."""
+    def _evaluate_finally(self) -> bool:
+        """Evaluate the centre as the run leaves it; False where that was interrupted: resuming does it."""
         self.deadline.set(self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut))
         try:
             evaluation = self.objective.evaluate(self.strategy)
         except KeyboardInterrupt:
-            return  # the last evaluation there was then stands
+            return False
         except TimeUp:
             self.notes.say("the last evaluation had not ended when its time was up: it is left out")
-            return
+            return True
         finally:
             self.deadline.set(None)
         self._remember(evaluation)
         self.progress.updates += evaluation.counts
+        return True
 
     @property
     def center(self) -> NDArray[np.float32]:

@@ -18,7 +18,7 @@ from escalade.strategies.restarts import RESTARTS, Restarts, once
 from escalade.strategies.sized import default_population
 from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
-from escalade.support.numbers import real_number, whole_number
+from escalade.support.numbers import population_number, real_number, whole_number
 from escalade.support.registry import named
 from escalade.training.search import Search, Turns
 
@@ -47,6 +47,8 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.budget is not None:
             whole_number(self.budget, "budget", 1)
+        if self.population is not None:
+            population_number(self.population, 2)
         if self.target is not None:
             real_number(self.target, "target")
 

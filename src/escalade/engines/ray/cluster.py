@@ -37,13 +37,16 @@ class RayCluster:
     """
 
     def __init__(self, factory: Factory, options: EngineOptions) -> None:
-        self._connection = Connection(options.address, None if options.elastic else options.workers)
+        self._resources = {"CPU": 1.0} | {name: float(n) for name, n in options.worker_resources.items()}
+        room = {name: n * options.workers for name, n in self._resources.items()}
+        if options.elastic:  # as many workers as this machine has cores for
+            del room["CPU"]
+        self._connection = Connection(options.address, room)
         import cloudpickle
 
         self.events: SimpleQueue[Event] = SimpleQueue()
         self.dashboard = self._connection.dashboard
         self._ray = ray = self._connection.ray
-        self._resources = {"CPU": 1.0} | {name: float(n) for name, n in options.worker_resources.items()}
         cpus = self._resources["CPU"]
         self._actor = ray.remote(RayWorker)
         self._options = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import re
 import signal
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -26,13 +28,14 @@ class Connection:
     Args:
         address: ``auto`` (the cluster that this machine belongs to), ``HOST:PORT`` of its head, or None:
             what the variable RAY_ADDRESS says, else a cluster of this machine alone, started now.
-        cpus: of a cluster started now; None for all cores.
+        room: what a cluster started now has, such as ``{"CPU": 2}``; CPUs and GPUs of this machine where
+            it does not say them.
 
     Raises:
         InputError: Ray is missing, nothing is to be reached there, or it runs other versions.
     """
 
-    def __init__(self, address: str | None, cpus: int | None) -> None:
+    def __init__(self, address: str | None, room: Mapping[str, float]) -> None:
         self.ray = ray = _import_ray()
         self._ours = not ray.is_initialized()
         self.dashboard: str | None = None
@@ -42,7 +45,8 @@ class Connection:
                 _check(address)
                 how: dict[str, Any] = {"address": address}
             else:
-                how = {"num_cpus": cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
+                how = {"object_store_memory": _STORE_BYTES, "include_dashboard": False}
+                how |= _asked_for(room)
                 # Else Ray joins one that was started on this machine, or ended badly.
                 how["address"] = "local"
             self.dashboard = _join(ray, address or "", how)
@@ -51,6 +55,13 @@ class Connection:
         """Leave the cluster, if this connection was made here."""
         if self._ours:
             self.ray.shutdown()
+
+
+def _asked_for(room: Mapping[str, float]) -> dict[str, Any]:
+    """Arguments of ``ray.init`` for a cluster with this room; GPUs are those that Ray finds."""
+    whole = {name: math.ceil(n) for name, n in room.items() if name != "GPU"}  # which Ray asks for
+    cpus = {"num_cpus": whole.pop("CPU")} if "CPU" in whole else {}
+    return {**cpus, "resources": whole}
 
 
 def _import_ray() -> Any:

@@ -1,0 +1,40 @@
+"""Cores: those a process is bound to, and no more than its control groups allow."""
+
+import math
+
+import pytest
+
+from escalade.support import cores
+
+
+def write(root, **files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "allowed"),
+    [
+        ("0::/\n", {"cpu.max": "250000 100000\n"}, 2.5),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, math.inf),
+        ("0::/a/b\n", {"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n"}, 1.5),
+        ("4:cpu,cpuacct:/\n0::/\n", {"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
+        ("4:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, math.inf),
+        ("4:memory:/x\n", {"cpu/x/cpu.cfs_quota_us": "1", "cpu/x/cpu.cfs_period_us": "1"}, math.inf),
+        ("0::/\n", {}, math.inf),
+    ],
+)
+def test_quotas_of_control_groups_are_read(groups, files, allowed, tmp_path):
+    write(
+        tmp_path, **{"proc/self/cgroup": groups}, **{f"sys/fs/cgroup/{k}": text for k, text in files.items()}
+    )
+    assert cores.quota(tmp_path) == allowed
+
+
+def test_a_quota_bounds_the_number_of_cores(monkeypatch):
+    for allowed, count in ((1.2, 2), (0.1, 1), (math.inf, 8)):
+        monkeypatch.setattr(cores, "quota", lambda allowed=allowed: allowed)
+        monkeypatch.setattr(cores.os, "sched_getaffinity", lambda pid: set(range(8)))
+        assert cores.cores() == count
