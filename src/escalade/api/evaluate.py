@@ -197,9 +197,7 @@ def render(
     policy.reset(seed)
     if output is None:
         return show_episode(environment, policy, seed=seed, max_steps=max_steps)
-    return record_episode(
-        environment, policy, path_of(output, "choose another `output`"), seed=seed, max_steps=max_steps
-    )
+    return record_episode(environment, policy, output, seed=seed, max_steps=max_steps)
 
 
 def _saved(

@@ -15,12 +15,12 @@ from escalade.api.sweep import PICTURES, PLAN, best_of, load_sweep, states, tria
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
 from escalade.errors import InputError
-from escalade.media.curves import X_AXES, Curves, read_curves, read_numbers
+from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table_of
 from escalade.media.figure import Array
 from escalade.media.panels import Workers
 from escalade.media.plane import Archived
 from escalade.media.report import FILMS, Reported, Swept, write_report
-from escalade.recorders import read_notes, read_table
+from escalade.recorders import read_notes
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -184,10 +184,9 @@ def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:
     """By worker, or by node of a cluster: generations, steps per second, idle shares."""
     found: dict[str, tuple[Array, Array, Array]] = {}
     for path, kind in ((folder.cluster, "node"), (folder.workers, "worker")):
-        numbers = read_numbers(path, ("generation", "env_steps_per_second", "idle_share"))
-        # Read once more: a run that goes on may have added rows.
-        names = read_table(path).get(kind, [])[: len(numbers["generation"])] if numbers else []
-        who = np.array(names)
+        table = table_of(path)  # once: a run that goes on adds rows
+        numbers = numbers_of(table, ("generation", "env_steps_per_second", "idle_share"))
+        who = np.array(table.get(kind, []) if numbers else [])
         for name in dict.fromkeys(who.tolist()):
             at, rate, idle = (column[who == name] for column in numbers.values())
             found[f"{kind} {name}"] = at, rate, idle

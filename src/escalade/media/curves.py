@@ -66,16 +66,23 @@ def read_curves(run: AnyPath, name: str = "", target: float | None = None, *, cu
     """
     folder = RunFolder(run)
     progress = {key: np.array(values) for key, values in columns_of(folder).items()}
-    population = read_numbers(folder.population, ("generation", *QUANTILES))
+    population = numbers_of(table_of(folder.population), ("generation", *QUANTILES))
     return Curves(name, progress, folder.read_summary(), population, target, cut)
 
 
-def read_numbers(path: Path, columns: Sequence[str]) -> dict[str, Array]:
-    """Columns of a table; none at all where there is no such table, or a damaged one."""
+def table_of(path: Path) -> dict[str, list[str]]:
+    """The columns of a table as text; none at all where there is no such table, or a damaged one."""
     try:
-        table = read_table(path)
+        return read_table(path)
+    except InputError:
+        return {}
+
+
+def numbers_of(table: Mapping[str, Sequence[str]], columns: Sequence[str]) -> dict[str, Array]:
+    """Columns of a table as numbers; none at all where one is missing, or holds what is no number."""
+    try:
         return {name: np.array([float(cell or "nan") for cell in table[name]]) for name in columns}
-    except (InputError, KeyError, ValueError):
+    except (KeyError, ValueError):
         return {}
 
 

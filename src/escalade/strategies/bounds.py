@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from escalade.errors import InputError
+from escalade.strategies.vectors import detached
 
 Array = NDArray[np.float64]
 
@@ -171,14 +171,10 @@ def _turned(parts: Sequence[Any], dimension: int) -> tuple[list[Any], list[Any]]
     return low, [np.inf if high is None else high for _, high in pairs]
 
 
-def _detached(bound: Any) -> Any:
-    return bound.detach().cpu() if isinstance(bound, Tensor) else bound
-
-
 def _possible(lower: Any, upper: Any) -> bool:
     """Return True for numbers of which the lower ones are below the upper ones."""
     try:
-        low, high = (np.array(_detached(bound), dtype=np.float64) for bound in (lower, upper))
+        low, high = (np.array(detached(bound), dtype=np.float64) for bound in (lower, upper))
         return bool((low < high).all())
     except (TypeError, ValueError, RuntimeError):
         return False
@@ -186,7 +182,7 @@ def _possible(lower: Any, upper: Any) -> bool:
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:
     try:
-        found = np.array(none if bound is None else _detached(bound), dtype=np.float64)
+        found = np.array(none if bound is None else detached(bound), dtype=np.float64)
         vector = np.broadcast_to(found, (dimension,)).copy()
     except (TypeError, ValueError, RuntimeError):
         raise InputError(

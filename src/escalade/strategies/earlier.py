@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.strategies.base import Direction
+from escalade.strategies.vectors import detached
 
 Array = NDArray[np.float64]
 
@@ -36,8 +36,7 @@ class EarlierPoints:
     def __init__(self, points: ArrayLike, values: ArrayLike) -> None:
         try:
             self.points, self.values = (
-                np.array(given.detach().cpu() if isinstance(given, Tensor) else given, dtype=np.float64)
-                for given in (points, values)
+                np.array(detached(given), dtype=np.float64) for given in (points, values)
             )
         except (TypeError, ValueError, RuntimeError):
             raise InputError("EarlierPoints takes numbers: points (n, dimension), and values (n,)") from None

@@ -44,7 +44,7 @@ class StopRules:
         self._strategy = strategy
         self._tolerance = tolerance
         self._first = _deviations(strategy).max()
-        self._shaped = strategy.condition is not None
+        self._shaped = False  # until a look at the condition finds one
         # Generations from one look at the condition to the next: some strategies decompose a matrix for it.
         self._every = max(1, n // 10) if getattr(strategy, "decomposes", False) else 1
         self._recent = 10 + int(np.ceil(30 * n / size))

@@ -45,6 +45,11 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
         raise InputError(f"{name} must be a vector of numbers") from None
 
 
+def detached(given: Any) -> Any:
+    """A user's numbers as numpy reads them: of a tensor the one on the CPU, without its gradient."""
+    return given.detach().cpu() if isinstance(given, Tensor) else given
+
+
 class GivenAway(np.ndarray[Any, Any]):
     """A first centre that is the strategy's to keep and to write to: ``array.view(GivenAway)``."""
 
