@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from escalade.errors import EngineFailure, EnvironmentFailure, EscaladeError, InputError, StorageFailure
 from escalade.support.lazy import lazy_names
+from escalade.support.mkl import round_alike
 
 if TYPE_CHECKING:
     from escalade import strategies
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from escalade.strategies.earlier import EarlierPoints
     from escalade.strategies.result import Optimum
     from escalade.training.evolution import Evolution
+
+round_alike()
 
 # Imported when first used: they need torch.
 __getattr__, __dir__ = lazy_names(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -48,6 +50,12 @@ def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
         yield
     except InputError as problem:
         raise kind(f"{subject}: {problem}" if subject else str(problem)) from None
+
+
+def place_of(problem: BaseException) -> str:
+    """The place where an exception was raised: ``line N of FILE``."""
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"line {where.lineno} of {os.path.basename(where.filename)}"
 
 
 def shortened(message: str) -> str:

@@ -751,6 +751,10 @@ def frozen():
         (lambda: [1, 2], "must be a torch.nn.Module, not a list"),
         (lambda: nn.LazyLinear(2), "'weight' has no shape yet"),
         (lambda: nn.Linear(2, 2, device="meta"), "'weight' is on the meta device"),
+        (
+            lambda: nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta").requires_grad_(False)),
+            "'1.weight' is on the meta device",
+        ),
         (lambda: nn.Linear(2, 2, dtype=torch.complex64), "'weight' is torch.complex64"),
     ],
 )
@@ -1164,6 +1168,48 @@ def test_what_one_member_makes_of_its_module_does_not_reach_the_next():
         torch.manual_seed(1)
         centers.append(evolve(nn.Sequential(nn.Linear(2, 1)), fitness, **QUICK).center)
     np.testing.assert_array_equal(*centers)
+
+
+def evaluates(module):
+    module.eval()
+
+
+def freezes_its_norm(module):
+    module[1].eval()
+
+
+def hooks(module):
+    module[2].register_forward_hook(lambda module, inputs, output: output + 1)
+
+
+def hooks_before(module):
+    module.register_forward_pre_hook(lambda module, inputs: (inputs[0] ** 2,))
+
+
+def hooks_with_keywords(module):
+    module[2].register_forward_hook(lambda module, inputs, named, output: 2 * output, with_kwargs=True)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    "leaves",
+    [evaluates, freezes_its_norm, hooks, hooks_before, hooks_with_keywords],
+    ids=lambda f: f.__name__,
+)
+def test_the_mode_and_the_hooks_that_one_member_leaves_do_not_reach_the_next(leaves, workers):
+    def normed():
+        torch.manual_seed(1)
+        return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+
+    def careless(module):
+        found = worth(module)
+        leaves(module)
+        return found
+
+    options = QUICK | {"workers": workers, "engine": "threads"}
+    np.testing.assert_array_equal(
+        evolve(normed(), careless, **options).center, evolve(normed(), worth, **options).center
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script.:DeprecationWarning")

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from gymnasium import spaces
+from torch import nn
 
 from escalade import InputError
 from escalade.policies.growth import begin_with, check_growth
@@ -96,6 +97,34 @@ def test_what_has_no_place_is_one_line(small, large, said):
     with pytest.raises(InputError, match=said) as refused:
         begin_with(made(2, *large), made(1, *small))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda size: nn.Conv1d(2, size, 3),
+            r"its 0.weight is 4 x 2 x 3, and 8 x 2 x 3 here: a Conv1d cannot",
+        ),
+        (lambda size: nn.Conv1d(size, 2, 3), "a Conv1d cannot grow, so give it the same size"),
+        (
+            lambda size: nn.MultiheadAttention(size, 2),
+            "0.in_proj_weight .*: a MultiheadAttention cannot grow",
+        ),
+        (nn.LayerNorm, "its 0.weight is 4, and 8 here: a LayerNorm cannot grow"),
+    ],
+)
+def test_a_layer_that_cannot_grow_is_refused_by_name_and_copied_where_it_is_of_the_same_size(make, said):
+    with pytest.raises(InputError, match=said):
+        begin_with(nn.Sequential(make(8)), nn.Sequential(make(4)))
+    first, second = (nn.Sequential(make(4)) for _ in range(2))
+    with torch.no_grad():
+        for parameter in second.parameters():
+            parameter.normal_(generator=torch.Generator().manual_seed(1))
+    begin_with(first, second)
+    assert all(
+        torch.equal(one, other) for one, other in zip(first.parameters(), second.parameters(), strict=True)
+    )
 
 
 def box(*shape):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from escalade.errors import InputError
-from escalade.perturbation import GaussianPopulation
+from escalade.perturbation import CenterPopulation, GaussianPopulation
 from escalade.perturbation.registry import make_source
 from escalade.policies.layout import Layout
 from escalade.policies.members import Members
@@ -50,6 +50,11 @@ class Aliased(nn.Module):
         return x @ self.alias[0]
 
 
+def heads_meet(self, query, key):
+    query, key = self.part(query), self.part(key)
+    return nn.functional.scaled_dot_product_attention(query, key, key)
+
+
 def attends(self, query, *others):
     keys = others[0] if others else query
     return self.part(query, keys, keys, need_weights=False)[0]
@@ -76,6 +81,18 @@ SHARED = {
     "attention of other sizes": (
         lambda: Own(attends, part=nn.MultiheadAttention(16, 4, kdim=12, vdim=12)),
         [(6, 3, 16), (5, 3, 12)],
+    ),
+    "attention to the same keys in all batches": (
+        lambda: Own(heads_meet, part=nn.Linear(16, 8)),
+        [(4, 2, 6, 16), (1, 2, 5, 16)],
+    ),
+    "attention of the same queries in all batches": (
+        lambda: Own(heads_meet, part=nn.Linear(16, 8)),
+        [(1, 2, 6, 16), (4, 2, 5, 16)],
+    ),
+    "attention to keys without batches": (
+        lambda: Own(heads_meet, part=nn.Linear(16, 8)),
+        [(4, 2, 6, 16), (2, 5, 16)],
     ),
     "lstm": (
         lambda: Own(
@@ -110,6 +127,10 @@ SHARED = {
         ),
         [(4, 8)],
     ),
+    "a product by keyword": (
+        lambda: Own(lambda self, x: torch.mm(x, mat2=self.weight), weight=torch.randn(8, 12)),
+        [(4, 8)],
+    ),
     "views": (
         lambda: Own(
             lambda self, x: sum(x @ part.T for part in self.weight.chunk(2)) @ self.other.transpose(0, 1),
@@ -138,6 +159,64 @@ WRITTEN = {
         lambda: Own(lambda self, x: self.part(x) * self.part.weight.abs().mean(), part=nn.Linear(8, 10)),
         [(4, 8)],
         "'part.weight' is written out .*abs",
+    ),
+    "norm over two axes": (
+        lambda: nn.LayerNorm((8, 16)),
+        [(4, 8, 16)],
+        "'(weight|bias)' is written out .*layer_norm",
+    ),
+    "attention to parameters": (
+        lambda: Own(
+            lambda self, x: nn.functional.scaled_dot_product_attention(x, self.key, value=self.value),
+            key=torch.randn(5, 16),
+            value=torch.randn(5, 16),
+        ),
+        [(3, 6, 16)],
+        "'(key|value)' is written out .*scaled_dot_product_attention",
+    ),
+    "attention with a mask that is a parameter": (
+        lambda: Own(
+            lambda self, x: nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=self.mask),
+            mask=torch.randn(6, 6),
+        ),
+        [(3, 6, 16)],
+        "'mask' is written out .*scaled_dot_product_attention",
+    ),
+    "linear layer of a parameter": (
+        lambda: Own(
+            lambda self, x: x + self.part(self.tokens), part=nn.Linear(12, 8), tokens=torch.randn(5, 12)
+        ),
+        [(5, 8)],
+        "'(tokens|part.weight)' is written out .*linear",
+    ),
+    "norm of a parameter": (
+        lambda: Own(
+            lambda self, x: x + self.part(self.tokens), part=nn.LayerNorm(12), tokens=torch.randn(5, 12)
+        ),
+        [(5, 12)],
+        "'tokens' is written out .*layer_norm",
+    ),
+    "convolution of a parameter": (
+        lambda: Own(
+            lambda self, x: x + self.part(self.image), part=nn.Conv1d(4, 9, 3), image=torch.randn(4, 12)
+        ),
+        [(9, 10)],
+        "'(image|part.weight)' is written out .*conv1d",
+    ),
+    "transposed by keywords": (
+        lambda: Own(
+            lambda self, x: x @ torch.transpose(input=self.weight, dim0=0, dim1=1), weight=torch.randn(8, 12)
+        ),
+        [(4, 12)],
+        "'weight' is written out .*transpose",
+    ),
+    "in chunks by keywords": (
+        lambda: Own(
+            lambda self, x: sum(x @ part.T for part in torch.chunk(input=self.weight, chunks=2)),
+            weight=torch.randn(8, 12),
+        ),
+        [(4, 12)],
+        "'weight' is written out .*chunk",
     ),
 }
 ALONE = {
@@ -396,3 +475,17 @@ def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_
         )
         with torch.no_grad(), pytest.warns(UserWarning, match="its outputs are others than"):
             members(*inputs)
+
+
+@pytest.mark.parametrize("members_first", [False, True])
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+@pytest.mark.parametrize("name", ["gru", "encoder", "bfloat16"])
+def test_the_centres_bits_are_the_modules_whatever_was_found_of_others(name, perturbation, members_first):
+    members, inputs = setting(*SHARED[name], perturbation=perturbation)
+    caller = members._caller
+    center = Members(caller, CenterPopulation(caller.layout.to_vector(caller.module)), range(1))
+    with torch.no_grad():
+        if members_first:
+            members(*inputs)
+        found = center(*(part[:1] for part in inputs))
+        assert torch.equal(found, caller.module(*(part[0] for part in inputs))[None])

@@ -310,3 +310,23 @@ class Rolls(nn.Module):
 def test_what_keeps_or_draws_is_refused_where_it_can_be_batched(make):
     with pytest.raises(InputError, match="gives other numbers when it is called again"):
         TorchNetwork(make()).check((4,), 2)
+
+
+@pytest.mark.parametrize("hidden", [(9, 5), (17, 33), (45, 65), (27, 18)])
+def test_members_of_odd_sizes_have_the_same_bits_in_any_row(hidden):
+    features, units = hidden
+    module = nn.Sequential(nn.Linear(features, units), nn.Tanh(), nn.Linear(units, 3))
+    network, random = TorchNetwork(module), np.random.default_rng(1)
+    members = random.normal(size=(ROWS, network.dimension)).astype(np.float32)
+    seen = random.normal(size=(ROWS, features)).astype(np.float32)
+
+    def outputs(order):
+        forward = network.forward(ROWS)
+        forward.begin(None)
+        for row, member in enumerate(order):
+            load(forward, row, members[member])
+        return forward(seen[order]).copy()
+
+    expected, order = outputs(np.arange(ROWS)), random.permutation(ROWS)
+    np.testing.assert_array_equal(outputs(order), expected[order])
+    np.testing.assert_array_equal(outputs(np.arange(5, ROWS)), expected[5:])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import reprlib
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from escalade.engines.base import Feed
-from escalade.errors import EnvironmentFailure, InputError
+from escalade.errors import EnvironmentFailure, InputError, place_of
 from escalade.perturbation import Stream, seeds
 from escalade.support.fitness import as_float, holds_numbers
 from escalade.support.generators import generators_kept, seed_generators
@@ -96,14 +94,10 @@ class PointsWork:
         return value if whole else _number(value), None
 
     def _describe(self, item: int, problem: BaseException) -> str:
-        where = traceback.extract_tb(problem.__traceback__)[-1]
         words = str(problem)
         words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
         who = f"generation {self._job.generation + 1}" if self.setup.vectorized else self._job.describe(item)
-        return (
-            f"the function raised {type(problem).__name__}: {words} ({who}; line {where.lineno} of "
-            f"{Path(where.filename).name})"
-        )
+        return f"the function raised {type(problem).__name__}: {words} ({who}; {place_of(problem)})"
 
 
 def _number(value: Any) -> float:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from escalade.engines.base import Feed
-from escalade.errors import EnvironmentFailure, InputError
+from escalade.errors import EnvironmentFailure, InputError, place_of
 from escalade.perturbation import (
     CenterPopulation,
     NoiseSource,
@@ -35,7 +33,8 @@ from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
 
-_TABLES = ("_buffers", "_parameters", "_modules")  # in which a torch module holds its parts
+_TABLES = ("_buffers", "_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
+"""In these a torch module holds its parts, and what is called when it is."""
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
 
@@ -158,10 +157,8 @@ class FitnessWork:
         except BaseException as problem:  # sys.exit is one of them
             if isinstance(problem, self.setup.catch):
                 return [[math.nan]] * len(individuals[1])
-            where = traceback.extract_tb(problem.__traceback__)[-1]
             raise EnvironmentFailure(
-                f"fitness raised {type(problem).__name__}: {problem} ({who}; "
-                f"line {where.lineno} of {Path(where.filename).name})"
+                f"fitness raised {type(problem).__name__}: {problem} ({who}; {place_of(problem)})"
             ) from problem
         value, behaviours = _parted(value, self.setup.batched)
         count = len(individuals[1])
@@ -187,14 +184,14 @@ class FitnessWork:
 
 
 class _NotEvolved:
-    """A module but for the numbers that evolve: its parts, types, buffers and frozen parameters.
+    """A module but for the numbers that evolve: its parts, mode, types, buffers and frozen parameters.
 
     What one member leaves in them must not reach the next.
     """
 
     def __init__(self, module: nn.Module) -> None:
         self._owners = [
-            (owner, type(owner), {name: dict(getattr(owner, name)) for name in _TABLES})
+            (owner, type(owner), owner.training, {name: dict(getattr(owner, name)) for name in _TABLES})
             for owner in module.modules()
         ]
         frozen = [part for part in module.parameters() if not part.requires_grad]
@@ -206,9 +203,10 @@ class _NotEvolved:
 
         True where a parameter had another type: its numbers have been rounded.
         """
-        for owner, kind, tables in self._owners:
+        for owner, kind, training, tables in self._owners:
             if type(owner) is not kind:  # torch.nn.utils.parametrize gives it a class of its own
                 owner.__class__ = kind
+            owner.training = training
             for name, parts in tables.items():
                 table = getattr(owner, name)
                 if table or parts:  # of most, one is empty and stays so

@@ -22,7 +22,7 @@ _within: Final[Any] = torch._C._functorch  # the functions that torch.func itsel
 def linear(factors_of: FactorsOf, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """``input (weight + a b^T)^T + bias``."""
     factors = factors_of(weight)
-    if factors is None:
+    if factors is None or factors_of(input) is not None:
         return NotImplemented
     return _linear(input, weight, factors.a, factors.b, bias)
 
@@ -33,6 +33,11 @@ def product(factors_of: FactorsOf, input: Any, other: Any) -> Any:
     if factors is None or factors_of(input) is not None or other.ndim != 2:
         return NotImplemented
     return _linear(input, other.t(), factors.b, factors.a, None)
+
+
+def matrix_product(factors_of: FactorsOf, input: Any, mat2: Any) -> Any:
+    """:func:`product`, where torch calls its second matrix ``mat2``."""
+    return product(factors_of, input, mat2)
 
 
 def sum_and_product(
@@ -73,7 +78,7 @@ def convolution(
 ) -> Any:
     """A convolution with ``weight + a b^T``: r filters of ``b``, whose images ``a`` mixes."""
     factors = factors_of(weight)
-    if factors is None:
+    if factors is None or factors_of(input) is not None:
         return NotImplemented
     call = {3: torch.conv1d, 4: torch.conv2d, 5: torch.conv3d}[weight.ndim]
     settings = (stride, padding, dilation, groups)
@@ -125,6 +130,8 @@ def attention(
     if found is None:
         return func(query, key, value, attn_mask, dropout_p, **named)
     *parts, mask = found.parts
+    if len({(part.ndim, part.shape[1]) for part in parts}) > 1:  # they broadcast: so does torch's own rule
+        return func(query, key, value, attn_mask, dropout_p, **named)
     if mask is not None:
         shape = (*parts[0].shape[1:-1], parts[1].shape[-2])
         mask = mask.reshape(found.members, *[1] * (len(shape) + 1 - mask.ndim), *mask.shape[1:])

@@ -17,9 +17,11 @@ from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
 from escalade.errors import InputError
-from escalade.policies.modules import PlasticLinear
+from escalade.policies.modules import PlasticLinear, VirtualBatchNorm
 
 _GATES = {nn.GRUCell: 3, nn.LSTMCell: 4, nn.GRU: 3, nn.LSTM: 4}
+_BESIDE = (VirtualBatchNorm, nn.Embedding)
+"""Modules whose units do not meet each other: those that come behind change none of the others."""
 _INTO_OUTPUTS = (nn.Linear, nn.Conv2d, nn.GRUCell, nn.LSTMCell, nn.RNNCell, nn.RNNBase)
 """Modules whose weights have the units they lead to in the first dimension, those before in the second."""
 
@@ -31,7 +33,7 @@ def begin_with(network: nn.Module, smaller: nn.Module) -> None:
     where all of them have the same shapes.
 
     Raises:
-        InputError: a parameter of ``smaller`` has no place in ``network``.
+        InputError: a parameter of ``smaller`` has no place in ``network``, or is of a layer that cannot grow.
     """
     theirs: dict[str, Tensor] = dict(smaller.named_parameters())
     if theirs.keys() != dict(network.named_parameters()).keys() or _kinds(smaller) != _kinds(network):
@@ -73,6 +75,13 @@ def check_actions(before: ActionMap, after: ActionMap) -> None:
 
 
 def _into_corner(name: str, module: nn.Module, parameter: Tensor, theirs: dict[str, Tensor]) -> None:
+    if parameter.shape != theirs[name].shape and not isinstance(
+        module, (*_INTO_OUTPUTS, *_BESIDE, PlasticLinear)
+    ):
+        raise InputError(
+            f"its {name} is {_sizes(theirs[name])}, and {_sizes(parameter)} here: a {type(module).__name__} "
+            "cannot grow, so give it the same size"
+        )
     new, old = _with_gates(module, parameter), _with_gates(module, theirs[name])
     fits = new.ndim == old.ndim and all(a >= b for a, b in zip(new.shape, old.shape, strict=True))
     if not fits or (isinstance(module, nn.Conv2d) and new.shape[3:] != old.shape[3:]):

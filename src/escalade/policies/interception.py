@@ -43,19 +43,28 @@ class Intercept(TorchFunctionMode):
 
     Args:
         factors: those of each matrix, with the tensor that holds the centre's numbers.
+        agrees: whether code may branch by a number on which all members of a call agree. Give False where
+            other workers may put other members into a call: bits would depend on that.
     """
 
-    def __init__(self, factors: list[tuple[Tensor, Factors]]) -> None:
+    def __init__(self, factors: list[tuple[Tensor, Factors]], agrees: bool = True) -> None:
         super().__init__()
+        self._agrees = agrees
         # Tensors are kept beside their factors: an id names an object only while it lives.
         self._known = {id(center): (center, found) for center, found in factors}
         self.written: dict[str, str] = {}
         """Names of parameters that were written out, each with the function that asked for it."""
 
     @classmethod
-    def of(cls, matrices: Mapping[str, Tensor], factors: Mapping[str, tuple[Tensor, Tensor]]) -> Intercept:
+    def of(
+        cls,
+        matrices: Mapping[str, Tensor],
+        factors: Mapping[str, tuple[Tensor, Tensor]],
+        agrees: bool = True,
+    ) -> Intercept:
         """Meet calls that take one of the centre's ``matrices`` with the ``factors`` of the same name."""
-        return cls([(matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()])
+        known = [(matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()]
+        return cls(known, agrees)
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -66,11 +75,13 @@ class Intercept(TorchFunctionMode):
                 found = _COMPOSITE[func](*args, **given)
             if found is not NotImplemented:
                 return found
-        if func in _ALWAYS:
+        if func in _ALWAYS and (self._agrees or _ALWAYS[func] is not _agreed):
+            if self._takes_known(args, given):
+                args, given = self._written_out(args, func), self._written_out(given, func)
             return _ALWAYS[func](func, *args, **given)
         if not self._takes_known(args, given) or func in _FACTS:
             return func(*args, **given)
-        if func in _VIEWS:
+        if func in _VIEWS and args:  # not by keywords alone, which is rare
             return self._view(func, args, given)
         if func in _FACTORED:
             found = _FACTORED[func](self._factors_of, *args, **given)
@@ -201,8 +212,8 @@ _FACTORED: Final[dict[Any, Callable[..., Any]]] = {
     torch.matmul: factored.product,
     Tensor.matmul: factored.product,
     Tensor.__matmul__: factored.product,
-    torch.mm: factored.product,
-    Tensor.mm: factored.product,
+    torch.mm: factored.matrix_product,
+    Tensor.mm: factored.matrix_product,
     torch.addmm: factored.sum_and_product,
 }
 

@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -71,6 +70,8 @@ class Layout:
             raise InputError(
                 f"module {kind} has only frozen parameters: call requires_grad_() on those to evolve"
             )
+        for name, part in parameters.items():
+            _refuse_without_numbers(name, part)
         for name, part in evolved.items():
             _refuse_unusable(name, part)
         _refuse_shared_memory(evolved, module)
@@ -219,11 +220,14 @@ def _copied(module: M, known: dict[int, Tensor]) -> M:
         raise InputError(f"module {type(module).__name__} cannot be copied: {problem}") from problem
 
 
+def _refuse_without_numbers(name: str, part: nn.Parameter) -> None:
+    if part.device.type == "meta":
+        raise InputError(f"parameter {name!r} is on the meta device and has no numbers: initialise it first")
+
+
 def _refuse_unusable(name: str, part: Tensor) -> None:
     if isinstance(part, UninitializedParameter):
         raise InputError(f"parameter {name!r} has no shape yet: run one forward pass before evolving")
-    if part.device.type == "meta":
-        raise InputError(f"parameter {name!r} is on the meta device and has no numbers: initialise it first")
     if part.is_inference() and not torch.is_inference_mode_enabled():  # nothing could be written to it
         raise InputError(f"parameter {name!r} was made in torch.inference_mode(): make the module outside it")
     if not part.dtype.is_floating_point:
@@ -248,9 +252,13 @@ def _refuse_shared_memory(evolved: dict[str, nn.Parameter], module: nn.Module) -
         if name in evolved and part.numel() > reach + 1:
             raise InputError(f"parameter {name!r} repeats its numbers (expand): call .clone() on it first")
         spans.append((part.data_ptr(), part.data_ptr() + (reach + 1) * part.element_size(), name))
-    for (_, end, first), (start, _, second) in pairwise(sorted(spans)):
-        if start < end and (first in evolved or second in evolved):
+    ends = {False: (0, ""), True: (0, "")}  # the farthest so far, of all and of evolved ones alone
+    for start, end, name in sorted(spans):
+        reached, other = ends[name not in evolved]  # a frozen one may share its memory with frozen ones
+        if start < reached:
             raise InputError(
-                f"parameters {first!r} and {second!r} share memory: tie them by assigning the parameter "
+                f"parameters {other!r} and {name!r} share memory: tie them by assigning the parameter "
                 "itself, or clone one"
             )
+        for among in {False, name in evolved}:
+            ends[among] = max(ends[among], (end, name))

@@ -76,10 +76,11 @@ class ModuleCaller:
 
     def call(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The module's outputs for all members, whose axis is the first of every tensor."""
-        if self.one_at_a_time is None:
+        # The centre is one member: its bits must not hang on what this worker has found of others.
+        if self.one_at_a_time is None and members.perturbed:
             generators, buffers = Generators(), None if self._probed else Buffers(self.module)
             try:
-                if not self._probed and members.perturbed:
+                if not self._probed:
                     self._probe(members, inputs, named)
                 if self.one_at_a_time is None:
                     outputs = self._together(members, inputs, named)

@@ -42,10 +42,6 @@ class Stack:
         """Numbers the last layer gives."""
         return int(np.prod(self.layers[-1].outputs))
 
-    def held(self, source: NoiseSource | None = None) -> int:
-        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
-        return source.length if isinstance(source, LowRank) else self.dimension
-
     def forward(self, rows: int, source: NoiseSource | None = None) -> StackForward:
         """Room for ``rows`` members whose noise is of ``source``."""
         if isinstance(source, LowRank):

@@ -40,10 +40,6 @@ class TorchNetwork:
         """Number of parameters."""
         return self.layout.dimension
 
-    def held(self, source: NoiseSource | None = None) -> int:
-        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
-        return source.length if isinstance(source, LowRank) else self.dimension
-
     def forward(self, rows: int, source: NoiseSource | None = None) -> TorchForward:
         """Room for ``rows`` members whose noise is of ``source``."""
         return TorchForward(self.module, self.layout, rows, source)
@@ -109,11 +105,10 @@ class TorchForward:
         """The message of vmap, once it has refused the module."""
         self._layout = layout
         self._stateful = is_stateful(module)
-        self._state: MemberState | None = None
+        # A stateful module's is known when it first begins an episode.
+        self._state = None if self._stateful else MemberState((), self._rows, block)
         buffers_axis = dict.fromkeys(self._buffers, None)
-        axes = (0, buffers_axis or None, 0)
-        self._call = vmap(self._one, in_dims=axes)
-        self._call_with_state = vmap(self._one_with_state, in_dims=(*axes, 0))
+        self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0, 0))
 
     def __call__(self, observations: Vector) -> Vector:
         """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W)."""
@@ -165,33 +160,31 @@ class TorchForward:
         return torch.stack([output.clone() for output in found])
 
     def _alone(self, row: int, observation: Tensor) -> Tensor:
-        member = self._members.row(row)
-        if self._state is None:
-            return self._one(member, self._buffers, observation)
-        output, state = self._one_with_state(member, self._buffers, observation, self._state.of(row))
-        self._state.begin(row, state)
+        before = self._states.of(row)
+        output, after = self._one(self._members.row(row), self._buffers, observation, before)
+        self._states.begin(row, after)
         return output
 
     def _batched(self, number: int, observations: Tensor) -> Tensor:
-        members = self._members.block(number)
-        if self._state is None:
-            outputs: Tensor = self._call(members, self._buffers, observations)
-            return outputs
-        outputs, state = self._call_with_state(
-            members, self._buffers, observations, self._state.block(number)
-        )
-        self._state.advance(number, state)
+        members, before = self._members.block(number), self._states.block(number)
+        outputs, after = self._call(members, self._buffers, observations, before)
+        self._states.advance(number, after)
         return outputs
 
-    def _one(self, parameters: Any, buffers: dict[str, Tensor], observation: Tensor) -> Tensor:
-        output: Tensor = self._members.call(parameters, buffers, (observation[None],))
-        return output[0]
+    @property
+    def _states(self) -> MemberState:
+        """The members' states, which there are once one has begun an episode."""
+        assert self._state is not None
+        return self._state
 
-    def _one_with_state(
+    def _one(
         self, parameters: Any, buffers: dict[str, Tensor], observation: Tensor, state: State
     ) -> tuple[Tensor, State]:
-        given = observation[None], map_state(lambda part: part[None], state)
-        result = self._members.call(parameters, buffers, given)
+        """A member's outputs and its next state; that of a module without one is an empty tuple."""
+        given = (observation[None], map_state(lambda part: part[None], state))
+        result = self._members.call(parameters, buffers, given if self._stateful else given[:1])
+        if not self._stateful:
+            return result[0], ()
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
         output, after = result

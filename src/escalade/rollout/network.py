@@ -46,10 +46,6 @@ class Network(Protocol):
         """Parameters of one member."""
         ...
 
-    def held(self, source: NoiseSource | None = None) -> int:
-        """Numbers that a forward pass keeps for each member whose noise is of ``source``."""
-        ...
-
     def forward(self, rows: int, source: NoiseSource | None = None) -> Forward:
         """A forward pass with room for ``rows`` members whose noise is of ``source``."""
         ...

@@ -20,7 +20,7 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import NoiseSource, Stream, normals
+from escalade.perturbation import LowRank, NoiseSource, Stream, normals
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.network import Network
@@ -62,7 +62,9 @@ class Rollouts:
     def __init__(self, setup: RolloutSetup) -> None:
         self.environment = settle_backend(setup.environment)
         most = BACKENDS[self.environment.backend].most_rows
-        rows = max(1, min(most, _PARAMETER_BYTES // (4 * setup.network.held(setup.perturbation))))
+        source, network = setup.perturbation, setup.network
+        held = source.length if isinstance(source, LowRank) else network.dimension  # numbers of a member
+        rows = max(1, min(most, _PARAMETER_BYTES // (4 * held)))
         # As many as may be: bits may depend on this number, and what a backend holds on the memory here.
         self.forward = setup.network.forward(rows, setup.perturbation)
         self.vector = vectorize(self.environment, rows)

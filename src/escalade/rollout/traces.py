@@ -40,7 +40,6 @@ class NumberTraces:
         self._places = [environment.info_keys.index(key) for key in behaviour.keys] or [*behaviour.places]
         width = len(self._places) or 128  # bytes of an Atari game's memory
         points = -(-(environment.max_episode_steps or 0) // self._every) if self._every else 1
-        self.size = width * points
         self._noted = np.zeros((vector.slots if self._every else 0, points, width), np.float32)
 
     def begin(self, slots: Slots, observations: NDArray[Any]) -> None:
@@ -88,7 +87,7 @@ class FunctionTraces:
     def __init__(
         self, name: str, function: Callable[[Any], Any], keys: tuple[str, ...], vector: VectorEnvironment
     ) -> None:
-        self.size = 0
+        self._size = 0  # of a behaviour; 0 until it is known
         self._name, self._function, self._keys, self._vector = name, function, keys, vector
         self._first: dict[int, NDArray[Any]] = {}
         self._steps: dict[int, list[tuple[Any, ...]]] = {}
@@ -143,8 +142,8 @@ class FunctionTraces:
         if numbers.ndim != 1 or not len(numbers):
             said = f"shape {numbers.shape}" if numbers.ndim > 1 else repr(given)[:60]
             raise InputError(f"`behaviour` {self._name} gave {said}: it must give a list of numbers")
-        self.size = self.size or len(numbers)
-        check_sizes({self.size, len(numbers)})
+        self._size = self._size or len(numbers)
+        check_sizes({self._size, len(numbers)})
         return numbers
 
 
@@ -152,7 +151,7 @@ Traces = NumberTraces | FunctionTraces
 """Notes by slot: an episode stays in its own, wherever its row moves.
 
 Observations have the shape (n, ...), actions (n, ...), rewards and lengths (n,); ``lengths`` count the step
-that is noted. ``size`` is that of a behaviour, 0 until it is known.
+that is noted.
 """
 
 
