@@ -35,6 +35,24 @@ def test_text(text, generation, value):
     assert schedules.parse(text)(generation) == pytest.approx(value)
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        schedules.exponential(0.1, 1.5),
+        schedules.exponential(3, 2),
+        schedules.parse("exponential:0.1:1.5"),
+        schedules.step(0.1, 1.5, 2),
+        schedules.step(3, 2, 1),
+        schedules.parse("step:0.1:1.5:2"),
+    ],
+)
+def test_a_factor_above_one_ends_at_the_largest_number_and_not_in_an_error(schedule):
+    assert schedule(20) > 5
+    values = [schedule(generation) for generation in (1000, 2000, 100_000, 10**9)]
+    assert values == sorted(values)
+    assert all(type(value) is float and math.isfinite(value) for value in values)
+
+
 def test_numbers_and_schedules_pass_through():
     assert schedules.parse(0.25)(7) == 0.25
 
@@ -75,6 +93,8 @@ def test_populations():
     assert [growing(generation) for generation in (0, 1, 2, 3, 46, 48, 1000)] == [16, 16, 18, 20, 62, 64, 64]
     assert [schedules.parse_population("step:9:0.1:5")(generation) for generation in (0, 5, 500)] == [8, 2, 2]
     assert schedules.parse_population("exponential:1e6:10")(30) == 10**7
+    assert schedules.parse_population("exponential:16:2")(10_000) == 10**7
+    assert schedules.parse_population("step:16:2:5")(100_000) == 10**7
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from escalade.strategies import (
 from escalade.strategies.guided_es import GuidedES
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.schedules import SMALLEST_SIGMA, parse
-from escalade.strategies.written import WrittenStrategy
+from escalade.strategies.sized import SizedStrategy
 
 TABLE = NoiseTable(4, 2**15)
 SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9)
@@ -271,7 +271,7 @@ def test_asking_twice_changes_nothing(make):
 def test_populations_are_addresses_wherever_the_strategy_can(make):
     strategy = built(make, dimension=1000, population=64)
     population = strategy.sample()
-    if isinstance(strategy, WrittenStrategy):
+    if isinstance(strategy, SizedStrategy):
         assert isinstance(population, DensePopulation)
     else:
         assert isinstance(population, GaussianPopulation | GenomePopulation)
@@ -375,6 +375,30 @@ def test_result_is_the_best_of_all_that_was_asked_for(make, direction):
 
 
 @every
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_member_whose_fitness_is_unusable_is_never_the_best_and_counts_in_no_mean(make, direction):
+    strategy = built(make, direction=direction)
+    members = strategy.ask()
+    strange = [math.nan, math.inf, -math.inf, 1e40, -1e40, math.nan, 1e200, math.nan, -1e31]
+    strategy.tell([*strange[:7], 5.0, *strange[7:]])  # which all get the fitness of the only one that is left
+    assert strategy.result.best_fitness == 5.0
+    assert torch.equal(strategy.result.best, members[7])
+    assert strategy.result.history.tolist() == [[5.0, 5.0]]
+    strategy.ask()
+    strategy.tell([math.nan] * 3 + [4.0, 6.0] + [-math.inf] * 5)
+    best = 6.0 if direction == "maximize" else 4.0
+    assert strategy.result.history[1].tolist() == [best, 5.0]
+    other = built(make, direction=direction)
+    other.load_state_dict(strategy.state_dict())
+    assert torch.equal(other.result.best, strategy.result.best)
+    np.testing.assert_array_equal(other.result.history, strategy.result.history)
+    strategy.ask()
+    strategy.tell([math.nan] * 10)
+    assert strategy.result.best_fitness == best
+    assert np.isnan(strategy.result.history[2]).all()
+
+
+@every
 def test_members_that_were_never_written_out_are_not_recorded(make):
     strategy = built(make)
     strategy.sample()
@@ -384,6 +408,15 @@ def test_members_that_were_never_written_out_are_not_recorded(make):
 
 
 # --- what is refused ------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("given", ["low-rank:1", "full", 3])
+def test_noise_that_is_no_source_is_refused_at_once(make, given):
+    with pytest.raises(
+        InputError, match=rf"perturbation {given!r} must be a source of noise, such as NoiseT"
+    ):
+        built(make, perturbation=given)
 
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]])

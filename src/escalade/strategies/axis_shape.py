@@ -11,8 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.strategies.sized import SizedStrategy
-from escalade.strategies.written import Matrix
+from escalade.strategies.sized import Matrix, SizedStrategy
 
 Vector = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from escalade.perturbation import (
 )
 from escalade.perturbation.device import device_of
 from escalade.strategies.own import is_own, watch_methods
-from escalade.strategies.result import FitnessHistory, Result
+from escalade.strategies.result import Record, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
@@ -127,15 +127,21 @@ class Strategy(ABC):
         self.generation = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
-        if isinstance(perturbation, LowRank):
-            self._check_low_rank(perturbation)
+        self._check_source(perturbation)
         self._perturbation = perturbation
         self._sampled: Population | None = None  # this generation's members, once they were given out
         self._asked = False  # True once they were written out
-        self._best: tuple[Tensor, float] | None = None
-        self._history = FitnessHistory()
+        self._sign = 1.0 if direction == "maximize" else -1.0
+        self._record = Record(self._sign)
 
-    def _check_low_rank(self, source: LowRank) -> None:
+    def _check_source(self, source: NoiseSource | None) -> None:
+        if source is not None and not hasattr(source, "draw"):
+            raise InputError(
+                f"perturbation {source!r} must be a source of noise, such as NoiseTable(seed, size): "
+                "text is for `train` and `evolve`"
+            )
+        if not isinstance(source, LowRank):
+            return
         if source.rank and not self.low_rank:
             raise InputError(
                 f"{type(self).__name__} does not work with low-rank noise: leave perturbation out, or use "
@@ -234,8 +240,8 @@ class Strategy(ABC):
         array, shape = as_float64(fitness), (self.population_size,)
         if array.shape != shape:
             raise InputError(f"fitness must have shape {shape}, one number a member, not {array.shape}")
-        cleaned, self.nonfinite = finite_fitness(array if self.direction == "maximize" else -array)
-        best = self._best_member(cleaned) if self._asked else self._best
+        cleaned, self.nonfinite = finite_fitness(self._sign * array)
+        seen = self._record.judged(self.sample(), cleaned, self.nonfinite) if self._asked else None
         before = self._center_before()
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
@@ -251,9 +257,8 @@ class Strategy(ABC):
             )
         self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
-        if self._asked:
-            self._best = best
-            self._history.append(*self._best_and_mean(cleaned))
+        if seen is not None:
+            self._record.add(*seen)
         self.generation += 1
         self.population_size = self.first_population
         self._sampled, self._asked = None, False
@@ -273,26 +278,8 @@ class Strategy(ABC):
         Members that only travelled as addresses (:meth:`sample`) are not recorded: to keep the best
         of them costs memory, and a trainer judges by evaluating the centre.
         """
-        best, fitness = self._best or (self.center, math.nan)
-        return Result(best.clone(), fitness, self.center.clone(), self._history.rows)
-
-    def _best_and_mean(self, fitness: Fitness) -> tuple[float, float]:
-        """Of a generation, with the user's own sign; NaN where no member gave a number."""
-        if len(self.nonfinite) == len(fitness):
-            return math.nan, math.nan
-        sign = 1.0 if self.direction == "maximize" else -1.0
-        return sign * float(fitness.max()), sign * float(fitness.mean())
-
-    def _best_member(self, fitness: Fitness) -> tuple[Tensor, float] | None:
-        """The best member so far and what it gave, this generation included."""
-        best, _ = self._best_and_mean(fitness)
-        sign = 1.0 if self.direction == "maximize" else -1.0
-        before = -math.inf if self._best is None else sign * self._best[1]
-        if not sign * best > before:  # or NaN
-            return self._best
-        vector = np.empty(self.dimension, dtype=self.sample().dtype)
-        self.sample().write(int(fitness.argmax()), vector)
-        return torch.from_numpy(vector), best
+        best, fitness = self._record.best or (self.center, math.nan)
+        return Result(best.clone(), fitness, self.center.clone(), self._record.history.rows)
 
     def remember(self, fitness: Fitness) -> None:  # noqa: B027 - most keep no fitness
         """Take note of a generation in which all members got the same, and nothing moves. For subclasses."""
@@ -312,11 +299,8 @@ class Strategy(ABC):
             "generation": self.generation,
             "update_ratio": self.update_ratio,
             **{name: copied(getattr(self, name)) for name in adapted_by(type(self))},
+            **self._record.state(),
         }
-        if len(self._history):
-            state["history"] = torch.from_numpy(self._history.rows.copy())
-        if self._best is not None:
-            state |= {"best": self._best[0].clone(), "best_fitness": self._best[1]}
         return state
 
     def check_state(self, state: State) -> None:
@@ -345,6 +329,4 @@ class Strategy(ABC):
         self.update_ratio = float(state["update_ratio"])
         for name in adapted_by(type(self)):
             setattr(self, name, as_kept(state[name], getattr(self, name)))
-        history, best = state.get("history"), state.get("best")
-        self._history = FitnessHistory(history.numpy() if isinstance(history, Tensor) else None)
-        self._best = (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None
+        self._record = self._record.restored(state)

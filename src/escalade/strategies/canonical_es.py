@@ -16,8 +16,8 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.sized import first_step_size
 from escalade.strategies.step_size import path_growth
-from escalade.strategies.written import first_step_size
 from escalade.support.numbers import whole_number
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -19,7 +18,7 @@ PREFIX = "optimizer."
 """The beginning of its names in a strategy's state."""
 
 
-class CenterOptimizer(ABC):
+class CenterOptimizer:
     """Moves one vector, the centre, along a direction of descent.
 
     Args:
@@ -33,14 +32,20 @@ class CenterOptimizer(ABC):
         self.lr = real_number(lr, "the optimizer's lr")
         self.memory: dict[str, Tensor] = {name: torch.zeros_like(self.center) for name in memory}
 
-    @abstractmethod
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
+        base = CenterOptimizer
+        if cls.step is base.step and cls.step_by_pieces is base.step_by_pieces:
+            raise TypeError(f"{cls.__name__} writes neither step nor step_by_pieces")
+
     def step(self, descent: Tensor, lr: float) -> None:
-        """Move the centre.
+        """Move the centre; here by :meth:`step_by_pieces`, as one piece. A class writes one of the two.
 
         Args:
             descent: what gradient descent subtracts, shape (dimension,); it may be written to.
             lr: the step size.
         """
+        self.step_by_pieces([(slice(None), descent)], lr)
 
     def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
         """Move the centre along a descent that comes in pieces; here by :meth:`step`, as a whole.

@@ -17,9 +17,8 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.step_size import expected_norm, heaviside
-from escalade.strategies.written import Matrix
 
 _MATRICES = 6  # float64 (d, d) alive at once: C, its eigenvectors, and what eigh and the update need
 

@@ -13,9 +13,8 @@ from escalade.strategies.axis_shape import AxisStrategy, Vector
 from escalade.strategies.base import Fitness
 from escalade.strategies.gaussian import check_pairs, differences, sums
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.sized import default_population
+from escalade.strategies.sized import Matrix, default_population
 from escalade.strategies.step_size import expected_norm
-from escalade.strategies.written import Matrix
 
 
 class CRFMNES(AxisStrategy):

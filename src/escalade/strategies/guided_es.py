@@ -15,10 +15,11 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, NoiseSource, Stream, seeds
 from escalade.perturbation.guided import GuidedNoise, orthonormal
-from escalade.strategies.base import Direction
+from escalade.strategies.base import Direction, State
 from escalade.strategies.openai_es import OpenAIES
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
+from escalade.strategies.states import check_shape
 from escalade.strategies.vectors import as_tensor
 from escalade.support.generators import generators_seeded
 from escalade.support.numbers import real_number, whole_number
@@ -107,10 +108,14 @@ class GuidedES(OpenAIES):
         self.guides, self.alpha = whole_number(guides, "guides", 1), real_number(alpha, "alpha")
         if not 0 < self.alpha <= 1:
             raise InputError(f"alpha {alpha} must be above 0 and at most 1")
-        shape, dtype = (guides, self.dimension), self.center.numpy().dtype
+        shape, dtype = (self.guides, self.dimension), self.center.numpy().dtype
         self.gradients: NDArray[np.floating] = np.zeros(shape, dtype)
         """The last surrogate gradients, the newest last, shape (guides, dimension); zeros at first."""
         self.guided = 0  # one more than the generation that the newest of them belongs to
+
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        check_shape(state, "gradients", self.gradients.shape)
 
     def members(self) -> GaussianPopulation:
         if self.guided != self.generation + 1:

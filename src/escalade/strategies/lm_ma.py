@@ -10,10 +10,9 @@ import numpy as np
 
 from escalade.strategies.base import Fitness, State
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.sized import SizedStrategy, default_population
+from escalade.strategies.sized import Matrix, SizedStrategy, default_population
 from escalade.strategies.states import check_shape
 from escalade.strategies.step_size import path_growth
-from escalade.strategies.written import Matrix
 
 
 class LMMAES(SizedStrategy):

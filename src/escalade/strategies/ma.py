@@ -12,9 +12,8 @@ import numpy as np
 from escalade.strategies.base import Fitness
 from escalade.strategies.cma import refuse_if_too_large
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.step_size import expected_norm
-from escalade.strategies.written import Matrix
 
 
 class MAES(SizedStrategy):

@@ -39,9 +39,6 @@ class Adam(CenterOptimizer):
         super().__init__(params, lr, ("exp_avg", "exp_avg_sq"))
         self.memory["step"] = torch.zeros((), device=self.center.device)  # float32, as the kernel asks
 
-    def step(self, descent: Tensor, lr: float) -> None:
-        self.step_by_pieces([(slice(None), descent)], lr)
-
     def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
         memory = self.memory
         memory["step"] += 1
@@ -78,9 +75,6 @@ class SGD(CenterOptimizer):
     def __init__(self, params: Iterable[Tensor], lr: float = 0.01, momentum: float = 0.9) -> None:
         super().__init__(params, lr, ("momentum_buffer",) if momentum > 0 else ())
         self.momentum = momentum
-
-    def step(self, descent: Tensor, lr: float) -> None:
-        self.step_by_pieces([(slice(None), descent)], lr)
 
     def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
         for place, piece in pieces:

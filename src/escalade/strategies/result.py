@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from escalade.perturbation import Population
 from escalade.support.html import shown, table
 from escalade.support.lines import lines_png
 
@@ -75,6 +79,68 @@ class Optimum:
     def _repr_png_(self) -> bytes | None:
         best, mean = self.history.T
         return lines_png({"best of a generation": best, "mean": mean}, "fitness")
+
+
+class Record:
+    """The best member that a strategy has written out, and each generation's best and mean fitness.
+
+    Args:
+        sign: -1 where a smaller fitness is better.
+        best: the best member so far, shape (dimension,), and its fitness with the user's own sign.
+        rows: the generations so far, shape (generations, 2).
+    """
+
+    def __init__(
+        self,
+        sign: float,
+        best: tuple[Tensor, float] | None = None,
+        rows: NDArray[np.float64] | None = None,
+    ) -> None:
+        self._sign, self.best, self.history = sign, best, FitnessHistory(rows)
+
+    def judged(
+        self, members: Population, fitness: NDArray[np.float64], unusable: Sequence[int]
+    ) -> tuple[tuple[Tensor, float] | None, tuple[float, float]]:
+        """The best member and the row that :meth:`add` takes, once the strategy has moved on.
+
+        Args:
+            members: the generation.
+            fitness: theirs, shape (population,), larger is better.
+            unusable: those members whose fitness is not their own.
+        """
+        usable = np.delete(np.arange(len(fitness)), unusable)
+        if not len(usable):
+            return self.best, (math.nan, math.nan)
+        known = fitness[usable]
+        best, mean = self._sign * float(known.max()), self._sign * float(known.mean())
+        if self.best is not None and not self._sign * best > self._sign * self.best[1]:
+            return self.best, (best, mean)
+        vector = np.empty(members.dimension, dtype=members.dtype)
+        members.write(int(usable[known.argmax()]), vector)
+        return (torch.from_numpy(vector), best), (best, mean)
+
+    def add(self, best: tuple[Tensor, float] | None, row: tuple[float, float]) -> None:
+        """Take over a generation."""
+        self.best = best
+        self.history.append(*row)
+
+    def state(self) -> dict[str, Tensor | int | float]:
+        """The entries of a strategy's state; none before the first generation."""
+        found: dict[str, Tensor | int | float] = {}
+        if len(self.history):
+            found["history"] = torch.from_numpy(self.history.rows.copy())
+        if self.best is not None:
+            found |= {"best": self.best[0].clone(), "best_fitness": self.best[1]}
+        return found
+
+    def restored(self, state: Mapping[str, Any]) -> Record:
+        """A record of what :meth:`state` gave."""
+        history, best = state.get("history"), state.get("best")
+        return Record(
+            self._sign,
+            (best.clone(), float(state["best_fitness"])) if isinstance(best, Tensor) else None,
+            history.numpy() if isinstance(history, Tensor) else None,
+        )
 
 
 class FitnessHistory:

@@ -15,9 +15,8 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
 from escalade.strategies.ranking import log_weights, ranks, share_ties
-from escalade.strategies.sized import SizedStrategy
+from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.states import as_kept, check_shape
-from escalade.strategies.written import Matrix
 from escalade.support.numbers import whole_number
 
 _TARGET = 0.3  # q*: by this share of the parents the ranks should rise

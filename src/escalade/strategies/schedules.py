@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 from escalade.errors import InputError
@@ -19,7 +20,7 @@ def constant(value: float) -> Schedule:
 def exponential(start: float, factor: float, floor: float = 0.0) -> Schedule:
     """``start * factor**generation``, not below ``floor``."""
     return _called(
-        lambda generation: max(start * factor**generation, floor), "exponential", start, factor, floor
+        lambda generation: max(_grown(start, factor, generation), floor), "exponential", start, factor, floor
     )
 
 
@@ -44,8 +45,16 @@ def cosine(start: float, end: float, generations: float) -> Schedule:
 def step(start: float, factor: float, every: float) -> Schedule:
     """``start``, multiplied by ``factor`` each ``every`` generations."""
     return _called(
-        lambda generation: float(start * factor ** (generation // every)), "step", start, factor, every
+        lambda generation: _grown(start, factor, generation // every), "step", start, factor, every
     )
+
+
+def _grown(start: float, factor: float, times: float) -> float:
+    """``start * factor**times``; the largest number there is where it would be larger."""
+    try:  # of floats: whole numbers would go on, ever slower
+        return min(float(start * float(factor) ** times), sys.float_info.max)
+    except OverflowError:
+        return sys.float_info.max
 
 
 def _called(schedule: Schedule, kind: str, *numbers: float) -> Schedule:

@@ -1,4 +1,4 @@
-"""The base of written strategies whose constants follow from the dimension and the population."""
+"""The base of strategies whose constants follow from dimension and population; members have no address."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction
+from escalade.errors import InputError
+from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.strategies.base import Direction, State, Strategy
+from escalade.strategies.schedules import parse
 from escalade.strategies.vectors import first_center
-from escalade.strategies.written import WrittenStrategy
 from escalade.support.numbers import population_number
 
+Matrix = NDArray[np.float64]
 
-class SizedStrategy(WrittenStrategy):
-    """A written strategy that sets its constants once, for a population that has a usual size.
+
+class SizedStrategy(Strategy):
+    """A strategy with one step size that sets its constants once, for a population that has a usual size.
+
+    Its members are ``centre + step_size * y``, where ``y`` is made of normal numbers, and are written out.
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -32,6 +38,8 @@ class SizedStrategy(WrittenStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
+    grows = False  # it weighs as many members as it began with
+    adapted: ClassVar[tuple[str, ...]] = ("step_size", "updates")
     decomposes: ClassVar[bool] = False
     """True where :attr:`condition` takes a decomposition of a matrix."""
 
@@ -47,7 +55,10 @@ class SizedStrategy(WrittenStrategy):
     ) -> None:
         n = first_center(x0).numel()
         population = check_population(self.usual_population(n) if population is None else population)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        self.step_size = first_step_size(sigma)
+        self.updates = 0
+        self._drawn: tuple[int, Matrix, Matrix] | None = None
         self.begin(n, population)
 
     @staticmethod
@@ -67,6 +78,47 @@ class SizedStrategy(WrittenStrategy):
     def scale(self) -> float | NDArray[np.floating]:
         """Standard deviation of the members: a number, or one per parameter, shape (dimension,)."""
 
+    @property
+    def drawn_count(self) -> int:
+        """The number of noise vectors that a generation is made of."""
+        return self.population_size
+
+    @property
+    def drawn_width(self) -> int:
+        """The number of normal numbers in each of them."""
+        return self.dimension
+
+    @abstractmethod
+    def shaped(self, z: Matrix) -> Matrix:
+        """Members' steps ``y``, shape (n, dimension), of noise ``z``, (n, drawn_width). For subclasses."""
+
+    def draw(self) -> tuple[Matrix, Matrix]:
+        """This generation's ``z`` and ``y``, float64: a row for each drawn noise."""
+        if self._drawn is None or self._drawn[0] != self.generation:
+            z = self.noise(self.drawn_count, self.generation)
+            self._drawn = self.generation, z, self.shaped(z)
+        return self._drawn[1:]
+
+    def noise(self, count: int, generation: int) -> Matrix:
+        """Standard normal numbers of the source, shape (count, drawn_width)."""
+        draws = self.perturbation.draw(self.seed, generation, count, self.drawn_width)
+        z = np.empty((count, self.drawn_width))
+        for number, row in enumerate(z):
+            draws.write(number, 1.0, row)
+        return z
+
+    def members(self) -> DensePopulation:
+        center = self.center.numpy()
+        return DensePopulation((center + self.step_size * self.draw()[1]).astype(center.dtype))
+
+    def move(self, step: NDArray[np.float64]) -> None:
+        """Add ``step_size * step``, shape (dimension,), to the centre."""
+        self.center += torch.from_numpy(self.step_size * step).to(self.center)
+
+    def load_state_dict(self, state: State) -> None:
+        super().load_state_dict(state)
+        self._drawn = None
+
 
 def default_population(dimension: int) -> int:
     """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
@@ -76,3 +128,13 @@ def default_population(dimension: int) -> int:
 def check_population(population: int) -> int:
     """Return ``population``, or raise InputError where the constants have no meaning."""
     return population_number(population, 4)
+
+
+def first_step_size(sigma: float | str) -> float:
+    """The number that ``sigma`` is; InputError for a schedule, since the strategy adapts it."""
+    try:
+        return parse(float(sigma), "sigma")(0)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"sigma {sigma!r} must be a positive number: this strategy adapts it from there"
+        ) from None

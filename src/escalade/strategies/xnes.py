@@ -16,8 +16,7 @@ from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.cma import refuse_if_too_large
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import nes_utilities
-from escalade.strategies.sized import SizedStrategy
-from escalade.strategies.written import Matrix
+from escalade.strategies.sized import Matrix, SizedStrategy
 
 
 class XNES(SizedStrategy):
