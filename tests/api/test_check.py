@@ -39,6 +39,7 @@ def test_good_environments_are_good(env):
         ("Tiny-v0", {"action": "text"}, "spaces", "Text.*not supported"),
         ("Raises-v0", {"when": "init"}, "spaces", "not plugged in"),
         ("Raises-v0", {"when": "step", "every": 1}, "steps", "RuntimeError: the arm fell off"),
+        ("Raises-v0", {"every": 1, "kind": "SystemExit"}, "steps", "SystemExit: the arm fell off"),
         ("Unseeded-v0", {}, "gymnasium's rules", "not equivalent for the same seed"),
         ("Diverges-v0", {"every": 1}, "steps", "NaN or infinity"),
         ("Pays-v0", {"form": "two"}, "steps", "not one finite number"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from escalade.api import bench as measuring
 from escalade.cli import main as cli
 
 SHORT = ["--workers", "1", "--rounds", "1", "--turn-seconds", "0.01", "--population", "4", "--json"]
@@ -33,3 +34,11 @@ def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
 def test_a_turn_has_an_end(seconds, capsys):
     assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--turn-seconds", seconds]) == 2
     assert "seconds" in capsys.readouterr().err
+
+
+def test_a_cluster_is_not_measured(monkeypatch, capsys):
+    monkeypatch.setattr(measuring, "start_engine", lambda *how: pytest.fail("a cluster is started"))
+    assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--engine", "ray", *SHORT]) == 2
+    assert capsys.readouterr().err == (
+        "escalade: --engine ray: bench measures this machine alone: leave it out\n"
+    )

@@ -193,6 +193,7 @@ BUILT = [
     ("resume OWN", ["module of your own", "network="]),
     ("eval OWN", ["module of your own", "network="]),
     ("render OWN --checkpoint latest", ["module of your own", "network="]),
+    ("train ENV --early-end 20 --reward-info typo", ["--reward-info typo", "has no such entry"]),
     ("train ENV --policy builtins:complex", ["--policy builtins:complex", "complex", "nn.Module"]),
     ("train ENV --head uniform:5", ["head 'uniform:5'", "Box action space", "--head plain"]),
     ("train tests.environments:Walk-v0 --head uniform:1", ["head 'uniform:1'", "uniform:N", "custom:A,B"]),
@@ -220,7 +221,7 @@ BUILT = [
     ("eval RUN --checkpoint newest", ["--checkpoint 'newest'", "best, latest"]),
     ("eval RUN --checkpoint \u00b2", ["--checkpoint", "best, latest"]),
     ("render RUN --output film.avi", ["--output film.avi", ".mp4 or .gif"]),
-    ("render RUN --output BELOW.gif", ["BELOW", "cannot be written"]),
+    ("render RUN --output BELOW.gif", ["BELOW", "there is no folder FILE"]),
     ("render RUN --checkpoint 77", ["--checkpoint '77'"]),
     ("render RUN --seed -4", ["--seed -4", "at least 0"]),
     ("render RUN --max-steps 0", ["--max-steps '0'", "at least 1"]),
@@ -467,10 +468,7 @@ def test_a_full_disk_is_reported_when_a_later_row_cannot_be_written(inside, monk
     def swap(recorder, run):
         opened(recorder, run)
         recorder.close()
-        path = run.files.progress
-        path.unlink()
-        path.symlink_to("/dev/full")
-        recorder._table._file = path.open("a")
+        recorder._table._file = open("/dev/full", "a")  # noqa: SIM115 - which the recorder closes
 
     monkeypatch.setattr(ProgressFile, "__init__", swap)
     result = inside("train", ENV, *SMALL, "--run-dir", "run")

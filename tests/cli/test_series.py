@@ -192,6 +192,16 @@ def test_ctrl_c_saves_runs_beside_each_other_and_leaves_none_behind(tmp_path):
         assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
 
 
+def test_runs_beside_each_other_end_saved_where_their_leader_is_killed(tmp_path):
+    with running("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--run-dir", "many", cwd=tmp_path) as series:
+        kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (0, 1)]
+        series.until(lambda: all(run.progress.exists() and run.checkpoints.generations() for run in kept))
+        series.signal(signal.SIGKILL)
+        series.wait()
+        wait_until(lambda: series.family() == [])
+        assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
+
+
 @pytest.mark.parametrize(
     "options",
     [

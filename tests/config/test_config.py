@@ -225,6 +225,16 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
     assert configured(tmp_path, "Acrobot-v1", "--preset", "CartPole-v1").env == "Acrobot-v1"
 
 
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("-110", -110.0), ("-5.", -5.0), ("-.5", -0.5), ("-1e3", -1e3), ("-1E+9", -1e9), ("-2.5e-3", -0.0025)],
+)
+def test_a_number_below_0_is_no_flag_however_it_is_written(typed, value, tmp_path):
+    for name in ("target_return", "reward_floor", "reward_shift"):
+        config = configured(tmp_path, "CartPole-v1", "--preset", "none", flag(name), typed)
+        assert getattr(config, name) == value
+
+
 @pytest.mark.parametrize("name", presets.names())
 def test_presets_are_complete(name):
     preset = presets.read(name)
@@ -346,3 +356,11 @@ def test_unknown_presets_are_named_with_their_nearest():
     with pytest.raises(InputError, match="no preset 'CartPole-v2'; did you mean CartPole-v1"):
         presets.options("x", "CartPole-v2")
     assert presets.options("Nothing-v0", "auto") == presets.options("CartPole-v1", None) == {}
+
+
+@pytest.mark.parametrize("resources", [{"CPU": 0}, {"CPU": 0.0, "GPU": 0}])
+def test_workers_that_take_nothing_of_a_machine_are_refused(resources):
+    with pytest.raises(InputError, match=r"^`worker_resources` takes nothing of any machine: .* CPU 0.1$"):
+        Config(env="x", engine="ray", worker_resources=resources)
+    for some in ({}, {"GPU": 0}, {"CPU": 0.1}, resources | {"slot": 1}):
+        assert Config(env="x", engine="ray", worker_resources=some).worker_resources == some

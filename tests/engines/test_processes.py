@@ -1,5 +1,7 @@
 """Engines: every item's result exactly once and in order, whatever happens to the workers."""
 
+import errno
+import multiprocessing
 import os
 import random
 import signal
@@ -12,8 +14,10 @@ from tests.commands import wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import InProcessEngine, processes
+from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker
 from escalade.engines.processes import ProcessEngine
+from escalade.engines.worker import one_blas_thread
 
 
 class Squares:
@@ -82,6 +86,45 @@ class Fragile(Squares):
                 os._exit(3)
             for item in items:
                 feed.put(item, item**2)
+
+
+class Parents(Squares):
+    """Work that starts a process for every item, as simulators and loaders of data do."""
+
+    def one(self, item, feed):
+        child = multiprocessing.get_context("fork").Process(target=os._exit, args=(item,))
+        child.start()
+        child.join()
+        feed.put(item, child.exitcode)
+
+
+class Keeps(Squares):
+    """Work that starts a process for every item, which is there until somebody ends it."""
+
+    def one(self, item, feed):
+        context = multiprocessing.get_context("fork")
+        mine, theirs = context.Pipe()
+        child = context.Process(target=self.wait, args=(theirs,), daemon=True)
+        child.start()
+        mine.recv()
+        feed.put(item, child.pid)
+
+    @staticmethod
+    def wait(pipe):
+        pipe.send("it is there")
+        while True:
+            signal.pause()
+
+
+class Orphans(Keeps):
+    """Work that is killed once, while a process that it started is there."""
+
+    def one(self, item, feed):
+        super().one(item, feed)
+        if not self.killed.exists():
+            (child,) = multiprocessing.active_children()
+            self.killed.write_text(str(child.pid))
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Stillborn:
@@ -212,6 +255,47 @@ def test_an_unexpected_exception_arrives_with_its_trace(engine):
     assert "in one" in "".join(failure.value.__notes__)
 
 
+def test_an_unexpected_exception_says_where_it_was_raised(engine):
+    place = r"^a worker failed: ZeroDivisionError: by nought \(line \d+ of test_processes\.py\)"
+    with pytest.raises(EngineFailure, match=place):
+        engine.run(("raise", 5, ZeroDivisionError("by nought")), 10)
+
+
+def test_work_may_start_processes_of_its_own():
+    engine = ProcessEngine(Parents, 1)
+    try:
+        assert engine.run("job", 4).in_order() == [0, 1, 2, 3]
+    finally:
+        engine.close()
+
+
+def test_processes_that_work_started_as_daemons_end_with_it():
+    engine = ProcessEngine(Keeps, 1)
+    started = []
+    try:
+        started += [psutil.Process(pid) for pid in engine.run("job", 2).in_order()]
+        engine.close()
+        wait_until(lambda: not any(alive(process) for process in started))
+    finally:
+        engine.close()
+        for process in filter(alive, started):
+            process.kill()
+
+
+def test_a_worker_that_is_killed_while_a_process_of_its_own_lives_is_replaced(tmp_path):
+    def work():
+        made = Orphans()
+        made.killed = tmp_path / "killed"
+        return made
+
+    engine = ProcessEngine(work, 1)
+    try:
+        assert len(engine.run("job", 2).in_order()) == 2
+    finally:
+        engine.close()
+        os.kill(int((tmp_path / "killed").read_text()), signal.SIGKILL)  # nobody else would end it
+
+
 def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     engine = ProcessEngine(BlasThreads, 1)
@@ -223,6 +307,14 @@ def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypat
         assert psutil.Process(engine.pids[0]).num_threads() <= 3
     finally:
         engine.close()
+
+
+def test_a_worker_runs_one_blas_thread_whatever_the_shell_says(monkeypatch):
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    for name in names:
+        monkeypatch.setenv(name, "8")
+    one_blas_thread()
+    assert [os.environ[name] for name in names] == ["1", "1", "1"]
 
 
 def test_more_workers_than_can_be_started_are_refused(monkeypatch):
@@ -300,3 +392,35 @@ def test_a_lost_worker_that_cannot_be_started_again_is_one_line(tmp_path, monkey
             engine.run(("fine", None), 4)
     finally:
         engine.close()
+
+
+def failing(monkeypatch, *problems):
+    """Let the next jobs that are sent to workers fail, each with one of ``problems``; those that are left."""
+    left, send = list(problems), JobMessage.send
+
+    def sent(self, messages):
+        if left:
+            raise left.pop(0)
+        send(self, messages)
+
+    monkeypatch.setattr(JobMessage, "send", sent)
+    return left
+
+
+def test_work_that_cannot_be_sent_to_a_worker_that_lives_ends_the_run_in_one_line(engine, monkeypatch):
+    wait_ready(engine)
+    failing(monkeypatch, *[OSError(errno.ETOOMANYREFS, "Too many references")] * 3)
+    engine.on_wait = lambda: pytest.fail("it waits for the results of what was not sent")
+    said = r"a worker could not be sent its work \(.*Too many references\): lower `workers`"
+    with pytest.raises(EngineFailure, match=said):
+        engine.run(("fine", None), 4)
+
+
+@pytest.mark.parametrize("problem", [BrokenPipeError, ConnectionResetError])
+def test_a_worker_that_is_found_dead_while_it_is_sent_work_is_replaced(problem, engine, monkeypatch):
+    wait_ready(engine)
+    left = failing(monkeypatch, problem())
+    os.kill(engine.pids[0], signal.SIGKILL)
+    assert values(engine.run(("fine", None), 40).in_order()) == [item**2 for item in range(40)]
+    assert left == []
+    assert len(engine.pids) == 3

@@ -10,6 +10,7 @@ from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import EngineOptions
 from escalade.engines.ray import actor, connection, engine, fleet
 from escalade.engines.ray.actor import difference
+from escalade.engines.ray.cluster import RayCluster
 from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply, UnfitNode
 
@@ -390,3 +391,34 @@ def test_what_a_worker_has_to_say_is_said_with_its_nodes_name():
     cluster.events.put(Reply(1, 99, "1", None, 0.0, ["member 3 gave no sign of life"]))
     run.run("job", 12)
     assert [text for text in run.notes if "member 3" in text] == ["10.0.0.1: member 3 gave no sign of life"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "said"),
+    [
+        (ValueError("only whole GPUs"), InputError, r"^`worker_resources` \{'GPU': 1.5\}: only whole GPUs$"),
+        (InputError("no"), InputError, r"^no$"),
+        (RuntimeError("no"), RuntimeError, r"^no$"),
+        (KeyboardInterrupt("no"), KeyboardInterrupt, r"^no$"),
+    ],
+)
+def test_a_cluster_is_closed_where_its_first_worker_cannot_be_asked_for(problem, kind, said, monkeypatch):
+    listed, closed = ListedCluster({"1": 1}), []
+
+    def start_worker(avoid):
+        raise problem
+
+    listed.start_worker, listed.close = start_worker, lambda: closed.append(True)
+    monkeypatch.setattr(engine, "RayCluster", lambda factory, options: listed)
+    with pytest.raises(kind, match=said):
+        engine.start(object, EngineOptions(1, worker_resources={"GPU": 1.5}))
+    assert closed == [True]
+
+
+def test_work_that_cannot_be_sent_is_refused_before_a_cluster_is_joined(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("escalade.engines.ray.cluster.Connection", lambda *how: opened.append(how))
+    said = r"the work cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
+    with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
+        RayCluster(lambda: file, EngineOptions(1))
+    assert opened == []

@@ -106,6 +106,22 @@ def test_bins():
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "dtype", "expected"),
+    [
+        (-100, 100, np.int8, [-100, 0, 100]),
+        (0, 255, np.uint8, [0, 127, 255]),
+        (-(2**31), 2**31 - 1, np.int32, [-(2**31), 0, 2**31 - 1]),
+    ],
+)
+def test_bins_of_whole_numbers_reach_from_the_lowest_to_the_highest(low, high, dtype, expected):
+    space = spaces.Box(low, high, (1,), dtype)
+    chosen = mapped(space, np.eye(3), "clip", "uniform:3")
+    assert chosen.dtype == dtype
+    np.testing.assert_allclose(chosen[:, 0], expected, atol=1)
+    assert (chosen[0, 0], chosen[2, 0]) == (low, high)
+
+
+@pytest.mark.parametrize(
     ("space", "how", "said"),
     [
         (spaces.Text(3), (), "Text.*not supported"),

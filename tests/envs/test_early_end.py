@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.envs.test_wrappers import Scripted
 
+from escalade import InputError
 from escalade.envs import resolve, settle_backend
 from escalade.envs.early_end import EarlyEnd
 from escalade.envs.frames import Frames
@@ -69,3 +70,8 @@ def test_a_limit_beyond_the_registered_one_holds_with_skipped_frames_too(limit, 
     env.reset(seed=3)
     ends = [env.step(np.zeros(1, np.float32))[3] for _ in range(steps)]
     assert ends == [False] * (steps - 1) + [True]
+
+
+def test_an_early_end_by_an_entry_that_is_not_there_is_the_users():
+    with pytest.raises(InputError, match=r"^`reward_info` typo: a step's info has no such entry"):
+        resolve("CartPole-v1", early_end=(20,), reward_info="typo")

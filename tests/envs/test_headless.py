@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from escalade.envs import environment
+from escalade.envs import environment, resolve, vectorize
 
 WITHOUT_EGL = """
 import ctypes, ctypes.util
@@ -53,3 +53,12 @@ def test_mujoco_is_told_to_draw_through_egl_where_it_can(monkeypatch, platform, 
     monkeypatch.setattr(ctypes, "CDLL", library)
     environment.headless()
     assert variables.get("MUJOCO_GL") == drawn
+
+
+def test_environments_of_a_worker_draw_without_a_display_whenever_its_server_was_started(monkeypatch):
+    walk = resolve("tests.environments:Walk-v0", backend="gymnasium")
+    variables = {}  # of a worker whose server was started before this machine looked for a display
+    monkeypatch.setattr(os, "environ", variables)
+    vectorize(walk, 1).close()
+    assert variables["SDL_VIDEODRIVER"] == "dummy"
+    assert variables["PYGAME_HIDE_SUPPORT_PROMPT"] == "1"

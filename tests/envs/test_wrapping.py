@@ -62,6 +62,7 @@ def test_spaces_are_those_of_the_wrapped_environment():
         ("tests.environments:OBSERVATIONS", "has no OBSERVATIONS"),
         (f"{OFFSET}(to=1)", "cannot wrap the environment: TypeError"),
         ("builtins:str", "made a str, not a gymnasium.Env"),
+        ("sys:exit", "`wrappers` sys:exit cannot wrap the environment: SystemExit: <"),
         ("gymnasium.wrappers:RescaleAction(0, 1)", "cannot wrap the environment: TypeError: RescaleAction"),
     ],
 )

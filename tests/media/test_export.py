@@ -135,12 +135,31 @@ def test_a_file_and_the_library_say_where_it_is(run, tmp_path, capsys):
     assert made.largest_difference == said["largest_difference"]
 
 
-def test_what_differs_from_the_policy_is_not_kept(tmp_path, monkeypatch):
-    wrong = exporting._Format(".pt", (), *_off_by(1e-3))
+@pytest.mark.parametrize(("error", "said"), [(1e-3, "0"), (np.inf, "inf"), (np.nan, "inf")])
+def test_what_differs_from_the_policy_is_not_kept(error, said, tmp_path, monkeypatch):
+    wrong = exporting._Format(".pt", (), *_off_by(error))
     monkeypatch.setitem(exporting.FORMATS, "torchscript", wrong)
-    with pytest.raises(InputError, match="differs from the policy by 0"):
+    with pytest.raises(InputError, match=f"differs from the policy by {said}"):
         export_policy(made("linear"), "torchscript", tmp_path / "p.pt")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "apart"),
+    [
+        ([np.nan], [0.0], np.inf),
+        ([0.0], [np.nan], np.inf),
+        ([np.inf], [0.0], np.inf),
+        ([0.0], [-np.inf], np.inf),
+        ([np.inf], [-np.inf], np.inf),
+        ([np.inf], [np.nan], np.inf),
+        ([np.nan, np.inf, -np.inf, 4.0], [np.nan, np.inf, -np.inf, 4.0], 0.0),
+        ([1.0, 4.0], [1.0, 6.0], 0.5),
+        ([1.0], [1.0, 1.0], np.inf),
+    ],
+)
+def test_what_is_no_number_in_one_of_the_two_is_a_difference(wanted, got, apart):
+    assert exporting._difference(np.array(wanted), np.array(got)) == apart
 
 
 def _off_by(error):

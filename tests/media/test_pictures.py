@@ -4,6 +4,7 @@ import gc
 import re
 import shutil
 import struct
+from types import SimpleNamespace
 
 import gymnasium
 import imageio.v3 as imageio
@@ -18,6 +19,7 @@ from escalade.envs import resolve
 from escalade.media.charts import _wrapped
 from escalade.media.curves import plot_run
 from escalade.media.figure import fit_returns, style
+from escalade.media.playing import make_drawing
 from escalade.media.smoothing import smoothed
 from escalade.media.video import record_episode
 
@@ -110,6 +112,20 @@ def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
         *_, ended, _, _ = env.step(0)
         expected += 1
     assert (total, steps) == (expected, expected)
+
+
+class Leaves:
+    def act(self, observation):
+        raise SystemExit("enough")
+
+
+def test_what_exits_while_it_draws_is_not_the_end_of_the_process(tmp_path):
+    with pytest.raises(EnvironmentFailure, match=r"failed while it was filmed: SystemExit: enough"):
+        record_episode(resolve("CartPole-v1"), Leaves(), tmp_path / "f.gif")
+    screenless = SimpleNamespace(id="Arm-v0", make=lambda render_mode: Leaves().act(None))
+    with pytest.raises(EnvironmentFailure, match=r"^environment Arm-v0 cannot draw: enough$"):
+        make_drawing(screenless, "rgb_array", "frames")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_film_that_fails_leaves_nothing(tmp_path):

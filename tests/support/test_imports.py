@@ -18,3 +18,10 @@ def test_a_module_of_another_folder_comes_with_the_mend(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="escalade_gripper") as problem:
         import_named("escalade_arm", "`wrappers` escalade_arm:Grip")
     assert "PYTHONPATH" not in str(problem.value)  # it is there; what it needs is not
+
+
+def test_a_module_that_exits_is_not_the_end_of_the_process(tmp_path, monkeypatch):
+    (tmp_path / "escalade_script.py").write_text("raise SystemExit('usage: escalade_script ARM')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"cannot be imported \(SystemExit: usage: escalade_script ARM\)"):
+        import_named("escalade_script", "environment escalade_script:Arm")

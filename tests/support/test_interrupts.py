@@ -2,12 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
+from tests.commands import DEADLINE
 
 from escalade.envs.quiet import quiet
-from escalade.support.interrupts import Interrupts
+from escalade.support.interrupts import LEADER, Interrupts, end_with_leader
 
 
 def interrupt():
@@ -55,3 +58,44 @@ def test_other_threads_hold_nothing():
         interrupt()
     leave.set()
     thread.join()
+
+
+# What a command does that another one leads: it says when it is at work, and how it ended.
+LED = """
+import os, signal
+from escalade.support.interrupts import LEADER, Interrupts, end_with_leader
+end_with_leader()
+with Interrupts() as interrupts:
+    print(os.environ.get(LEADER), flush=True)
+    try:
+        with interrupts.allowed():
+            while True:
+                signal.pause()
+    except KeyboardInterrupt:
+        print("saved", flush=True)
+"""
+
+
+def test_a_process_is_interrupted_once_its_leader_is_gone():
+    led, lifeline = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", LED],
+        env=os.environ | {LEADER: str(led)},
+        pass_fds=(led,),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    os.close(led)
+    try:
+        assert process.stdout.readline() == "None\n"  # what it starts itself is not led by anybody
+    finally:
+        os.close(lifeline)  # as the system does when the leader is killed
+    assert process.communicate(timeout=DEADLINE)[0] == "saved\n"
+    assert process.returncode == 0
+
+
+def test_a_process_without_a_leader_waits_for_none(monkeypatch):
+    monkeypatch.delenv(LEADER, raising=False)
+    before = threading.active_count()
+    end_with_leader()
+    assert threading.active_count() == before

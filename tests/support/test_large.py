@@ -1,10 +1,13 @@
 """Large arrays: shared with other processes without copies, or in a file."""
 
+import errno
 import os
+import tempfile
 
 import numpy as np
 import pytest
 
+from escalade import StorageFailure
 from escalade.support.large import filed, memory_of, shared_copy, stretches
 from escalade.support.shared_memory import LARGE
 
@@ -51,6 +54,28 @@ def test_a_filed_array_is_written_by_pieces_and_is_the_callers_own(size):
     np.testing.assert_array_equal(found[[0, size - 1, size, -1]], [1, 1, 2, 2])
     found[0] = 5.0
     assert found[0] == 5.0
+
+
+def test_a_file_that_finds_no_room_is_one_line_with_the_mend(monkeypatch):
+    closed = []
+
+    class Full:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *raised):
+            closed.append(True)
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", Full)
+    monkeypatch.setattr(tempfile, "tempdir", "/full")
+    said = r"^a copy of the parameters cannot be kept in /full \(.*No space left on device\): .* set TMPDIR$"
+    with pytest.raises(StorageFailure, match=said):
+        filed([np.zeros(LARGE)], LARGE, np.float32)
+    assert closed == [True]
+    assert filed([np.zeros(3)], 3, np.float32).tolist() == [0.0] * 3  # it needs no file
 
 
 def test_stretches_are_whole_parts_and_all_of_them():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from escalade.config.options import NOT_MEASURED, Config
-from escalade.engines import Engine, Feed, start_engine
+from escalade.engines import ENGINES, Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
@@ -112,6 +112,8 @@ def bench(
     for name in NOT_MEASURED:
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")
+    if "address" in ENGINES[config.engine].options:
+        raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
     workers = config.worker_count
     if workers == 0:
         raise InputError("`workers=0`: bench measures worker processes, so use at least 1")

@@ -130,7 +130,7 @@ def check(
     for name, attempt in tries.items():
         try:
             findings.append(attempt(environment))
-        except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
             findings.append(Finding(name, "failed", _said(problem)))
     speed, finding = _speed(environment)
     return CheckReport(env, environment.backend, (*findings, finding), speed)
@@ -253,7 +253,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
                 steps += len(running)
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)
-    except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return None, Finding("speed", "failed", _said(problem))
     finally:
         vector.close()
@@ -263,10 +263,6 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
     return rate, Finding("speed", "ok", detail)
 
 
-def _said(problem: Exception | str) -> str:
+def _said(problem: BaseException | str) -> str:
     text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
-    return (
-        text
-        if not isinstance(problem, Exception) or isinstance(problem, Warning)
-        else (f"{type(problem).__name__}: {text}")
-    )
+    return text if isinstance(problem, str | Warning) else f"{type(problem).__name__}: {text}"

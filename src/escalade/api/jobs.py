@@ -19,7 +19,7 @@ from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.errors import EngineFailure, InputError
 from escalade.support.cores import cores
-from escalade.support.interrupts import INTERRUPTED
+from escalade.support.interrupts import INTERRUPTED, LEADER
 from escalade.support.numbers import whole_number
 
 _POLL_SECONDS = 0.05
@@ -34,11 +34,14 @@ class _Job:
     errors: IO[bytes]
     config: IO[str]
     """The file that the process reads the run's options from."""
+    lifeline: int
+    """The end of a pipe that closes when this process ends, however it does: the run then ends, saved."""
 
     def close(self) -> None:
         """Remove its files."""
         self.errors.close()
         self.config.close()
+        os.close(self.lifeline)
 
 
 def run_jobs(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
@@ -97,20 +100,25 @@ def _start(one: Planned, share: int) -> _Job:
     # Modules beside the caller's script are there too.
     path = [place for place in (str(sys.path[0]), os.environ.get("PYTHONPATH")) if place]
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
+    led, lifeline = os.pipe()
     try:
         process = subprocess.Popen(  # noqa: S603 - this program, without a shell
             [sys.executable, "-m", "escalade", *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path), LEADER: str(led)},
+            pass_fds=(led,),
             start_new_session=True,  # Ctrl-C comes here, and is handed on once: twice would not save
         )
     except BaseException:
         errors.close()
         file.close()
+        os.close(lifeline)
         raise
-    return _Job(one, process, errors, file)
+    finally:
+        os.close(led)
+    return _Job(one, process, errors, file, lifeline)
 
 
 def _check(job: _Job) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from escalade.config.files import read_config
@@ -20,13 +19,22 @@ def announce(config: Config) -> None:
     say(opening(config))
 
 
-def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> None:
-    """Announce a run that goes on with some options changed.
+def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> Config | None:
+    """Announce a run that goes on with some options changed; its config.
 
-    Nothing is said where config.toml cannot be read: a run goes on from its checkpoints.
+    Nothing is said, and None returned, where config.toml cannot be read: a run goes on from its checkpoints.
+
+    Raises:
+        InputError: a change is impossible.
     """
-    with suppress(InputError):
-        announce(read_config(folder).replace(**changes))
+    try:
+        config = read_config(folder)
+    except InputError:
+        Config(env="any").replace(**changes)  # which checks the values
+        return None
+    config = config.replace(**changes)
+    announce(config)
+    return config
 
 
 def opening(config: Config) -> str:

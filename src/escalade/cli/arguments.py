@@ -18,6 +18,7 @@ from escalade.support.output import printing
 Command = Callable[[argparse.Namespace], int]
 """A function that runs a command, given what was typed, and returns its exit code."""
 
+_NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
 
 
@@ -30,6 +31,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **keywords: Any) -> None:
         keywords |= {"formatter_class": _Formatter, "allow_abbrev": False}
         super().__init__(**keywords)
+        self._negative_number_matcher = _NEGATIVE  # argparse's own takes -1e3 for a flag
         self.refusals: dict[str, str] = {}
 
     def error(self, message: str) -> NoReturn:

@@ -28,7 +28,7 @@ from escalade.cli.watch import add_watch
 from escalade.cli.zoo import add_pull, add_push, add_zoo
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
-from escalade.support.interrupts import Interrupts
+from escalade.support.interrupts import Interrupts, end_with_leader
 from escalade.support.output import OutputFailure, printing, visible, wording
 from escalade.support.own_process import claim, end_process
 
@@ -94,6 +94,7 @@ def run() -> NoReturn:
     signal.signal(signal.SIGINT, lambda number, frame: _leave())
     signal.signal(signal.SIGQUIT, lambda number, frame: _leave(128 + number))
     Interrupts.leave = staticmethod(_leave)
+    end_with_leader()
     claim()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
 from escalade.cli.output import say
-from escalade.cli.training import warm_up_of
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
@@ -117,8 +117,9 @@ def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
     """The environment of the run or file that was named, and which policy of it is meant."""
     if not os.path.isfile(parsed.run):
         folder = RunFolder.open(parsed.run)
-        warm_up_of(folder)
-        return read_config(folder).env, parsed.checkpoint or LATEST
+        config = read_config(folder)
+        warm_up_for(config)
+        return config.env, parsed.checkpoint or LATEST
     from escalade.policies.policy_file import PolicyFile
 
     file = Path(parsed.run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ from escalade.cli.output import INTERRUPTED, say, say_summary
 from escalade.cli.series import add_series, is_series, train_series
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
-from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.config.removed import refusals
 from escalade.config.strategy_text import layered
@@ -101,12 +99,6 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
     return Config(**layered(preset, inherited(given), given))
 
 
-def warm_up_of(folder: RunFolder) -> None:
-    """Start what a run's workers need, while this process goes on importing."""
-    with suppress(InputError):  # a run goes on from its checkpoints; who needs config.toml says what is wrong
-        warm_up_for(read_config(folder))
-
-
 def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
     """A config for each file, by the file's name without its ending; one alone is called ``config``."""
     named: dict[str, Config] = {}
@@ -138,20 +130,12 @@ def _train(parsed: argparse.Namespace) -> int:
 
 def _resume(parsed: argparse.Namespace) -> int:
     folder, changes = RunFolder.open(parsed.run), options_typed(parsed)
-    _config_of(folder).replace(**changes)  # checks the values, before torch is imported
-    announce_resumed(folder, changes)
-    warm_up_of(folder)
+    config = announce_resumed(folder, changes)  # which checks the values, before torch is imported
+    if config is not None:
+        warm_up_for(config)
     from escalade.api.train import resume_folder
 
     return _report(resume_folder(folder, changes))
-
-
-def _config_of(folder: RunFolder) -> Config:
-    """The run's config; plain options where its file cannot be read, for a run goes on from checkpoints."""
-    try:
-        return read_config(folder)
-    except InputError:
-        return Config(env="any")
 
 
 def _report(run: Run) -> int:

@@ -98,6 +98,8 @@ def _check_resources(config: Config) -> None:
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
+    if not any({"CPU": 1, **config.worker_resources}.values()):
+        raise InputError("`worker_resources` takes nothing of any machine: give a share, such as CPU 0.1")
 
 
 def _check_factory(config: Config) -> None:

@@ -155,8 +155,11 @@ class ProcessEngine:
                 worker.job = self._number
                 self._message.send(worker.messages)
             worker.messages.send(("items", items))
-        except OSError:
+        except ConnectionError:
             pass  # it is dead: its end of the pipe says so next, and the items go back
+        except OSError as problem:  # it lives, and would wait for the rest of the message
+            said = f"a worker could not be sent its work ({problem}): lower `workers`"
+            raise EngineFailure(said) from problem
 
     def _room(self, worker: Worker) -> int:
         """The number of further items that a worker may be given."""

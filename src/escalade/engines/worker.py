@@ -5,6 +5,7 @@ Imports little, and no torch: it is loaded before the first worker is forked.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import select
 import signal
@@ -14,6 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from escalade.engines.base import Factory, close_work
 from escalade.engines.feed import JobDropped
 from escalade.engines.messages import received_job
 from escalade.engines.results import joined
-from escalade.errors import EscaladeError, InputError
+from escalade.errors import EscaladeError, InputError, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,16 +48,26 @@ class ByValue:
         self._value = value
 
     def __reduce__(self) -> Any:
-        import cloudpickle
-
         # Anew for each worker: what holds shared memory is handed over while its process is started.
-        try:
-            return Pickled, (cloudpickle.dumps(self._value),)
-        except Exception as problem:
-            raise InputError(
-                f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
-                "use `workers=0` or `engine=threads`"
-            ) from problem
+        return Pickled, (dumped(self._value),)
+
+
+def dumped(value: Any, **how: Any) -> bytes:
+    """An object as cloudpickle writes it; ``how`` are keywords of ``cloudpickle.dumps``.
+
+    Raises:
+        InputError: it holds something that cannot be sent to another process.
+    """
+    import cloudpickle
+
+    try:
+        data: bytes = cloudpickle.dumps(value, **how)
+    except Exception as problem:
+        raise InputError(
+            f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
+            "use `workers=0` or `engine=threads`"
+        ) from problem
+    return data
 
 
 class Pickled:
@@ -75,14 +87,20 @@ class Pickled:
 
 
 def one_blas_thread() -> None:
-    """Let BLAS, which reads these variables when it is loaded, use one thread: a worker is one of N."""
-    for name in _ONE_THREAD:
-        os.environ.setdefault(name, "1")
+    """Let BLAS, which reads these variables when it is loaded, use one thread: a worker is one of N.
+
+    Whatever the user's shell says: the bits of a product may depend on the number of threads.
+    """
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
 
 
 def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     """Main function of a worker process."""
     _leave_signals_to_the_owner()
+    _let_work_fork(messages, lifeline)
+    # The owner ends this process as a daemon. multiprocessing forbids daemons to start processes of their
+    # own, which simulators and loaders of data do: here it looks at this entry.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     one_blas_thread()
     threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
     try:
@@ -92,7 +110,8 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
     except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
-        _report(messages, None, f"{type(problem).__name__}: {problem}", traceback.format_exc())
+        said = f"{type(problem).__name__}: {problem} ({place_of(problem)})"
+        _report(messages, None, said, traceback.format_exc())
 
 
 def _serve(factory: Factory, messages: Connection) -> None:
@@ -117,6 +136,25 @@ def _leave_signals_to_the_owner() -> None:
         signal.signal(number, _do_nothing)
         signal.siginterrupt(number, False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, others)
+
+
+def _let_work_fork(*pipes: Connection) -> None:
+    """Let processes that the work forks be ended, and not be taken for this one."""
+    # multiprocessing ends them with SIGTERM, perhaps before they have any handlers but those they inherit.
+    os.register_at_fork(
+        before=partial(signal.pthread_sigmask, signal.SIG_BLOCK, [signal.SIGTERM]),
+        after_in_parent=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, [signal.SIGTERM]),
+        after_in_child=partial(_begin_fork, pipes),
+    )
+
+
+def _begin_fork(pipes: Sequence[Connection]) -> None:
+    for pipe in pipes:  # by whose end the engine knows that this worker has died
+        if not pipe.closed:
+            pipe.close()
+    if signal.getsignal(signal.SIGTERM) is _do_nothing:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
 
 
 def _do_nothing(number: int, frame: FrameType | None) -> None:

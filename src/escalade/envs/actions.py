@@ -98,7 +98,9 @@ class ActionMap:
     def _bin_values(self, space: spaces.Box) -> Array:
         """Shape (dimensions, bins)."""
         kind, _, rest = self.head.partition(":")
-        low, high = space.low.reshape(-1, 1), space.high.reshape(-1, 1)
+        # The width of a Box of small whole numbers need not be one of them.
+        exact = np.float64 if np.issubdtype(space.dtype, np.integer) else space.dtype
+        low, high = (bound.reshape(-1, 1).astype(exact) for bound in (space.low, space.high))
         try:
             if kind == "uniform":
                 count = int(rest)

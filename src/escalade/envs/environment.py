@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import ctypes
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
-from escalade.envs.atari import frame_limit
 from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close
@@ -25,6 +23,7 @@ from escalade.envs.early_end import EarlyEnd
 from escalade.envs.envpool_worlds import BACKEND, WorldSpec, all_ids, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build, factory_spec
 from escalade.envs.frames import Frames
+from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.providers import register
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.registrations import is_gymnasiums_own
@@ -36,7 +35,6 @@ from escalade.support.installing import install
 from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 
-_NEVER = 10**9  # steps
 _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
     # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
@@ -101,18 +99,15 @@ class Environment:
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One Gymnasium environment in its wrappers; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
+        own, policy = self.limits
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            env = self._made(extra)
+            env = self._made(own, extra)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             env = self.frames.wrap(env, self.spec)
             env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
-        if self.plain or self.max_episode_steps is None:
-            return env
-        # Of the policy's steps: not of skipped ones or no-ops.
-        return TimeLimit(env, self.max_episode_steps)
+        return env if policy is None else TimeLimit(env, policy)
 
-    def _made(self, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-        limit = self.inner_limit()
+    def _made(self, limit: int | None, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         if isinstance(self.spec, FactorySpec):
             return build(self.spec, self.kwargs, limit, extra)
         if isinstance(self.spec, WorldSpec):
@@ -125,14 +120,11 @@ class Environment:
             **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs) | extra,
         )
 
-    def inner_limit(self) -> int | None:
-        """The limit of the environment's own steps; None as registered, unless that comes too early."""
-        asked, registered = self.max_episode_steps, self.spec.max_episode_steps
-        if self.plain or asked is None:
-            return asked if self.plain else None
-        if registered is None:  # EnvPool's own has one that its registration does not tell
-            return _NEVER if isinstance(self.spec, WorldSpec) else None
-        return _NEVER if asked > math.ceil(registered / self.frames.outer_skip(self.spec)) else None
+    @property
+    def limits(self) -> StepLimits:
+        """The numbers of steps that cut an episode."""
+        skip = None if self.plain else self.frames.outer_skip(self.spec)
+        return limits_of(self.spec, self.max_episode_steps, skip)
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
@@ -200,7 +192,7 @@ def resolve(
     )
     bare, env = _first(bare, env_id)
     spec = bare.spec
-    limit = max_episode_steps or _own_limit(env, bare.frames.outer_skip(spec))
+    limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
     try:
         observation, action = env.observation_space, env.action_space
     except AttributeError as problem:
@@ -248,14 +240,6 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
         ) from problem
 
 
-def _own_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
-    """The registered limit, in steps of a policy whose every step is ``skip`` of the environment's."""
-    if env.spec is None:
-        return None
-    registered = env.spec.max_episode_steps or frame_limit(env.spec)
-    return None if registered is None else math.ceil(registered / skip)
-
-
 def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
     """Take one step, to see that its info has ``key``.
 
@@ -284,6 +268,8 @@ def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
         env.reset(seed=0)
         env.action_space.seed(0)
         return env.step(env.action_space.sample())[4]
+    except InputError:
+        raise
     except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
             f"environment {env_id} failed in its first step: {type(problem).__name__}: {problem}"

@@ -66,8 +66,7 @@ def _needs_objects(environment: Environment) -> bool:
 def _of_objects(environment: Environment) -> Environment:
     """The same environment, made of EnvPool's objects instead of Gymnasium's."""
     own = own_id(environment.spec, environment.kwargs) or environment.id
-    # Where frames are skipped, the limit counts the policy's steps, and stands in a wrapper.
-    limit = environment.inner_limit() or environment.spec.max_episode_steps
+    limit = environment.limits.own or environment.spec.max_episode_steps
     factory = partial(PooledEnv, own, limit)
     return replace(environment, spec=factory_spec(environment.id, factory), kwargs={})
 

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.closing import close
-from escalade.envs.environment import Environment
+from escalade.envs.environment import Environment, headless
 from escalade.envs.observed import check_observation, check_reset, check_step, one_number
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
@@ -45,6 +45,7 @@ class GymnasiumVector:
     refills = True
 
     def __init__(self, environment: Environment, slots: int) -> None:
+        headless()  # a worker has the variables of when its server was started
         self.slots = slots
         self.alive: Callable[[], None] = lambda: None
         self._environment = environment

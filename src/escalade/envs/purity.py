@@ -86,7 +86,7 @@ def probe_purity(environment: Environment, seed: int = 0) -> Purity:
         if environment.exclusive:
             return _probe_waves(player, seed)
         return _probe(environment, player, seed)
-    except Exception as problem:  # noqa: BLE001 - whatever the environment's own code raises
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         return Purity("unknown", steps=player.steps, problem=said)
 

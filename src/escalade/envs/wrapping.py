@@ -105,7 +105,7 @@ def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium
     for wrapper in wrappers:
         try:
             made = wrapper(env)
-        except Exception as problem:  # whatever the wrapper's own code raises
+        except (Exception, SystemExit) as problem:  # whatever the wrapper's own code raises
             close(env)
             said = " ".join(f"{type(problem).__name__}: {problem}".split())
             raise InputError(f"`wrappers` {wrapper.text} cannot wrap the environment: {said}") from problem

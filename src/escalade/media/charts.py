@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from escalade.media.figure import GREY, Array, check_output, fit_returns, save_figure, style
+from escalade.media.figure import GREY, Array, check_picture, fit_returns, save_figure, style
 from escalade.storage.files import AnyPath, path_of
 from escalade.support.numbers import LARGEST, number
 from escalade.support.output import visible
@@ -184,7 +184,7 @@ def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") ->
         StorageFailure: the disk is full.
     """
     output = path_of(output, "choose another `output`")
-    check_output(output)
+    check_picture(output)
     from matplotlib.figure import Figure
 
     columns, several = min(len(charts), 3), len(charts) > 1

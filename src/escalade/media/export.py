@@ -144,9 +144,11 @@ def _difference(wanted: NDArray[Any], got: NDArray[Any]) -> float:
     if wanted.shape != got.shape:
         return np.inf
     first, second = wanted.astype(np.float64), got.astype(np.float64)
+    same = (first == second) | (np.isnan(first) & np.isnan(second))
     with np.errstate(invalid="ignore"):
         apart = np.abs(first - second) / np.maximum(1.0, np.abs(first))
-    return float(np.where(first == second, 0.0, apart).max(initial=0.0))
+    # What is no number, or infinite, in one of the two alone, is as far away as can be.
+    return float(np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart)).max(initial=0.0))
 
 
 def _observations(policy: Policy, count: int, chance: np.random.Generator) -> NDArray[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.storage.files import write_bytes
+from escalade.storage.files import check_output, write_bytes
 from escalade.support.installing import install, missing
 from escalade.support.numbers import number
 
@@ -30,7 +30,6 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 2)), (0, (5, 1.5, 1, 1.5)
 
 GREY = "#66717e"
 
-_FORMATS = (".png", ".pdf", ".svg")
 _STRETCH = 3.0  # how many times the robust range the full one may be before it is cut
 _PRESSED = 4.0  # how many times as long a value beside the curves may make the axis
 
@@ -40,7 +39,7 @@ def plotting_available() -> bool:
     return not missing("matplotlib")
 
 
-def check_output(output: Path) -> None:
+def check_picture(output: Path) -> None:
     """Refuse what a picture cannot be written to.
 
     Raises:
@@ -48,10 +47,7 @@ def check_output(output: Path) -> None:
     """
     if not plotting_available():
         raise InputError(f"plots need matplotlib: {install('plot')}")
-    if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"`output` {output} must end in {', '.join(_FORMATS)}")
-    if not output.parent.is_dir():
-        raise InputError(f"`output` {output}: there is no folder {output.parent}")
+    check_output(output, ".png", ".pdf", ".svg")
 
 
 def save_figure(figure: Figure, output: Path) -> None:

@@ -66,7 +66,7 @@ def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
         raise _needs_package(environment, problem) from problem
     except TypeError as problem:  # its constructor takes no render_mode
         raise InputError(f"environment {environment.id} has no {lacks}") from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
     if mode not in env.metadata.get("render_modes", ()):
         close(env)
@@ -88,7 +88,7 @@ def drawing(environment: Environment, done: str) -> Iterator[None]:
         raise
     except error.DependencyNotInstalled as problem:
         raise _needs_package(environment, problem) from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
             f"environment {environment.id} failed while it was {done}: {type(problem).__name__}: {problem}"
         ) from problem

@@ -16,10 +16,9 @@ from escalade.envs.closing import close
 from escalade.envs.environment import headless
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
-from escalade.storage.files import AnyPath, path_of, storage, temporary_beside, write_bytes
+from escalade.storage.files import AnyPath, check_output, path_of, storage, temporary_beside, write_bytes
 from escalade.support.installing import install
 
-_FORMATS = (".mp4", ".gif")
 _GIF_FPS = 25.0  # browsers show faster ones slowly
 
 
@@ -45,7 +44,9 @@ def record_episode(
         StorageFailure: the film could not be written whole.
     """
     output = path_of(output, "choose another `output`")
-    _check_output(output)
+    if not video_available():
+        raise InputError(f"videos need imageio: {install('video')}")
+    check_output(output, ".mp4", ".gif")
     headless()
     env = make_drawing(environment, "rgb_array", "rgb_array frames to film")
     played = Played()
@@ -60,15 +61,6 @@ def record_episode(
     finally:
         close(env)
     return played.total, played.steps
-
-
-def _check_output(output: Path) -> None:
-    if not video_available():
-        raise InputError(f"videos need imageio: {install('video')}")
-    if output.suffix.lower() not in _FORMATS:
-        raise InputError(f"`output` {output} must end in .mp4 or .gif")
-    if not output.parent.is_dir():
-        raise InputError(f"`output` {output} cannot be written: there is no folder {output.parent}")
 
 
 def _frames(

@@ -17,7 +17,7 @@ def import_named(module: str, what: str) -> ModuleType:
     """
     try:
         return importlib.import_module(module)
-    except Exception as problem:  # noqa: BLE001 - whatever the module's own code raises
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the module's own code raises
         kind = "" if isinstance(problem, ImportError) else f"{type(problem).__name__}: "
         missing = isinstance(problem, ModuleNotFoundError) and f"{module}.".startswith(f"{problem.name}.")
         mend = ": run this in the folder that holds it, or set PYTHONPATH to that folder" if missing else ""

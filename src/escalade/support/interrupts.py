@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -16,7 +17,24 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
 """Exit code of a command that was interrupted, after what it did was saved."""
 
+LEADER = "ESCALADE_LEADER"
+"""An environment variable: the number of a pipe, whose other end closes when the leader of a command ends."""
+
 _SAME_SECONDS = 0.5  # ``timeout`` sends its signal to the process and to its group: that is one request
+
+
+def end_with_leader() -> None:
+    """Interrupt this process when the one that started it has ended, if :data:`LEADER` names their pipe."""
+    pipe = os.environ.pop(LEADER, None)
+    if pipe is None:
+        return
+
+    def wait() -> None:
+        os.read(int(pipe), 1)  # nothing is written: it returns at the other end's close
+        if not Interrupts.asked:  # a second signal would end at once what is being saved
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="escalade-leader", daemon=True).start()
 
 
 class Interrupts:
@@ -28,6 +46,8 @@ class Interrupts:
     """
 
     leave: ClassVar[Callable[[], None] | None] = None
+    asked: ClassVar[bool] = False
+    """True once a signal has asked this process for an end."""
     _holds: ClassVar[int] = 0
     _late: ClassVar[bool] = False
 
@@ -84,6 +104,7 @@ class Interrupts:
         now = time.monotonic()
         if not self.requested:
             self.requested, self._first = True, now
+            Interrupts.asked = True
         elif now - self._first < _SAME_SECONDS:
             return
         else:

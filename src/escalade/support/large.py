@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from escalade.errors import StorageFailure
 from escalade.support.shared_memory import LARGE, SharedMemory
 
 
@@ -38,14 +39,23 @@ def filed(pieces: Iterable[NDArray[Any]], length: int, dtype: DTypeLike) -> NDAr
     """An array of ``length`` numbers that is written piece by piece.
 
     A large one lies in a file without a name, and takes memory only where it is read or written to.
+
+    Raises:
+        StorageFailure: the file cannot be written.
     """
     if length * np.dtype(dtype).itemsize < LARGE:
         return np.concatenate([np.asarray(piece, dtype).ravel() for piece in pieces])
-    with tempfile.TemporaryFile() as file:
-        for piece in pieces:
-            file.write(np.ascontiguousarray(piece, dtype).data)
-        file.flush()
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), dtype)
+    try:
+        with tempfile.TemporaryFile() as file:
+            for piece in pieces:
+                file.write(np.ascontiguousarray(piece, dtype).data)
+            file.flush()
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), dtype)
+    except OSError as problem:
+        place = tempfile.gettempdir()
+        raise StorageFailure(
+            f"a copy of the parameters cannot be kept in {place} ({problem}): make room, or set TMPDIR"
+        ) from None
 
 
 def stretches(sizes: Sequence[int], most: int) -> list[slice]:

@@ -18,6 +18,7 @@ from escalade.engines.base import EngineOptions, Factory
 from escalade.engines.ray.actor import RayWorker, all_versions
 from escalade.engines.ray.connection import Connection
 from escalade.engines.ray.messages import Event, Failed, Handle, Lost, Node, Ready, Reply
+from escalade.engines.worker import dumped
 
 _WHOLE = 1e-9  # what a share of a resource may be off by
 _RESTARTS = 20  # of one actor, before another is started in its place
@@ -33,7 +34,7 @@ class RayCluster:
         options: ``address``, ``worker_resources`` and ``step_timeout`` are read here.
 
     Raises:
-        InputError: Ray is missing, or the cluster cannot be joined.
+        InputError: Ray is missing, the cluster cannot be joined, or the work cannot be sent there.
     """
 
     def __init__(self, factory: Factory, options: EngineOptions) -> None:
@@ -41,9 +42,9 @@ class RayCluster:
         room = {name: n * options.workers for name, n in self._resources.items()}
         if options.elastic:  # as many workers as this machine has cores for
             del room["CPU"]
+        arrays: list[pickle.PickleBuffer] = []
+        pickled = dumped(factory, protocol=5, buffer_callback=arrays.append)  # before anything is started
         self._connection = Connection(options.address, room)
-        import cloudpickle
-
         self.events: SimpleQueue[Event] = SimpleQueue()
         self.dashboard = self._connection.dashboard
         self._ray = ray = self._connection.ray
@@ -56,8 +57,6 @@ class RayCluster:
             "max_restarts": _RESTARTS,
             "max_concurrency": _CALLS,
         }
-        arrays: list[pickle.PickleBuffer] = []
-        pickled = cloudpickle.dumps(factory, protocol=5, buffer_callback=arrays.append)
         # In lists, so that a worker fetches what is in them when it needs it.
         self._made_of = [ray.put((pickled, arrays))], int(cpus), options.step_timeout, all_versions()
         self._calls: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered

@@ -39,9 +39,17 @@ def start(factory: Factory, options: EngineOptions) -> RayEngine:
     """The engine ``ray``.
 
     Raises:
-        InputError: Ray is missing, the address cannot be reached, or the versions differ.
+        InputError: Ray is missing, the address cannot be reached, the versions differ, or Ray does not know
+            the resources that workers are to have.
     """
-    return RayEngine(RayCluster(factory, options), options)
+    cluster = RayCluster(factory, options)
+    try:
+        return RayEngine(cluster, options)
+    except BaseException as problem:  # the next try must not find a cluster that was started for this one
+        cluster.close()
+        if isinstance(problem, ValueError) and not isinstance(problem, InputError):
+            raise InputError(f"`worker_resources` {dict(options.worker_resources)}: {problem}") from None
+        raise
 
 
 def _to_stderr(text: str) -> None:

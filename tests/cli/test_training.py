@@ -1,0 +1,57 @@
+"""``escalade resume``: what it begins with is what the run goes on with, changes and all."""
+
+import shutil
+
+import pytest
+
+import escalade
+from escalade.api import warm
+from escalade.cli import main as cli
+from escalade.config.files import read_config, write_config
+from escalade.storage.run_folder import RunFolder
+
+SMALL = {"preset": None, "population": 4, "hidden": [4], "generations": 1, "max_episode_steps": 5}
+SMALL |= {"eval_episodes": 1, "workers": 0, "verbose": False}
+
+
+@pytest.fixture(scope="module")
+def trained(museum):
+    return museum.show("a run to resume", lambda to: escalade.train("CartPole-v1", run_dir=to, **SMALL))
+
+
+@pytest.fixture
+def begun(trained, tmp_path, monkeypatch, capsys):
+    """What a command that resumes a run of ``workers`` does first: the line it prints, and whether it starts
+    a server for workers.
+    """
+    asked = []
+
+    def go_on(folder, changes):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warm, "warm_up", lambda modules, variables: asked.append(modules))
+    monkeypatch.setattr("escalade.api.train.resume_folder", go_on)
+
+    def resume(workers, *flags):
+        shutil.copytree(trained, tmp_path / "run")
+        folder = RunFolder.open(tmp_path / "run")
+        write_config(folder, read_config(folder).replace(workers=workers))
+        assert cli.main(["resume", str(folder.path), *flags]) == 130
+        return capsys.readouterr().out, len(asked)
+
+    return resume
+
+
+def test_a_resumed_run_that_is_told_to_use_no_workers_starts_no_server_for_them(begun):
+    assert begun(2, "--workers", "0") == ("CartPole-v1: starting in this process…\n", 0)
+
+
+def test_a_resumed_run_that_is_told_to_use_workers_has_their_server_started(begun):
+    assert begun(0, "--workers", "3") == ("CartPole-v1: starting 3 workers…\n", 1)
+
+
+def test_a_run_whose_config_cannot_be_read_is_resumed_without_a_word_of_it(trained, tmp_path, capsys):
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / "config.toml").write_text("env = = 3")
+    assert cli.main(["resume", str(tmp_path / "run"), "--generations", "2", "--workers", "0"]) == 0
+    assert "starting" not in capsys.readouterr().out.splitlines()[0]

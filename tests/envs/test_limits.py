@@ -1,0 +1,89 @@
+"""The number of steps after which an episode is cut, whoever says it and whatever stands between."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.wrappers import TimeAwareObservation, TimeLimit
+from tests.environments import Walk
+
+from escalade.envs import resolve
+from escalade.envs.envpool_worlds import WorldSpec
+from escalade.envs.frames import Frames
+from escalade.envs.limits import StepLimits, limits_of, registered_limit
+
+NEVER = 10**9
+MAKES = "tests.envs.test_limits"
+
+
+def limited():
+    """A factory whose environment has its own limit."""
+    return TimeLimit(TimeAwareObservation(TimeLimit(Walk("never"), 9)), 7)
+
+
+def trials():
+    """A factory whose limit, further in, is that of something else: here a wrapper may go on after it."""
+    return TimeAwareObservation(TimeLimit(Walk("never"), 7))
+
+
+def unlimited():
+    return Walk("never")
+
+
+def steps_of(environment, most=50):
+    """The number of steps of an episode of ``environment``; None where it is not cut."""
+    env = environment.make()
+    env.reset(seed=3)
+    ends = (any(env.step(np.zeros(1, np.float32))[2:4]) for _ in range(most))
+    return next((step for step, ended in enumerate(ends, 1) if ended), None)
+
+
+def test_the_limit_that_a_factory_gives_its_environment_is_known():
+    environment = resolve(f"{MAKES}:limited")
+    assert environment.max_episode_steps == steps_of(environment) == 7
+    shorter = resolve(f"{MAKES}:limited", max_episode_steps=5)
+    assert shorter.max_episode_steps == steps_of(shorter) == 5
+    assert resolve(f"{MAKES}:unlimited").max_episode_steps is None
+
+
+def test_a_limit_further_in_is_left_to_what_is_around_it():
+    environment = resolve(f"{MAKES}:trials")
+    assert environment.max_episode_steps is None
+    assert steps_of(environment) == 7
+
+
+def test_of_several_limits_the_outermost_is_the_registered_one():
+    twice = TimeLimit(TimeAwareObservation(TimeLimit(Walk("never"), 9)), 4)
+    assert registered_limit(twice, 1) == 4
+    assert registered_limit(Walk("never"), 1) is None
+    assert registered_limit(gymnasium.make("CartPole-v1"), 3) == 167  # of 500 steps
+
+
+def spec(limit, kind=EnvSpec):
+    return kind(id="Limited-v0", entry_point=Walk, max_episode_steps=limit)
+
+
+@pytest.mark.parametrize(
+    ("registered", "asked", "skip", "expected"),
+    [
+        (spec(200), None, None, (None, None)),
+        (spec(200), 300, None, (300, None)),  # nothing stands between: the two steps are the same
+        (spec(200), None, 4, (None, None)),
+        (spec(200), 50, 4, (None, 50)),
+        (spec(200), 51, 4, (NEVER, 51)),  # the environment's own would come too early
+        (spec(199), 50, 4, (None, 50)),
+        (spec(None), 50, 4, (None, 50)),
+        (spec(None, WorldSpec), 50, 4, (NEVER, 50)),  # it has one that nobody is told
+        (spec(None, WorldSpec), None, 4, (None, None)),
+    ],
+)
+def test_an_episode_is_cut_where_it_is_asked_for(registered, asked, skip, expected):
+    assert limits_of(registered, asked, skip) == StepLimits(*expected)
+
+
+def test_an_environment_says_what_cuts_its_episodes():
+    assert resolve("Pendulum-v1").limits == StepLimits(200, None)
+    assert resolve("Pendulum-v1", max_episode_steps=300).limits == StepLimits(300, None)
+    skipping = Frames(frame_skip=4)
+    assert resolve("Pendulum-v1", frames=skipping).limits == StepLimits(None, 50)
+    assert resolve("Pendulum-v1", max_episode_steps=60, frames=skipping).limits == StepLimits(NEVER, 60)
