@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-from escalade import InputError
+from escalade import InputError, StorageFailure
 from escalade.api import detached
-from escalade.api.detached import Driver, attach, start_detached, stop
+from escalade.api.detached import Driver, _push_at_last, _Pusher, attach, start_detached, stop
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE
 from escalade.storage.run_folder import RunFolder
@@ -87,3 +87,73 @@ def test_who_follows_a_run_that_somebody_else_has_followed_to_its_end_is_told(mo
     monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
     with pytest.raises(InputError, match="x is no longer on the cluster: it has ended, or was killed"):
         attach("x", lambda line: None)
+
+
+class Away:
+    """A mirror whose storage path cannot be reached in the first ``tries``."""
+
+    def __init__(self, tries):
+        self.left, self.pushed = tries, 0
+
+    def push(self):
+        self.left -= 1
+        if self.left >= 0:
+            raise StorageFailure("the storage is away")
+        self.pushed += 1
+
+
+def clock(monkeypatch):
+    """A clock that goes on when somebody sleeps, and the seconds that were slept."""
+    slept = []
+    time = types.SimpleNamespace(monotonic=lambda: 100.0 + sum(slept), sleep=slept.append)
+    monkeypatch.setattr(detached, "time", time)
+    return slept
+
+
+def test_a_storage_that_is_away_is_said_once_and_tried_again(tmp_path, monkeypatch):
+    slept, said = clock(monkeypatch), []
+    (tmp_path / "checkpoints").mkdir()
+    mirror = Away(1)
+    push = _Pusher(mirror, tmp_path, said.append)
+    (tmp_path / "checkpoints" / "one.safetensors").touch()
+    assert push(None) is False
+    assert said == ["the storage is away; it is tried again until it is there"]
+    (tmp_path / "checkpoints" / "two.safetensors").touch()
+    assert push(None) is False
+    assert (mirror.pushed, len(said)) == (0, 1)  # not at once: it may be away for long
+    slept.append(11.0)
+    push(None)
+    push(None)  # there is nothing new
+    assert (mirror.pushed, len(said)) == (1, 1)
+
+
+def test_what_a_run_left_is_sent_again_and_again_until_it_is_there(monkeypatch):
+    slept, mirror = clock(monkeypatch), Away(3)
+    _push_at_last(mirror)
+    assert (mirror.pushed, len(slept)) == (1, 3)
+
+
+def test_a_storage_that_stays_away_is_given_up_in_the_end(monkeypatch):
+    slept = clock(monkeypatch)
+    with pytest.raises(StorageFailure, match=r"the storage is away"):
+        _push_at_last(Away(1000))
+    assert 60 < sum(slept) < 600
+
+
+def test_a_detached_run_goes_on_while_its_storage_is_away(tmp_path, monkeypatch):
+    push, tries = detached.Mirror.push, []
+
+    def away_at_first(mirror):
+        tries.append(mirror)
+        if len(tries) == 1:
+            raise StorageFailure("the storage is away")
+        return push(mirror)
+
+    monkeypatch.setattr(detached.Mirror, "push", away_at_first)
+    config = Config(env="CartPole-v1", population=4, hidden=(3,), workers=0, generations=3)
+    driver = Driver.__new__(Driver)  # without the thread that would lead the run beside this one
+    driver._said, driver._stop = io.StringIO(), threading.Event()
+    summary = driver._lead(config, str(tmp_path / "far"))
+    assert (summary["stop_reason"], summary["generations"]) == ("generations", 3)
+    assert RunFolder(tmp_path / "far").read_summary()["generations"] == 3
+    assert driver._said.getvalue().count("the storage is away; it is tried again") == 1

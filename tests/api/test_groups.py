@@ -1,10 +1,17 @@
 """What runs are called among others."""
 
+import tomllib
+from types import SimpleNamespace
+
 import pytest
+from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.api.groups import assignments, find_runs, group_runs
+from escalade.api.groups import assignments, find_runs, group_runs, read_facts
+from escalade.config import conversion
+from escalade.config.files import read_config
+from escalade.storage.run_folder import RunFolder
 
 SMALL = {"preset": None, "policy": "linear", "population": 12, "workers": 0, "generations": 1}
 SMALL |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
@@ -66,3 +73,34 @@ def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
 def test_a_name_that_is_too_long_is_refused(tmp_path):
     with pytest.raises(InputError, match="xxx"):
         find_runs([tmp_path / ("x" * 300), tmp_path])
+
+
+def test_the_facts_of_both_kinds_of_runs_are_read(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "trained", target_return=400.0, **SMALL)
+    facts = read_facts(run.folder)
+    assert (facts.task, facts.target) == ("CartPole-v1", 400.0)
+    assert facts.options == vars(facts.config) == vars(read_config(run.folder))
+    options = {"population": 4, "generations": 1, "run_dir": tmp_path / "evolved"}
+    evolved = escalade.evolve(nn.Linear(2, 1), lambda module: float(module.weight.sum()), **options)
+    facts = read_facts(evolved.folder)
+    assert (facts.task, facts.target, facts.config) == ("Linear: openai-es", None, None)
+    assert facts.options["population"] == 4
+    with pytest.raises(InputError, match=r"evolved is a run of escalade\.evolve"):
+        read_config(evolved.folder)
+
+
+def test_a_config_is_read_once(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.write_config('env = "CartPole-v1"\n')
+    parsed = []
+
+    def loads(text):
+        parsed.append(text)
+        return tomllib.loads(text)
+
+    monkeypatch.setattr(conversion, "tomllib", SimpleNamespace(loads=loads))
+    assert read_config(folder).env == "CartPole-v1"
+    assert len(parsed) == 1  # what is checked and what is used are the same, whoever writes meanwhile
+    read_facts(folder)
+    assert len(parsed) == 3

@@ -8,6 +8,7 @@ from escalade.engines.report import NodeReport, Report
 from escalade.recorders import ClusterFile
 from escalade.recorders import cluster as module
 from escalade.recorders.cluster import COLUMNS
+from escalade.recorders.tables import rewind_table
 
 
 def report():
@@ -30,11 +31,17 @@ def test_a_row_a_node_and_generation(tmp_path):
     assert tuple(found[0]) == COLUMNS
     assert len(found) == 6
     assert list(found[2].values()) == ["2", "10.0.0.1", "4", "10.0", "2000.0", "1", "0", "0.25"]
-    # A run that goes on after generation 1 writes what comes after it again.
+    # A run that goes on after generation 1 has cut the table back, and writes what comes after it again.
+    rewind_table(tmp_path / "cluster.csv", COLUMNS, 1)
     again = ClusterFile(tmp_path / "cluster.csv", report, [])
     again.generation(row(2))
     again.close()
     assert [line["generation"] for line in rows(tmp_path / "cluster.csv")] == ["1", "1", "2", "2"]
+
+
+def test_the_table_is_there_before_the_first_generation(tmp_path):
+    ClusterFile(tmp_path / "cluster.csv", report, []).close()
+    assert (tmp_path / "cluster.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
 def test_now_and_then_a_line_says_it(tmp_path, monkeypatch):

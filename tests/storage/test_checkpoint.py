@@ -15,6 +15,8 @@ from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.files import remove_strays, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, read, write
+from escalade.training.progress import Progress
+from escalade.training.saving import Saver
 
 TENSORS = {
     "center": np.linspace(-1, 1, 37, dtype=np.float32),
@@ -223,6 +225,20 @@ def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
         )
 
 
+def test_stray_files_among_the_centres_are_dropped_too(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.center(0).write_bytes(b"whole")
+    (folder.centers / ".1.escalade-99999999.tmp.safetensors").write_bytes(b"half")
+    folder.forget_after(0)
+    assert os.listdir(folder.centers) == ["0.safetensors"]
+    folder.centers.rename(tmp_path / "theirs")
+    folder.centers.symlink_to(tmp_path / "theirs")
+    (tmp_path / "theirs" / ".2.escalade-99999999.tmp.safetensors").write_bytes(b"half")
+    folder.forget_after(0)
+    assert len(os.listdir(tmp_path / "theirs")) == 2  # what a link leads to is left alone
+
+
 def test_what_linked_checkpoints_lead_to_is_left_alone(tmp_path):
     theirs = Checkpoints(tmp_path / "theirs")
     for generation in (1, 2, 3):
@@ -288,3 +304,29 @@ def test_a_file_system_that_cannot_sync_a_folder_does(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", sync)
     write_bytes(tmp_path / "file", b"data")
     assert (tmp_path / "file").read_bytes() == b"data"
+
+
+def test_what_the_environment_wrote_stays_where_a_run_fails_at_its_start(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", "subject", "label")
+
+    def fail():
+        folder.write_config("a = 1")
+        (folder.path / "videos").mkdir()
+        (folder.path / "videos" / "first.mp4").write_bytes(b"film")
+        (folder.path / "wandb").mkdir()
+        raise RuntimeError("the arm fell off")
+
+    with pytest.raises(RuntimeError, match=r"the arm fell off"), folder.kept_if_trained():
+        fail()
+    folder.lock.release()
+    assert [path.name for path in folder.path.rglob("*")] == ["videos", "first.mp4"]
+
+
+def test_rows_are_on_the_disk_before_the_checkpoint_that_follows_them(tmp_path, monkeypatch):
+    folder, synced = RunFolder.create(tmp_path / "run", "subject", "label"), []
+    folder.lock.release()
+    folder.progress.write_text("generation\n1\n")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    Saver(folder).save_if_due(Progress(generation=1), lambda: ({}, {}), force=True)
+    assert synced[0] == folder.progress.stat().st_ino
+    assert folder.checkpoints.path(1).stat().st_ino in synced[1:]

@@ -65,12 +65,41 @@ def test_a_first_push_that_was_killed_is_no_run(tmp_path):
 
 
 def test_a_checkpoint_goes_before_what_tells_of_it(tmp_path, monkeypatch):
-    write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z", **{"config.toml": "c"})
+    write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z", **{"config.toml": "c", "zzz.csv": "t"})
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
     order = []
     monkeypatch.setattr(mirror, "_put", lambda path, target: order.append(path.name))
     mirror.push()
-    assert order == ["one", "aaa", "zzz", "config.toml"]
+    # A table that is ahead of the checkpoint is cut back; one behind it would lack rows for good.
+    assert order == ["zzz.csv", "one", "aaa", "zzz", "config.toml"]
+
+
+class NotSent(Exception):
+    """What a cloud's own package raises of a lost connection: no OSError."""
+
+
+@pytest.mark.parametrize(
+    ("method", "use"),
+    [
+        ("put_file", lambda mirror: mirror.push()),
+        ("get_file", lambda mirror: mirror.pull()),
+        ("exists", lambda mirror: mirror.holds_run()),
+        ("pipe_file", lambda mirror: mirror.beat("driver")),
+    ],
+    ids=["push", "pull", "holds_run", "beat"],
+)
+def test_whatever_a_clouds_package_raises_is_a_storage_failure(method, use, tmp_path, monkeypatch):
+    write(tmp_path / "here", **{"config.toml": "a"})
+    mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
+    mirror.push()
+    write(tmp_path / "here", zzz="new")
+
+    def lost(*arguments, **options):
+        raise NotSent("connection reset")
+
+    monkeypatch.setattr(mirror._files, method, lost)
+    with pytest.raises(StorageFailure, match=r"far could not be reached or written: connection reset"):
+        use(mirror)
 
 
 def test_a_storage_that_is_none_costs_one_line(tmp_path):

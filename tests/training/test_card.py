@@ -5,12 +5,13 @@ import shlex
 
 import pytest
 import torch
+from tests.commands import bits, summary
 from torch import nn
 
 import escalade
 from escalade.cli import main as cli
 from escalade.storage.run_folder import RunFolder
-from escalade.training.card import card
+from escalade.training.card import card, same_again
 from escalade.training.limits import Limits
 
 TINY = ["--preset", "none", "--population", "4", "--hidden", "3", "--workers", "0", "--generations", "2"]
@@ -36,7 +37,9 @@ def test_a_module_of_ones_own_is_not_had_again_by_a_command(tmp_path):
     options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
     run = escalade.train("CartPole-v1", network=nn.Linear(4, 2), run_dir=tmp_path / "run", **options)
     text = (tmp_path / "run" / "README.md").read_text()
-    assert "with these settings, `preset=None` and the same `network` gives it again." in text
+    assert (
+        "but `generations=1` and no other limit and no target, `preset=None` and the same `network`" in text
+    )
     assert "escalade train" not in text
     assert run.summary["network"] == "own"
 
@@ -75,21 +78,59 @@ def test_a_run_that_the_clock_ended_is_given_again_by_counting_its_generations(t
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     text = (tmp_path / "first" / "README.md").read_text()
-    assert "It ended by seconds: to have the same bits, its generations are counted." in text
+    assert "Its 3 updates are counted, so that nothing else ends it." in text
     (line,) = [line.strip() for line in text.splitlines() if "escalade train" in line]
     assert cli.main(shlex.split(line)[1:]) == 0
     again = (tmp_path / "first-again" / "README.md").read_text()
     (digest,) = [line for line in text.splitlines() if line.startswith("SHA-256")]
     assert digest in again
-    assert "to have the same bits" not in again
+
+
+def had_again(folder):
+    """Run the command of a run's card; whether it gives the same bits."""
+    lines = (folder / "README.md").read_text().splitlines()
+    (line,) = [line.strip() for line in lines if "escalade train" in line]
+    assert cli.main(shlex.split(line)[1:]) == 0
+    return bits(folder.with_name(f"{folder.name}-again")) == bits(folder)
+
+
+def test_a_run_that_met_its_target_when_it_was_resumed_is_given_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    train = ["train", "CartPole-v1", *TINY, "--eval-every", "1", "--env-steps", "99999", "--seconds", "9999"]
+    assert cli.main([*train, "--target-return", "none", "--run-dir", "first"]) == 0
+    # Its first generations would have met that target too, and a run that has it from its start ends there.
+    assert cli.main(["resume", "first", "--target-return", "1", "--generations", "5"]) == 0
+    found = summary(tmp_path / "first")
+    assert (found["solved"], found["generations"]) == (True, 3)
+    assert had_again(tmp_path / "first")
+    assert summary(tmp_path / "first-again")["generations"] == 2
+
+
+def test_a_run_that_met_its_target_is_given_again_by_counting_its_updates(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = ["--preset", "none", "--population", "2", "--hidden", "2", "--workers", "0", "--eval-every", "1"]
+    target = ["--seed", "3", "--target-return", "0", "--generations", "9", "--run-dir", "first"]
+    assert cli.main(["train", "tests.environments:Chance-v0", *few, *target]) == 0
+    found = summary(tmp_path / "first")
+    assert (found["solved"], found["generations"]) == (True, 3)
+    assert "Its 2 updates are counted" in (tmp_path / "first" / "README.md").read_text()
+    assert had_again(tmp_path / "first")
 
 
 def test_a_run_that_ended_in_its_first_generation_promises_nothing(tmp_path):
     folder = RunFolder(tmp_path)
     folder.write_config("seconds = 1.0\n")
-    summary = {"stop_reason": "seconds", "generations": 0, "versions": {}, "eval_return_mean": None}
-    summary |= {"target_return": None, "env_steps": 0, "seconds": 3.0, "seed": 0, "params_sha256": "x"}
-    assert "bits" not in card(folder, "CartPole-v1", summary | {"eval_return_std": None})
+    facts = {"stop_reason": "seconds", "generations": 0, "versions": {}, "eval_return_mean": None}
+    facts |= {"target_return": None, "env_steps": 0, "seconds": 3.0, "seed": 0, "params_sha256": "x"}
+    facts |= {"eval_return_std": None, "eval_episodes": 1}
+    assert "bits" not in card(folder, "CartPole-v1", facts)
+    met = {"stop_reason": "solved", "generations": 1, "solved": True, "target_return": 1.0}
+    assert "It ended by solved before the first update" in card(folder, "CartPole-v1", facts | met)
+
+
+def test_a_solved_run_of_several_centres_keeps_its_target_which_says_which_of_them_it_is():
+    assert same_again({"solved": True, "generations": 3, "center": 1}) == {}
+    assert same_again({"solved": False, "generations": 3, "center": 1})["generations"] == 3
 
 
 def test_only_a_card_of_ours_is_written_again(tmp_path, capsys):
@@ -111,11 +152,12 @@ def test_a_run_of_evolve_has_one_too(tmp_path):
     escalade.evolve(nn.Linear(2, 1), fitness, population=4, generations=2, run_dir=tmp_path / "run")
     text = (tmp_path / "run" / "README.md").read_text()
     assert "# Linear: " in text
-    assert "`escalade.evolve` with these settings, and" in text
+    same = "with these settings, but `generations={}` and no other limit and no target, and the same module"
+    assert f"`escalade.evolve` {same.format(2)}" in text
     callbacks = [lambda view: True]
     escalade.evolve(nn.Linear(2, 1), fitness, population=4, callbacks=callbacks, run_dir=tmp_path / "cut")
     text = (tmp_path / "cut" / "README.md").read_text()
-    assert "with these settings and `generations=1`, and the same module" in text
+    assert f"`escalade.evolve` {same.format(1)}" in text
 
 
 def test_what_is_to_be_copied_is_quoted(tmp_path, monkeypatch, capsys):

@@ -12,12 +12,13 @@ from escalade.api.train import _Listeners, _loop
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
-from escalade.recorders import read_progress
+from escalade.recorders import read_notes, read_progress
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
 from escalade.training import saving
 from escalade.training.objective import Evaluation
 from escalade.training.parts import make_parts
+from escalade.training.policy_objective import PolicyObjective
 from escalade.training.results import params_sha256, summarize
 from escalade.training.session import Session
 
@@ -449,6 +450,50 @@ def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
     fresh, told = make(env="tests.environments:Remembers-v0", generations=2, fresh_environments=True)
     fresh()
     assert not any("carries something over" in note for note in told.notes)
+
+
+def test_an_interrupt_in_the_probe_leaves_its_generation_saved_and_seen(tmp_path, monkeypatch):
+    seen, told = [], Told()
+
+    def interrupted(objective):
+        raise KeyboardInterrupt
+
+    options = {key: value for key, value in TINY.items() if key != "env"} | {"run_dir": tmp_path / "r"}
+    options |= {"preset": None, "verbose": False, "generations": 5, "snapshot_every": 1}
+    with monkeypatch.context() as patch:
+        patch.setattr(PolicyObjective, "reproducibility_notes", interrupted)
+        callbacks = [lambda view: seen.append(view.row.generation)]
+        run = escalade.train("tests.environments:Remembers-v0", callbacks=callbacks, **options)
+    assert (run.summary["stop_reason"], run.summary["generations"]) == ("interrupted", 1)
+    assert run.folder.checkpoints.generations() == [0, 1]
+    assert seen == [1]
+    for generations in (3, 5):  # which probes, once
+        escalade.resume(run, generations=generations, recorders=[told], verbose=False)
+    assert len([note for note in told.notes if "carries something over" in note]) == 1
+
+
+def test_a_run_of_one_generation_that_goes_on_has_been_probed(tmp_path, monkeypatch):
+    probes, note = [], PolicyObjective.reproducibility_notes
+
+    def counted(objective):
+        probes.append(objective)
+        return note(objective)
+
+    monkeypatch.setattr(PolicyObjective, "reproducibility_notes", counted)
+    options = {key: value for key, value in TINY.items() if key != "env"} | {"snapshot_every": 1}
+    options |= {"preset": None, "verbose": False, "run_dir": tmp_path / "r"}
+    run = escalade.train("tests.environments:Remembers-v0", generations=1, **options)
+    before = read_notes(run.folder.notes)
+    escalade.resume(run, generations=3, verbose=False)
+    assert len(probes) == 1
+    assert read_notes(run.folder.notes)[: len(before)] == before
+
+
+def test_a_generation_does_not_grow_where_no_episode_can_be_learnt_from(make):
+    # That of episodes which fail in their first reset, and have no steps, would grow for ever.
+    trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1}, min_env_steps=200)
+    with pytest.raises(escalade.EnvironmentFailure, match=r"nan .* in all 8 episodes of generation 1"):
+        trainer()
 
 
 def test_fresh_environments_give_the_same_bits_in_any_slot(make, monkeypatch):

@@ -111,6 +111,17 @@ def test_tries_are_counted_by_a_resumed_run_as_by_one_that_went_on(tmp_path):
     assert parts.folder.best.read_bytes() == whole.folder.best.read_bytes()
 
 
+def test_a_solved_run_that_goes_on_to_another_target_is_judged_as_a_fresh_one(tmp_path):
+    # Seed 3: the first confirmation passes by less than a second one would have to.
+    fresh, _ = chance(tmp_path / "fresh", seed=3, target_return=0.0, generations=4)
+    first, _ = chance(tmp_path / "first", seed=3, target_return=-50.0, generations=4)
+    assert first.summary["generations"] == 1
+    on = escalade.resume(first, target_return=0.0, verbose=False)
+    for name in ("solved", "generations", "eval_return_mean", "params_sha256"):
+        assert on.summary[name] == fresh.summary[name]
+    assert on.summary["solved"]
+
+
 def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):
     whole, said = chance(tmp_path / "whole", seed=LUCKY, generations=30)
     kept = read_notes(whole.folder.notes)

@@ -18,12 +18,13 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE, Connection
-from escalade.errors import EngineFailure, EscaladeError, InputError, nearest
+from escalade.errors import EngineFailure, EscaladeError, InputError, StorageFailure, nearest
 from escalade.storage.mirror import Mirror
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _PREFIX = "escalade-run-"
 _POLL_SECONDS = 1.0
 _PUSH_SHARE = 20  # sending may take one part in this of the time since the last
+_RETRY_SECONDS = 10.0  # at least, after the storage path was away
+_LAST_TRIES = 18  # three minutes
 
 
 class Driver:
@@ -83,35 +86,65 @@ class Driver:
             folder = Path(place) / name
             mirror = Mirror(folder, storage)
             watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
-            watch["callbacks"] = [_Pusher(mirror, folder), self._stopped]
+            watch["callbacks"] = [_Pusher(mirror, folder, console.note), self._stopped]
             with mirror.led_by(who):
+                begun = mirror.pull()
                 try:
-                    if mirror.pull():
+                    if begun:
                         run = resume(folder, **watch)
                     else:
                         run = train_config(config.replace(run_dir=str(folder)), **watch)
-                finally:
+                except BaseException:
                     if folder.exists():
-                        mirror.push()
+                        with suppress(StorageFailure):  # it must not hide what ended the run
+                            mirror.push()
+                    raise
+                _push_at_last(mirror)
         return run.summary | {"storage": storage}
 
 
 class _Pusher:
-    """Sends the run folder after each checkpoint, unless that would take too much of the time."""
+    """Sends the run folder after each checkpoint, unless that would take too much of the time.
 
-    def __init__(self, mirror: Mirror, folder: Path) -> None:
-        self._mirror, self._checkpoints = mirror, folder / "checkpoints"
+    A storage path that is away for a while does not end the run: ``say`` is told, and it is sent later.
+    """
+
+    def __init__(self, mirror: Mirror, folder: Path, say: Callable[[str], None]) -> None:
+        self._mirror, self._checkpoints, self._say = mirror, folder / "checkpoints", say
         self._seen: set[str] = set()
         self._next = 0.0
+        self._away = False  # whether that was said
 
     def __call__(self, view: Any) -> bool:
         there = {path.name for path in self._checkpoints.glob("*.safetensors")}
         began = time.monotonic()
         if there != self._seen and began >= self._next:
-            self._mirror.push()
-            self._seen = there
+            try:
+                self._mirror.push()
+                self._seen = there
+                self._away = False
+            except StorageFailure as problem:
+                if not self._away:
+                    self._say(f"{problem}; it is tried again until it is there")
+                self._away = True
+                began -= _RETRY_SECONDS / _PUSH_SHARE
             self._next = time.monotonic() + _PUSH_SHARE * (time.monotonic() - began)
         return False
+
+
+def _push_at_last(mirror: Mirror) -> None:
+    """Send what a run left when it ended; where the storage path is away, again and again for some minutes.
+
+    Raises:
+        StorageFailure: it stayed away.
+    """
+    for _ in range(_LAST_TRIES - 1):
+        try:
+            mirror.push()
+            return
+        except StorageFailure:
+            time.sleep(_RETRY_SECONDS)
+    mirror.push()
 
 
 def start_detached(config: Config, storage: str, name: str | None = None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from escalade.config.conversion import parse_toml
-from escalade.config.files import curve_of, is_evolved, read_config
+from escalade.config.files import is_evolved, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import columns_of
@@ -165,10 +165,12 @@ def read_facts(folder: RunFolder) -> RunFacts:
     Raises:
         InputError: its config.toml cannot be read.
     """
-    task, target = curve_of(folder)
-    config = None if is_evolved(folder) else read_config(folder)
-    options = parse_toml(folder.config) if config is None else dict(vars(config))
-    return RunFacts(folder, task, target, config, options)
+    if is_evolved(folder):
+        values = parse_toml(folder.config)
+        task = f"{values.get('module', 'module')}: {values.get('strategy', 'evolve')}"
+        return RunFacts(folder, task, None, None, values)
+    config = read_config(folder)
+    return RunFacts(folder, config.env, config.target_return, config, dict(vars(config)))
 
 
 def group_runs(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
-from escalade.api.sweep import PICTURES, PLAN, best_of, load_sweep, states, trial_folder
+from escalade.api.sweep import PLAN, best_of, load_sweep, states, trial_folder
+from escalade.api.sweep_pictures import PICTURES
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
 from escalade.errors import InputError
@@ -21,13 +22,13 @@ from escalade.media.panels import Workers
 from escalade.media.plane import Archived
 from escalade.media.report import FILMS, Reported, Swept, write_report
 from escalade.recorders import read_notes
-from escalade.storage.files import path_of
+from escalade.storage.files import check_output, path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
 from escalade.support.installing import check_installed
-from escalade.support.numbers import number
-from escalade.training.card import SAME_AGAIN
+from escalade.support.numbers import counted, number
+from escalade.training.card import same_again
 
 _MOST_NOTES = 20  # of a run, in a report
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
@@ -65,10 +66,7 @@ def report(
     if over not in X_AXES:
         raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
     output = path_of(output, "choose another `output`")
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"`output` {output} must end in .html")
-    if not output.parent.is_dir():
-        raise InputError(f"`output` {output}: there is no folder {output.parent}")
+    check_output(output, ".html", ".htm")
     found, sweeps = _with_sweeps(places)
     folders = find_runs(found)
     every, names = list(map(read_facts, folders)), _names(folders)
@@ -168,16 +166,13 @@ def _number(value: Any) -> str:
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The command that runs it again; where the clock ended it, also one that gives the same bits."""
-    own = train_command(config)
-    generations = summary.get("generations")
-    if summary.get("stop_reason") in SAME_AGAIN or not isinstance(generations, int) or not generations:
-        return [("Trains with the same options and seed:", own)]
-    counted = config.replace(seconds=None, env_steps=None, target_return=None, generations=generations)
-    return [
-        ("Trains with the same options and seed, until the same limit:", own),
-        (f"Runs the same {generations:,} generations, bit for bit:", train_command(counted)),
-    ]
+    """The command that runs it again, and the one that gives the same bits, whatever ended it."""
+    again = [("Trains with the same options and seed, until the same limit:", train_command(config))]
+    changes = same_again(summary)
+    if count := changes.get("generations"):
+        same = train_command(config.replace(**changes))
+        again.append((f"Makes the same {counted(count, 'update')} of the centre, bit for bit:", same))
+    return again
 
 
 def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:

@@ -39,6 +39,7 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
     """
     from escalade.api.run import Run
     from escalade.policies.policy import load
+    from escalade.training.saved import network_of
 
     if not isinstance(seeds, Iterable):
         raise InputError(f"`seeds` {seeds!r} must be a list of seeds: for one, give `seed`")
@@ -63,4 +64,5 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         deque(run_series(missing, verbose=verbose, **given), maxlen=0)
     folders = [RunFolder(one.folder) for one in planned]
     done = [folder for folder in folders if folder.policy.exists()]
-    return [Run(folder, folder.read_summary(), load(folder.policy, given.get("network"))) for folder in done]
+    network = network_of(config, given.get("network"))
+    return [Run(folder, folder.read_summary(), load(folder.policy, network)) for folder in done]

@@ -171,7 +171,8 @@ def _existing_run(config: Config) -> RunFacts | None:
         fixed.remove("backend")
     if wanted["start_from"] is not None:
         wanted["start_from"] = absolute(wanted["start_from"])
-        if found["start_from"] and without_digest(wanted["start_from"])[1] is None:  # which a run finds out
+        unknown = without_digest(wanted["start_from"])[1] is None  # which a run finds out
+        if unknown and found.get("start_from"):
             found = found | {"start_from": without_digest(found["start_from"])[0]}
     others = differing([{name: one.get(name) for name in fixed} for one in (wanted, found)])
     if others:

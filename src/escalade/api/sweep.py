@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -19,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from escalade.api.groups import assignments
 from escalade.api.jobs import runs_here
 from escalade.api.series import plan_series, run_series
+from escalade.api.sweep_pictures import draw_pictures
 from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.config.sweep import BUDGETS, SweepPlan, read_sweep
-from escalade.errors import EscaladeError, InputError
-from escalade.media.figure import plotting_available, save_figure
+from escalade.errors import EscaladeError, InputError, StorageFailure
+from escalade.media.figure import plotting_available
 from escalade.recorders import Row
 from escalade.recorders.progress import ProgressTail
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
 PARTS = 20
 """Parts that a run's budget is cut in; after each, its latest evaluation is reported to Optuna."""
 PLAN = "sweep.toml"
-PICTURES = {
-    "history.png": ("Return of the trials", "plot_optimization_history"),
-    "importance.png": ("How much each option matters", "plot_param_importances"),
-    "parallel.png": ("Options and returns", "plot_parallel_coordinate"),
-}
-"""Pictures in a sweep's folder: their titles, and the functions of Optuna that draw them."""
 
 
 def sweep(
@@ -176,7 +170,9 @@ class _Lead:
                 self._study.optimize(self._value, missing, n_jobs=self._jobs, **how)
                 if self._raised is not None:
                     raise self._raised
-            except _Interrupted:
+            except (_Interrupted, KeyboardInterrupt):
+                if isinstance(self._raised, StorageFailure):
+                    raise self._raised from None
                 return True
         return False
 
@@ -197,6 +193,9 @@ class _Lead:
                     self._judge(trial, PARTS * len(results), fmean(results))
                 results.append(self._run(trial, config.replace(seed=seed), results))
             return fmean(results)
+        except (StorageFailure, KeyboardInterrupt) as problem:  # not of the trial's options: it goes on later
+            self._raised = self._raised or problem
+            raise _Interrupted from problem
         except EscaladeError as problem:
             trial.set_user_attr("problem", str(problem))
             raise
@@ -318,30 +317,8 @@ def _write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[s
     head = f"# Trial {best.number} of {len(study.trials)}: return {best.value}\n"
     options = _config(plan, best.params).replace(seed=plan.seeds[0])
     write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
-    drawn = _draw(study, folder) if plotting_available() else []
+    drawn = draw_pictures(study, folder) if plotting_available() else []
     counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
     say(f"{counted}: the best is trial {best.number}, return {number(best.value)}")
     say(f"in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
     say(f"the best options are a config of 'escalade train': {folder / 'best.toml'}")
-
-
-def _draw(study: Study, folder: Path) -> list[str]:
-    """Draw what there are enough trials for; the files' names."""
-    from matplotlib import pyplot, rc_context
-    from optuna.importance import PedAnovaImportanceEvaluator  # Optuna's default needs scikit-learn
-    from optuna.visualization import matplotlib as plots
-
-    values = [one.value for one in study.trials if one.state.name == "COMPLETE"]
-    drawn = []
-    for name, (_, draw) in PICTURES.items():
-        evaluated = {"evaluator": PedAnovaImportanceEvaluator()} if name == "importance.png" else {}
-        if evaluated and (len(values) < 4 or len(set(values)) == 1):
-            continue  # so few say nothing of importance
-        with rc_context({"savefig.bbox": "tight"}), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are experimental
-            figure = getattr(plots, draw)(study, target_name="return", **evaluated).figure
-            figure.set_size_inches(9, 5)
-            save_figure(figure, folder / name)
-            pyplot.close(figure)
-        drawn.append(name)
-    return drawn

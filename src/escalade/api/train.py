@@ -22,7 +22,7 @@ from escalade.config.strategy_text import layered
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
-from escalade.recorders import Recorder, check_recorders, rewind_notes
+from escalade.recorders import Recorder, check_recorders
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -214,8 +214,6 @@ def resume_folder(
     with folder.locked():
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**values)
-            folder.forget_after(0)
-            rewind_notes(folder.notes, 0)
             write_config(folder, config)
             warm_up_for(config, network)
             with one_thread():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from escalade.config.conversion import parse_toml, read_toml, to_toml
+from escalade.config.conversion import from_values, parse_toml, to_toml
 from escalade.config.options import Config
 from escalade.errors import InputError, about
 from escalade.storage.run_folder import RunFolder
+
+_EVOLVED = "evolve"  # the run's kind in config.toml; a run of train has no such entry
 
 
 def new_folder(config: Config) -> RunFolder:
@@ -34,9 +36,10 @@ def read_config(folder: RunFolder) -> Config:
     Raises:
         InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
     """
-    if is_evolved(folder):
+    values = parse_toml(folder.config)
+    if values.get("run") == _EVOLVED:
         raise InputError(f"{folder.path} is a run of escalade.evolve: it is resumed and loaded in Python")
-    values = read_toml(folder.config)
+    values = from_values(values, str(folder.config))
     with about(str(folder.config)):
         return Config(**(values | {"run_dir": str(folder.path)}))
 
@@ -47,17 +50,4 @@ def is_evolved(folder: RunFolder) -> bool:
     Raises:
         InputError: config.toml cannot be read.
     """
-    return parse_toml(folder.config).get("run") == "evolve"
-
-
-def curve_of(folder: RunFolder) -> tuple[str, float | None]:
-    """The title of a run's learning curve, and its target.
-
-    Raises:
-        InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
-    """
-    if is_evolved(folder):
-        values = parse_toml(folder.config)
-        return f"{values.get('module', 'module')}: {values.get('strategy', 'evolve')}", None
-    config = read_config(folder)
-    return config.env, config.target_return
+    return parse_toml(folder.config).get("run") == _EVOLVED

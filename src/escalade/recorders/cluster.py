@@ -8,7 +8,7 @@ from pathlib import Path
 
 from escalade.engines.report import Report
 from escalade.recorders.row import Recorder, Row
-from escalade.recorders.tables import TableFile, rewind_table
+from escalade.recorders.tables import TableFile
 
 COLUMNS = (
     "generation",
@@ -29,20 +29,16 @@ class ClusterFile:
     """Appends what the cluster did since the last generation, and now and then says it in a line.
 
     Args:
-        path: of cluster.csv. Rows of generations that are run again are dropped.
+        path: of cluster.csv.
         take_report: gives what was done since it was last called.
         others: recorders that are given the line as a note.
     """
 
     def __init__(self, path: Path, take_report: Callable[[], Report], others: Sequence[Recorder]) -> None:
-        self._path, self._take, self._others = path, take_report, others
+        self._table, self._take, self._others = TableFile(path, COLUMNS), take_report, others
         self._said = time.monotonic()
-        self._table: TableFile | None = None
 
     def generation(self, row: Row) -> None:
-        if self._table is None:
-            rewind_table(self._path, COLUMNS, row.generation - 1)
-            self._table = TableFile(self._path, COLUMNS)
         report = self._take()
         seconds = max(report.seconds, 1e-9)
         rows = []
@@ -60,5 +56,4 @@ class ClusterFile:
         """A table has no place for notes."""
 
     def close(self) -> None:
-        if self._table is not None:
-            self._table.close()
+        self._table.close()

@@ -75,7 +75,7 @@ def _columns(text: str, path: Path) -> dict[str, list[float]]:
         rows, names = list(reader), dict.fromkeys([*COLUMNS, *(reader.fieldnames or ())])
         return {name: [float(row[name] or "nan") for row in rows] for name in names}
     except (KeyError, ValueError, TypeError, csv.Error):
-        raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
+        raise _foreign(path) from None
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -84,11 +84,19 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: there is none, or it is not one.
     """
-    return _listed(read_progress(path))
+    return _listed(read_progress(path), path)
 
 
-def _listed(columns: dict[str, list[float]]) -> list[Row]:
-    return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
+def _listed(columns: dict[str, list[float]], path: Path) -> list[Row]:
+    rows = zip(*columns.values(), strict=True)
+    try:
+        return [_row(dict(zip(columns, numbers, strict=True))) for numbers in rows]
+    except (ValueError, OverflowError):  # a count that is missing, or infinite
+        raise _foreign(path) from None
+
+
+def _foreign(path: Path) -> InputError:
+    return InputError(f"{path} is not a progress.csv that Escalade wrote")
 
 
 class ProgressTail:
@@ -115,7 +123,7 @@ class ProgressTail:
             return []
         self._state = found.st_ino, found.st_size
         text = whole_lines(read_bytes(self._path)).decode(errors="replace")
-        rows = _listed(_columns(text, self._path))
+        rows = _listed(_columns(text, self._path), self._path)
         self._seen = min(self._seen, rows[-1].generation if rows else 0)
         fresh = [row for row in rows if row.generation > self._seen]
         self._seen = rows[-1].generation if rows else 0

@@ -146,6 +146,18 @@ def discard_in_flight() -> None:
         temporary.unlink(missing_ok=True)
 
 
+def check_output(output: Path, *endings: str) -> None:
+    """Refuse a file for what a command makes, by its ending or for want of a folder.
+
+    Raises:
+        InputError: names the file, and the endings that it may have.
+    """
+    if output.suffix.lower() not in endings:
+        raise InputError(f"`output` {output} must end in {' or '.join(endings)}")
+    if not output.parent.is_dir():
+        raise InputError(f"`output` {output}: there is no folder {output.parent}")
+
+
 @contextmanager
 def storage(path: Path, mend: str = "choose another place") -> Iterator[None]:
     """Turn the operating system's error of a write into one line for the user; ``mend`` is for a wrong path.

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from escalade.errors import InputError, StorageFailure
+from escalade.errors import EscaladeError, InputError, StorageFailure
 from escalade.storage.files import is_temporary
 from escalade.storage.lease import LEASE, beating
 from escalade.storage.lock import LOCK
@@ -100,8 +100,9 @@ class Mirror:
     def push(self) -> int:
         """Send the files that changed, and drop those that are gone; how many were sent.
 
-        Upload order: checkpoints, then other files, ``config.toml`` last: its presence marks a complete first
-        upload. Removals come after all of them.
+        Upload order: tables, checkpoints, other files, ``config.toml``: its presence marks a complete first
+        upload. A table that is ahead of the checkpoint is cut back on resume; one behind it would lack rows
+        for good. Removals come after all of them.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
         sent = 0
@@ -151,14 +152,19 @@ def _whole_files(folder: Path) -> list[Path]:
     return [path for path in files if not is_temporary(path) and path.name not in (LOCK, LEASE)]
 
 
-def _upload_order(name: str) -> tuple[bool, bool, str]:
-    return name == _LAST, not name.startswith("checkpoints/"), name
+def _upload_order(name: str) -> tuple[bool, bool, bool, str]:
+    return name == _LAST, not name.endswith(".csv"), not name.startswith("checkpoints/"), name
 
 
 @contextmanager
 def _reported(url: str) -> Iterator[None]:
-    """Say what a file system says of a path in one line for the user."""
+    """Say what a file system says of a path in one line for the user.
+
+    Those of clouds have errors of their own: a lost connection is no OSError with all of them.
+    """
     try:
         yield
-    except OSError as problem:
+    except EscaladeError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - as many kinds as there are clouds
         raise StorageFailure(f"{url} could not be reached or written: {problem}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,10 +14,20 @@ from typing import Any
 
 from escalade.errors import EscaladeError, InputError, nearest
 from escalade.storage.checkpoints import Checkpoints
-from escalade.storage.files import AnyPath, path_of, read_bytes, remove_strays, storage, write_bytes
-from escalade.storage.lock import FolderLock
+from escalade.storage.files import (
+    AnyPath,
+    is_temporary,
+    path_of,
+    read_bytes,
+    remove_strays,
+    storage,
+    write_bytes,
+)
+from escalade.storage.lock import LOCK, FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
 from escalade.support.numbers import finite
+
+_OTHERS = ("README.md", "tensorboard", "wandb", "trackers.json")  # which a run writes too
 
 
 class RunFolder:
@@ -90,8 +101,7 @@ class RunFolder:
         except UnicodeEncodeError:
             raise InputError(f"`run_dir` {str(self.path)!r} is not UTF-8: choose another name") from None
         self.checkpoints.refuse_link()
-        files = [value for value in vars(self).values() if isinstance(value, Path) and value != self.path]
-        found = [file.name for file in files if file.exists()]
+        found = [file.name for file in self._files if file.exists()]
         if self.checkpoints.generations():
             found.append("checkpoints")
         if found:
@@ -140,24 +150,34 @@ class RunFolder:
 
     @contextmanager
     def kept_if_trained(self) -> Iterator[None]:
-        """Remove what is in the folder where what is done in here fails before the run has had a generation.
+        """Remove a run's files where what is done in here fails before the run has had a generation.
 
-        The folder and those above it go too, if :meth:`create` made them. Nothing is removed where the folder
-        held something before.
+        The folder and those above it go too, if :meth:`create` made them and nothing else is in it: what the
+        environment has written there stays. Nothing is removed where the folder held something before.
         """
         try:
             yield
         except Exception:
             if self._ours and self.path.is_dir() and not self._began():
-                for path in self.path.iterdir():
+                for path in filter(self._writes, self.path.iterdir()):
                     if path.is_dir() and not path.is_symlink():
                         shutil.rmtree(path, ignore_errors=True)
                     else:
                         path.unlink(missing_ok=True)
-                with suppress(OSError):  # another run has begun in it
+                with suppress(OSError):  # another run has begun in it, or it holds something else
                     for folder in self._made:
                         folder.rmdir()
             raise
+
+    @property
+    def _files(self) -> list[Path]:
+        """The files and folders that have an attribute here."""
+        return [value for value in vars(self).values() if isinstance(value, Path) and value != self.path]
+
+    def _writes(self, path: Path) -> bool:
+        """Tell whether something in the folder is of a run's own, or of its trackers'."""
+        own = {*(file.name for file in self._files), self.checkpoints.folder.name, LOCK, *_OTHERS}
+        return path.name in own or is_temporary(path)
 
     def _began(self) -> bool:
         """Tell whether the run had a generation; yes where it cannot be told."""
@@ -167,10 +187,17 @@ class RunFolder:
         except EscaladeError:
             return True
 
+    def sync_tables(self) -> None:
+        """Have the rows so far on the disk, where a loss of power leaves them."""
+        for table in (self.progress, self.population, self.notes):
+            with storage(table), suppress(FileNotFoundError), table.open("rb") as file:
+                os.fsync(file.fileno())
+
     def forget_after(self, generation: int) -> None:
         """Drop checkpoints later than ``generation``, and what a killed run left half written."""
         self.checkpoints.drop_after(generation)
-        for folder in (self.path, self.checkpoints.folder):
+        centers = [] if self.centers.is_symlink() or not self.centers.is_dir() else [self.centers]
+        for folder in (self.path, self.checkpoints.folder, *centers):
             with storage(folder):
                 remove_strays(folder)
 

@@ -11,7 +11,7 @@ from typing import Any
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
-from escalade.support.numbers import number
+from escalade.support.numbers import counted, number
 from escalade.support.output import visible
 
 _MARK = "<!-- Written by Escalade when a run ends. A README.md that begins otherwise is left alone. -->"
@@ -25,8 +25,7 @@ _FILES = {
     "checkpoints": "what the run goes on from",
 }
 
-SAME_AGAIN = ("solved", "generations", "env_steps")
-"""The stop reasons that end a run in the same generation again; the clock and people do not."""
+_COUNTED = {"seconds": None, "env_steps": None, "target_return": None}
 
 
 def write_card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> None:
@@ -116,21 +115,42 @@ def _result(summary: Mapping[str, Any]) -> str:
     return " ".join(lines) + f"\n\nSHA-256 of centre and normaliser: `{summary['params_sha256']}`"
 
 
+def same_again(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The options to change in a run's config for a run with the same bits; empty where it needs no change.
+
+    It counts updates, and nothing else may end it: the clock and people end it elsewhere, and so does a
+    target where the run was resumed with another. But of several centres, the target also says which is kept.
+    """
+    if summary.get("solved") and summary.get("center") is not None:
+        return {}
+    generations = summary.get("generations")
+    updates = generations - bool(summary.get("solved")) if isinstance(generations, int) else 0
+    return {**_COUNTED, "generations": updates}
+
+
 def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
-    """The command for the run again: where the clock or somebody ended it, by counting its generations."""
-    reason, count = summary["stop_reason"], summary["generations"]
-    counted = {} if reason in SAME_AGAIN else {"seconds": "none", "generations": str(count)}
-    if counted and not count:
-        return f"It ended by {reason} before its first generation did: there is nothing to have again."
-    of = f" It ended by {reason}: to have the same bits, its generations are counted." if counted else ""
+    """The command that gives the run's bits again."""
+    changes = same_again(summary)
+    if changes.get("generations") == 0:
+        return (
+            f"It ended by {summary['stop_reason']} before the first update: there is nothing to have again."
+        )
+    of, settings = "", "these settings"
+    if changes:
+        count = changes["generations"]
+        of = f" Its {counted(count, 'update')} are counted, so that nothing else ends it."
+        settings += f", but `generations={count}` and no other limit and no target"
     if evolved:
-        settings = f"these settings{f' and `generations={count}`' if counted else ''}"
-        return f"`escalade.evolve` with {settings}, and the same module and fitness, gives it again.{of}"
+        return f"`escalade.evolve` with {settings}, and the same module and fitness, gives the same bits.{of}"
     if summary.get("network") == "own":
-        settings = f"these settings{f', `generations={count}`' if counted else ''}, `preset=None`"
-        return f"`escalade.train` with {settings} and the same `network` gives it again.{of}"
+        settings += ", `preset=None`"
+        return f"`escalade.train` with {settings} and the same `network` gives the same bits.{of}"
     name = folder.path.resolve().name  # of "." too
-    given = {"config": f"{name}/config.toml", "preset": "none", **counted, "run-dir": f"{name}-again"}
+    given = {"config": f"{name}/config.toml", "preset": "none"}
+    given |= {
+        key.replace("_", "-"): "none" if value is None else str(value) for key, value in changes.items()
+    }
+    given["run-dir"] = f"{name}-again"
     flags = " ".join(f"--{flag} {shlex.quote(value)}" for flag, value in given.items())
     name = shlex.quote(name)
     return "\n".join(

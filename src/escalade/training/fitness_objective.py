@@ -123,9 +123,9 @@ class FitnessObjective:
         if self._novelty is not None:
             self._novelty.learn(outcome.details)
 
-    def reproducibility_note(self) -> str | None:
+    def reproducibility_notes(self) -> list[str]:
         """Nothing."""
-        return None
+        return []
 
     def learnt(self) -> list[Array]:
         """Nothing."""

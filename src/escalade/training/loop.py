@@ -29,6 +29,9 @@ from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import meets, refutation
 
+_PROBED = "probed"
+"""Among the kinds of notes, which are saved: the run was probed for what it cannot reproduce."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -113,10 +116,10 @@ class Loop:
             row = self.generation()
             if row is None:
                 return "seconds" if self._cut else "interrupted"
-            if row.generation == 1 and not self.progress.solved and not self._tell_of_impurity():
-                return "interrupted"
             self._save()
             asked = self._call_back(row)
+            if not self.progress.solved and not self._tell_of_impurity():
+                return "interrupted"
             if asked is not None and not self.progress.solved:
                 return asked
         return reason
@@ -160,14 +163,17 @@ class Loop:
         )
 
     def _tell_of_impurity(self) -> bool:
-        """Say what objective and strategy do not reproduce; False when the user interrupted it."""
+        """Say once what objective and strategy do not reproduce; False when the user interrupted it."""
+        if _PROBED in self.progress.notes:
+            return True
         try:
-            texts = [self.objective.reproducibility_note()]
-            if self.saver.folder is not None:
-                texts.append(forgotten(self.strategy))
+            texts = [*self.objective.reproducibility_notes()]
+            texts += filter(None, [forgotten(self.strategy) if self.saver.folder is not None else None])
         except KeyboardInterrupt:
             return False
-        for text in filter(None, texts):
+        self.progress.notes[_PROBED] = 1
+        self.saver.changed()  # of a run that ends here, the checkpoint does not know of it yet
+        for text in texts:
             self.notes.say(text)
         return True
 

@@ -129,8 +129,8 @@ class Objective(Protocol):
         """Learn what a generation showed besides fitness, after the strategy's ``tell``."""
         ...
 
-    def reproducibility_note(self) -> str | None:
-        """A warning to the user about what is measured; asked for after the first generation."""
+    def reproducibility_notes(self) -> list[str]:
+        """Warnings to the user about what is measured; asked for after the first generation."""
         ...
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:

@@ -17,6 +17,7 @@ from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
+from escalade.policies.torch_network import TorchNetwork
 from escalade.recorders import info_columns
 from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes
@@ -25,7 +26,9 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import CENTER, Center, Novelty, parse
+from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
+from escalade.support.mkl import BY_PLACE, rounds_by_place
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.center_states import CenterStates
 from escalade.training.hints import SurvivalHint
@@ -99,7 +102,7 @@ class PolicyObjective:
         episodes = self._run(job)
         trained, center = episodes[: job.training_items], episodes[job.training_items :]
         evaluated = self._with_failed_as_worst(center[:asked])
-        while self._too_small(trained):
+        while self._too_small(trained) and usable(trained.scores).any():  # else it is not to be learnt from
             before = strategy.population_size
             strategy.resize(before + begun)
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
@@ -178,10 +181,12 @@ class PolicyObjective:
             self.novelty.learn(center)
             self.centers.showed(center.number, float(shown.returns.mean()))
 
-    def reproducibility_note(self) -> str | None:
-        """Replay an episode of the environment; what to say where that breaks reproducibility."""
+    def reproducibility_notes(self) -> list[str]:
+        """Replay an episode of the environment; what to say where that, or torch, breaks reproducibility."""
         with self.interrupts.allowed():
-            return probe_purity(self.parts.environment).note(self.config.env)
+            note = probe_purity(self.parts.environment).note(self.config.env)
+        by_place = isinstance(self.parts.policy.batched, TorchNetwork) and rounds_by_place()
+        return [*filter(None, [note]), *([BY_PLACE] if by_place else [])]
 
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares, and what the score has learnt."""

@@ -39,7 +39,7 @@ class Progress:
     target_streak: Count = 0
     """Evaluations in a row that met the target."""
     tries: Count = 0
-    """The number of times that it was to be confirmed that the target is met."""
+    """The number of times that it was to be confirmed that this target is met."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
     eval_episodes: Count = 0
@@ -70,7 +70,7 @@ class Progress:
 
     def reopen(self) -> None:
         """Let a solved run go on, for another target: its last generation runs again."""
-        self.solving, self.target_streak = None, 0
+        self.solving, self.target_streak, self.tries = None, 0, 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a checkpoint, which :func:`escalade.storage.records.record` reads back."""

@@ -67,6 +67,16 @@ def _undamaged(found: Loaded[SavedPolicy]) -> SavedPolicy:
     return found.checkpoint
 
 
+def network_of(config: Config, network: nn.Module | None) -> nn.Module | None:
+    """The module to load a run's policy into: the given one, or what the run's factory makes.
+
+    None where the file of a policy says all: of a factory's network it holds the weights alone.
+    """
+    if network is None and ":" in config.policy:
+        return make_policy(config, find_environment(config)).network
+    return network
+
+
 def refuse_checkpoint(checkpoint: str | int) -> None:
     """Refuse what names one of several policies, for a file that holds one.
 
@@ -166,9 +176,10 @@ class SavedPolicy:
             and folder.policy.exists()
             and not checkpoints.generations()
         ):
-            alone = load(folder.policy, network)
+            config = read_config(folder)
+            alone = load(folder.policy, network_of(config, network))
             generation = folder.read_summary().get("generations")
-            return cls._with(read_config(folder), alone, network is not None, generation)
+            return cls._with(config, alone, network is not None, generation)
         if folder.untouched():
             read_config(folder)  # refuses a run of evolve, which resume does not begin
             begins = f"'escalade resume {quote(str(folder.path))}' begins it"
@@ -187,11 +198,9 @@ class SavedPolicy:
 
     @classmethod
     def _best(cls, folder: RunFolder, latest: SavedPolicy, network: nn.Module | None) -> SavedPolicy:
-        config = latest.config
-        if network is None and ":" in config.policy:  # a factory's network is not in the file
-            network = make_policy(config, find_environment(config)).network
         generation = folder.read_summary().get("best_generation")
-        return cls._with(config, load(folder.best, network), latest.own_network, generation)
+        policy = load(folder.best, network_of(latest.config, network))
+        return cls._with(latest.config, policy, latest.own_network, generation)
 
     @classmethod
     def of_file(

@@ -36,6 +36,7 @@ class Saver:
         if not (force or due or kept):
             return False
         began = time.monotonic()
+        self.folder.sync_tables()  # first: resuming cuts back rows that are ahead, and cannot make up for any
         self.folder.checkpoints.save(progress.generation, *state(), self.snapshot_every)
         self.saved(progress)
         self._seconds = self._last - began

@@ -21,11 +21,13 @@ from escalade.recorders import (
     RunInfo,
     WorkersFile,
     check_recorders,
+    cluster,
     population,
     rewind,
     rewind_notes,
     rewind_table,
     start_recorders,
+    workers,
 )
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import storage
@@ -188,8 +190,9 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
     with closing(engine), Interrupts() as interrupts:
         with ExitStack() as recording:
             lost = 0
-            if folder is not None and loaded is not None:
-                lost = _rewind(folder, loaded.checkpoint, facts.info)
+            if folder is not None:
+                done = Progress() if loaded is None else loaded.checkpoint.progress
+                lost = _rewind(folder, done, facts.info)
             announcer = Announcer()
             recorders = start_recorders(facts.wanted, facts.run_info(lost), recording, announcer)
             if folder is not None and isinstance(engine, Reporting):
@@ -202,15 +205,20 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             plot_run(folder.path, folder.curve, facts.goals.target_return, facts.title, cut=cut)
 
 
-def _rewind(folder: RunFolder, checkpoint: Checkpoint, info: Sequence[str]) -> int:
-    """Drop what is later than the checkpoint; how many recorded generations that were."""
-    folder.forget_after(checkpoint.progress.generation)
-    if checkpoint.progress.best_return is None:
+def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
+    """Drop what is later than ``done``, or half written; how many recorded generations that were."""
+    folder.forget_after(done.generation)
+    if done.best_return is None:
         with storage(folder.best):
             folder.best.unlink(missing_ok=True)
-    rewind_notes(folder.notes, checkpoint.progress.said)
-    rewind_table(folder.population, population.COLUMNS, checkpoint.progress.rows)
-    return rewind(folder.progress, checkpoint.progress.rows, info)
+    rewind_notes(folder.notes, done.said)
+    for path, table in (
+        (folder.population, population),
+        (folder.workers, workers),
+        (folder.cluster, cluster),
+    ):
+        rewind_table(path, table.COLUMNS, done.rows)
+    return rewind(folder.progress, done.rows, info)
 
 
 def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:

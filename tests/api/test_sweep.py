@@ -1,0 +1,103 @@
+"""A sweep that a full disk or Ctrl-C ends in a trial goes on with that trial."""
+
+import pytest
+from tests.later import Later, needs
+
+import escalade
+from escalade import StorageFailure
+from escalade.api import sweep as sweeps
+from escalade.api.sweep_pictures import PICTURES, draw_pictures
+
+optuna = Later("optuna")
+
+pytestmark = needs("optuna")
+
+PLAN = """
+trials = {trials}
+preset = "none"
+seeds = [5]
+[options]
+env = "tests.environments:Walk-v0"
+backend = "gymnasium"
+policy = "linear"
+generations = 1
+population = 4
+eval_episodes = 1
+workers = 0
+[space]
+sigma = {{low = 0.01, high = 1.0, log = true}}
+"""
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pictures take most of the time of so small a sweep."""
+    monkeypatch.setattr(sweeps, "plotting_available", lambda: False)
+
+
+def swept(place, said, trials=2, **options):
+    (place / "s.toml").write_text(PLAN.format(trials=trials))
+    return escalade.sweep(place / "s.toml", run_dir=place / "sweep", say=said.append, **options)
+
+
+def ended_by(problem, monkeypatch):
+    """Let every run of a sweep end by this."""
+
+    def run_series(planned, **given):
+        raise problem
+        yield
+
+    monkeypatch.setattr(sweeps, "run_series", run_series)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk_ends_a_sweep_and_its_trial_goes_on_later(jobs, tmp_path, monkeypatch, undrawn):
+    said = []
+    with monkeypatch.context() as patch:
+        ended_by(StorageFailure("the disk is full"), patch)
+        with pytest.raises(StorageFailure, match=r"the disk is full"):
+            swept(tmp_path, said, jobs=jobs)
+    assert not any("failed" in line for line in said)
+    begun = sweeps.states(sweeps.load_sweep(tmp_path / "sweep"))
+    assert begun.keys() == {"running"}
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+def test_a_keyboard_interrupt_in_a_trial_leaves_it_to_go_on(tmp_path, monkeypatch, undrawn):
+    said = []
+    with monkeypatch.context() as patch:
+        ended_by(KeyboardInterrupt(), patch)
+        with pytest.raises(KeyboardInterrupt):
+            swept(tmp_path, said)
+    assert said[-1] == "interrupted; the same command goes on with what is missing"
+    assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep")) == {"running": 1}
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_wrong_with_a_trials_options_still_fails_it_alone(jobs, tmp_path, monkeypatch, undrawn):
+    said, run_series = [], sweeps.run_series
+
+    def run(planned, **given):
+        if "trial-0000" in str(planned[0].folder):
+            raise escalade.EnvironmentFailure("the arm fell off")
+        yield from run_series(planned, **given)
+
+    monkeypatch.setattr(sweeps, "run_series", run)
+    study = swept(tmp_path, said, jobs=jobs)
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE"]
+    assert [line for line in said if line.startswith("trial 0: failed: the arm fell off")]
+
+
+def test_a_sweeps_pictures_are_those_that_there_are_enough_trials_for(tmp_path):
+    study = optuna.create_study(direction="maximize")
+    space = {"sigma": optuna.distributions.FloatDistribution(0.01, 1.0)}
+    for value in (1.0, 2.0, 3.0):
+        study.add_trial(optuna.create_trial(params={"sigma": value / 4}, distributions=space, value=value))
+    assert draw_pictures(study, tmp_path) == ["history.png", "parallel.png"]
+    study.add_trial(optuna.create_trial(params={"sigma": 1.0}, distributions=space, value=0.0))
+    assert draw_pictures(study, tmp_path) == list(PICTURES)
+    for name in PICTURES:
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,50 @@
+"""What a run leaves of an earlier one's files when it begins, or goes on, in their folder."""
+
+import pytest
+from torch import nn
+
+import escalade
+from escalade.recorders import cluster, read_notes, read_table, workers
+
+WALK = "tests.environments:Walk-v0"
+TINY = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "eval_episodes": 1, "verbose": False}
+
+
+def fitness(module):
+    return -float(module.weight.square().sum())
+
+
+def evolve(folder, **options):
+    return escalade.evolve(nn.Linear(2, 1), fitness, population=4, run_dir=folder, **options)
+
+
+def table(path, columns, generations):
+    """Write a table with a row a generation, as a cluster's run that was killed leaves it."""
+    rows = [",".join([str(generation), *["1"] * (len(columns) - 1)]) for generation in generations]
+    path.write_text("\n".join([",".join(columns), *rows, "9,cut sh"]))
+
+
+def test_a_run_of_evolve_that_was_killed_at_its_start_begins_with_nothing_of_it(tmp_path):
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    stray = tmp_path / "run" / "checkpoints" / ".generation-000000.escalade-99999999.tmp.safetensors"
+    stray.write_bytes(b"half")
+    (tmp_path / "run" / "config.toml").write_text('run = "evolve"\n')
+    (tmp_path / "run" / "notes.csv").write_text("generation,note\n0,of the one that was killed\n")
+    table(tmp_path / "run" / "workers.csv", workers.COLUMNS, [1])
+    result = evolve(tmp_path / "run", generations=2, resume=True)
+    assert result.generations == 2
+    assert not stray.exists()
+    assert "of the one that was killed" not in read_notes(result.folder.notes)
+    assert read_table(result.folder.workers) == {name: [] for name in workers.COLUMNS}
+
+
+@pytest.mark.parametrize("name", ["workers", "cluster"])
+def test_tables_of_workers_are_cut_back_to_the_checkpoint_whatever_the_run_goes_on_with(name, tmp_path):
+    columns = {"workers": workers.COLUMNS, "cluster": cluster.COLUMNS}[name]
+    run = escalade.train(WALK, run_dir=tmp_path / "run", generations=3, snapshot_every=1, **TINY)
+    path = getattr(run.folder, name)
+    table(path, columns, [1, 2, 2, 3, 3])
+    run.folder.checkpoints.drop_after(2)
+    escalade.resume(run, generations=4, verbose=False)  # in this process, which writes no rows there
+    assert read_table(path)["generation"] == ["1", "2", "2"]
+    assert path.read_text().endswith("\n")
