@@ -1,12 +1,14 @@
 """What an untuned run reaches in a short time, with each of some settings that could be the defaults.
 
     taskset -c 0 python benchmarks/default_returns.py [TASK ...] [--candidates NAME ...] [--seeds 1 2]
-    taskset -c 0 python benchmarks/default_returns.py --longer [...]
+    taskset -c 0 python benchmarks/default_returns.py --of longer [...]
+    taskset -c 0 python benchmarks/default_returns.py --of clip [...]
 
 The tasks are EnvPool's and Gymnasium's, and none of peers/unseen.toml is among them: what is chosen here is
-judged there. Each run takes this one process, for 30 seconds; with ``--longer`` for 150, with candidates of
-their own. Adds a line to results/default_returns.jsonl or default_returns_longer.jsonl for each candidate,
-task and seed that is not there yet; tables.py makes the tables.
+judged there. Each run takes this one process, for 30 seconds; of the sets ``longer`` and ``clip`` for 150.
+Adds a line to the set's file, results/default_returns.jsonl, default_returns_longer.jsonl or
+default_returns_clip.jsonl, for each candidate, task and seed that is not there yet; tables.py makes the
+tables.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import itertools
 import statistics
 import tempfile
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,9 +27,7 @@ import escalade
 import presets
 from escalade.support.own_process import claim
 
-RESULTS = Path(__file__).parent / "results" / "default_returns.jsonl"
-LONGER_RESULTS = RESULTS.with_name("default_returns_longer.jsonl")
-SECONDS, LONGER_SECONDS = 30.0, 150.0
+RESULTS = Path(__file__).parent / "results"
 EPISODES, CHANCE = 30, 12345  # of the final evaluation, and its seed
 TASKS = (
     "AcrobotSwingup-v1",
@@ -69,15 +70,40 @@ LONGER: dict[str, dict[str, Any]] = {
     "PGPE, 16 to 64": {"strategy": "pgpe", "population": "linear:16:64:64"},
     "ARS, 64 and a step that shrinks": {"lr": "exponential:0.1:0.996:0.01"},
 }
+CLIP: dict[str, dict[str, Any]] = {
+    "clipped at 5": {},
+    "clipped at 10": {"observation_clip": 10.0},
+    "not clipped": {"observation_clip": "none"},
+}
 """All else as it is without a preset."""
 Line = dict[str, Any]
 
 
-def read(longer: bool = False) -> list[Line]:
-    """All runs of the candidates as they are now."""
-    lines = presets.lines_of(LONGER_RESULTS if longer else RESULTS)
-    candidates = LONGER if longer else CANDIDATES
-    return [line for line in lines if candidates.get(line["candidate"]) == line["options"]]
+@dataclass(frozen=True)
+class Set:
+    """Candidates that are compared with each other, and where their runs are kept."""
+
+    candidates: dict[str, dict[str, Any]]
+    seconds: float
+    file: str
+
+    @property
+    def results(self) -> Path:
+        """The file of their runs."""
+        return RESULTS / self.file
+
+
+SETS = {
+    "short": Set(CANDIDATES, 30.0, "default_returns.jsonl"),
+    "longer": Set(LONGER, 150.0, "default_returns_longer.jsonl"),
+    "clip": Set(CLIP, 150.0, "default_returns_clip.jsonl"),
+}
+
+
+def read(of: str) -> list[Line]:
+    """All runs of a set's candidates as they are now."""
+    lines = presets.lines_of(SETS[of].results)
+    return [line for line in lines if SETS[of].candidates.get(line["candidate"]) == line["options"]]
 
 
 def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Line:
@@ -90,9 +116,9 @@ def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Li
     return steps | {"mean": score.mean}
 
 
-def run(candidate: str, task: str, seed: int, longer: bool = False) -> Line:
-    """One run of a candidate; its line."""
-    options, seconds = (LONGER[candidate], LONGER_SECONDS) if longer else (CANDIDATES[candidate], SECONDS)
+def run(candidate: str, task: str, seed: int, of: str) -> Line:
+    """One run of a set's candidate; its line."""
+    options, seconds = SETS[of].candidates[candidate], SETS[of].seconds
     what = {"candidate": candidate, "options": options, "task": task, "seed": seed, "limit": seconds}
     return what | reached(options, task, seed, seconds)
 
@@ -109,7 +135,7 @@ def table(lines: list[Line]) -> str:
         every.setdefault(line["task"], []).append(line["mean"])
     bounds = {task: (min(means), max(means)) for task, means in every.items()}
     rows = []
-    for name in dict.fromkeys([*CANDIDATES, *LONGER]):
+    for name in dict.fromkeys(name for of in SETS.values() for name in of.candidates):
         if not any(name == candidate for candidate, _ in found):
             continue
         own = {task: statistics.mean(found[name, task]) for task in TASKS if (name, task) in found}
@@ -124,16 +150,15 @@ def table(lines: list[Line]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
-    parser.add_argument("--longer", action="store_true")
+    parser.add_argument("--of", choices=SETS, default="short")
     parser.add_argument("--candidates", nargs="*")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
     given = parser.parse_args()
-    candidates = given.candidates or (LONGER if given.longer else CANDIDATES)
+    candidates = given.candidates or SETS[given.of].candidates
     claim()  # of EnvPool's families, only the one that is needed is imported
     each = itertools.product(given.seeds, given.tasks, candidates)
     wanted = ((candidate, task, seed) for seed, task, candidate in each)
-    file = LONGER_RESULTS if given.longer else RESULTS
-    defaults.measure(wanted, file, partial(read, given.longer), partial(run, longer=given.longer))
+    defaults.measure(wanted, SETS[given.of].results, partial(read, given.of), partial(run, of=given.of))
 
 
 if __name__ == "__main__":

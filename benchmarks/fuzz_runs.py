@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import inspect
+import os
 import random
 import shlex
 import shutil
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from torch import nn
 
 from determinism import command, generations_done, kill_a_worker, summary
 from escalade.config.commands import train_command
@@ -35,12 +37,20 @@ from escalade.strategies.shaping import SHAPINGS
 
 LENGTHS = {"CartPole-v1": 60, "Pendulum-v1": 40, "HalfCheetah-v5": 25, "Acrobot-v1": 50}
 BOXES = ("Pendulum-v1", "HalfCheetah-v5")
-POLICIES = ("linear", "mlp", "quadratic", "gru", "lstm", "hebbian")
+HERE = Path(__file__).parent
+OWN = "fuzz_runs:odd_sizes"
+POLICIES = ("linear", "mlp", "quadratic", "gru", "lstm", "hebbian", OWN)
 GENERATIONS = 30
 KILLS = 3  # of the whole run
 TIMED = ("seconds", "steps_per_second")
 
 Values = dict[str, Any]
+
+
+def odd_sizes(inputs: int, outputs: int) -> nn.Module:
+    """A module of one's own, through torch, of sizes at which a row's place has changed its bits."""
+    layers = nn.Linear(inputs, 17), nn.Softplus(), nn.Linear(17, 33), nn.Tanh(), nn.Linear(33, outputs)
+    return nn.Sequential(*layers)
 
 
 def draw(seed: int, index: int) -> Config:
@@ -76,13 +86,15 @@ def draw(seed: int, index: int) -> Config:
 
 def _policy(chance: random.Random, env: str) -> Values:
     policy = chance.choice(POLICIES)
-    values: Values = {"policy": policy, "init": chance.choice(("normc", "xavier", "orthogonal", "zeros"))}
+    values: Values = {"policy": policy}
+    if policy != OWN:
+        values["init"] = chance.choice(("normc", "xavier", "orthogonal", "zeros"))
     if policy in ("mlp", "gru", "lstm", "hebbian"):
         values["hidden"] = chance.choice(((4,), (8,), (6, 5)))
         values["activation"] = chance.choice(("tanh", "relu", "elu", "selu"))
     if policy == "hebbian":
         del values["init"]
-    else:
+    elif policy != OWN:
         values["bias"] = chance.choice((True, True, False))
     if env in BOXES:
         values["head"] = chance.choice(("plain", "plain", "uniform:5", "custom:-0.5,0,0.5"))
@@ -217,6 +229,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="this configuration alone, by its number")
     arguments = parser.parse_args()
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     chosen = range(arguments.count) if arguments.only is None else [arguments.only]
     for index in chosen:
         config = draw(arguments.seed, index)

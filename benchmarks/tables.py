@@ -4,10 +4,10 @@
     python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
 
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
-settings.md. From results/default_returns.jsonl, default_returns_longer.jsonl, populations.jsonl,
-defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md and its picture. From
-results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl: strategies.md. From
-results/worlds.jsonl: worlds.md. From results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The
+settings.md. From results/default_returns.jsonl, default_returns_longer.jsonl, default_returns_clip.jsonl,
+populations.jsonl, defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md and
+its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl: strategies.md.
+From results/worlds.jsonl: worlds.md. From results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The
 README has the best numbers, of presets.jsonl and determinism.md, and five tasks of presets.jsonl and
 peers.jsonl.
 """
@@ -105,8 +105,9 @@ def pages() -> dict[Path, str]:
     blocks = {
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
-            "default returns": default_returns.table(default_returns.read()),
-            "default returns longer": default_returns.table(default_returns.read(longer=True)),
+            "default returns": default_returns.table(default_returns.read("short")),
+            "default returns longer": default_returns.table(default_returns.read("longer")),
+            "default returns clip": default_returns.table(default_returns.read("clip")),
             "population returns": populations.table("returns", populations.read("returns")),
             "population steps": populations.table("steps", populations.read("steps")),
             "defaults": defaults.table(defaults.read()),
