@@ -47,7 +47,7 @@ SAYS = {
 ALONE = ("maze", "quality_diversity", "trap")
 """Those that register an environment, or import one that does: each is a process."""
 
-SLOW = ("functions", "digits", "quality_diversity", "recurrent", "t_maze", "trap")
+SLOW = ("functions", "digits", "guided", "maze", "quality_diversity", "recurrent", "t_maze", "trap")
 
 
 def test_every_example_is_tested():

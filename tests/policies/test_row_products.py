@@ -60,6 +60,7 @@ def test_a_way_whose_sums_have_another_order_in_some_rows_is_found(product):
     assert is_right(WAYS[-1], 256, 256)
 
 
+@pytest.mark.slow("src/escalade/policies", "tests/policies")
 @pytest.mark.parametrize("kernels", ["Haswell", "Zen", "Sandybridge", "Nehalem"])
 def test_so_it_is_with_the_kernels_of_other_processors(kernels):
     processor = Path("/proc/cpuinfo")
