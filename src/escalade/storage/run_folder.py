@@ -187,6 +187,11 @@ class RunFolder:
         except EscaladeError:
             return True
 
+    @property
+    def _center_folders(self) -> list[Path]:
+        """The folder of centres; none where it is a link, for what that leads to is not ours to remove."""
+        return [] if self.centers.is_symlink() else [self.centers]
+
     def sync_tables(self) -> None:
         """Have the rows so far on the disk, where a loss of power leaves them."""
         for table in (self.progress, self.population, self.notes):
@@ -196,8 +201,7 @@ class RunFolder:
     def forget_after(self, generation: int) -> None:
         """Drop checkpoints later than ``generation``, and what a killed run left half written."""
         self.checkpoints.drop_after(generation)
-        centers = [] if self.centers.is_symlink() or not self.centers.is_dir() else [self.centers]
-        for folder in (self.path, self.checkpoints.folder, *centers):
+        for folder in (self.path, self.checkpoints.folder, *self._center_folders):
             with storage(folder):
                 remove_strays(folder)
 
@@ -213,7 +217,7 @@ class RunFolder:
 
     def forget_end(self) -> None:
         """Remove what an earlier end of the run left: one that is killed from now on has not ended."""
-        centers = [] if self.centers.is_symlink() else self.centers.glob("*.safetensors")
+        centers = (file for folder in self._center_folders for file in folder.glob("*.safetensors"))
         for file in (self.summary, self.policy, *(file for file in centers if file.stem.isdecimal())):
             with storage(file):
                 file.unlink(missing_ok=True)
