@@ -167,8 +167,9 @@ class Loop:
         if _PROBED in self.progress.notes:
             return True
         try:
-            texts = [*self.objective.reproducibility_notes()]
-            texts += filter(None, [forgotten(self.strategy) if self.saver.folder is not None else None])
+            texts = self.objective.reproducibility_notes()
+            if self.saver.folder is not None and (lost := forgotten(self.strategy)):
+                texts.append(lost)
         except KeyboardInterrupt:
             return False
         self.progress.notes[_PROBED] = 1

@@ -185,8 +185,10 @@ class PolicyObjective:
         """Replay an episode of the environment; what to say where that, or torch, breaks reproducibility."""
         with self.interrupts.allowed():
             note = probe_purity(self.parts.environment).note(self.config.env)
-        by_place = isinstance(self.parts.policy.batched, TorchNetwork) and rounds_by_place()
-        return [*filter(None, [note]), *([BY_PLACE] if by_place else [])]
+        notes = [] if note is None else [note]
+        if isinstance(self.parts.policy.batched, TorchNetwork) and rounds_by_place():
+            notes.append(BY_PLACE)
+        return notes
 
     def learnt(self) -> list[Array]:
         """The normaliser's count, mean and sum of squares, and what the score has learnt."""
