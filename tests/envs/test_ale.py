@@ -64,6 +64,39 @@ def test_episodes_are_gymnasiums(case):
     two.close()
 
 
+ENDINGS = {
+    "colours": ({}, Frames()),
+    "grey": ({"obs_type": "grayscale"}, Frames()),
+    "memory": ({"obs_type": "ram"}, Frames()),
+    "treated": ({}, Frames(grayscale=True, frame_skip=4)),
+    "pooled": ({}, Frames(frame_skip=4, max_pool=True)),
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_the_last_observation_of_a_game_that_is_over_is_gymnasiums(case):
+    kwargs, frames = ENDINGS[case]
+    kwargs = kwargs | {"repeat_action_probability": 0.0}
+    one, two = (
+        vectorize(resolve("ALE/Breakout-v5", kwargs, backend, frames=frames), 1)
+        for backend in ("ale", "gymnasium")
+    )
+    chance, slot, over = np.random.default_rng(3), np.array([0]), False
+    one.reset(slot, np.array([5]))
+    second = two.reset(slot, np.array([5]))[0]
+    while not over:
+        before, action = second, chance.integers(4, size=1)
+        first, _, ended = one.step(slot, action)
+        second, _, expected = two.step(slot, action)
+        over = bool(expected[0])
+        assert bool(ended[0]) == over
+    np.testing.assert_array_equal(first, second)
+    # Gymnasium's wrapper of frames shows the picture before once more, and its environment a new one.
+    assert np.array_equal(before, second) == (not frames.off)
+    one.close()
+    two.close()
+
+
 def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
     game = resolve("ALE/Pong-v5", frames=PIXELS)
     assert settle_backend(game).backend == "ale"

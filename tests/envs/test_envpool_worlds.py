@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -225,6 +226,25 @@ def test_infos_are_numbers_of_envpools():
     vector.step(seeded(0, 1), np.zeros((2, 4), np.float32))
     assert vector.infos(seeded(0, 1)).shape == (2, 1)
     check_observation_space(environment.observation_space)
+
+
+class Effort(gymnasium.Wrapper):
+    """Says in its info how large an action was."""
+
+    def step(self, action):
+        *given, info = self.env.step(action)
+        return *given, info | {"effort": np.abs(action).sum()}
+
+
+@pytest.mark.parametrize("keys", ["info_keys", "behaviour_keys"])
+def test_an_entry_of_an_info_may_be_a_wrappers(keys):
+    wrappers = ["tests.envs.test_envpool_worlds:Effort"]
+    environment = resolve("CheetahRun-v1", wrappers=wrappers, **{keys: ["effort"]})
+    assert (environment.backend, environment.info_keys) == ("envpool", ("effort",))
+    vector, slots = vectorize(environment, 2), seeded(0, 1)
+    vector.reset(slots, seeded(1, 2))
+    vector.step(slots, np.array([[0.5] * 6, [-0.25] * 6], np.float32))
+    assert vector.infos(slots).tolist() == [[3.0], [1.5]]
 
 
 def test_a_limit_beyond_envpools_holds_with_options_of_frames_too():

@@ -1,13 +1,17 @@
 """Wrappers are named in text: read without running it, found, and put around the environment."""
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from escalade import InputError, check
 from escalade.envs import resolve, settle_backend, vectorize
+from escalade.envs.frames import Frames
 from escalade.envs.wrapping import parse
 
 OFFSET = "tests.environments:Offset"
+HERE = "tests.envs.test_wrapping"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +50,64 @@ def test_the_first_wrapper_is_nearest_to_the_environment():
     plain = first_observation(resolve("tests.environments:Walk-v0"))
     both = resolve("tests.environments:Walk-v0", wrappers=[f"{OFFSET}(by=1)", f"{OFFSET}(0.0, times=3)"])
     np.testing.assert_allclose(first_observation(both), (plain + 1) * 3)
+
+
+class Dark(gymnasium.ObservationWrapper):
+    """Pictures of half the brightness."""
+
+    def observation(self, observation):
+        return observation // 2
+
+
+class Half(gymnasium.Wrapper):
+    """Every second row and column of a game."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = spaces.Box(0, 255, (105, 80, 3), np.uint8)
+
+    def reset(self, **options):
+        observation, info = self.env.reset(**options)
+        return observation[::2, ::2], info
+
+    def step(self, action):
+        observation, *rest = self.env.step(action)
+        return observation[::2, ::2], *rest
+
+
+@pytest.mark.parametrize("frames", [{"grayscale": True}, {"frame_skip": 3}, {"noop_max": 5}], ids=str)
+@pytest.mark.parametrize("wrapper", ["Dark", "Half"])
+def test_what_changes_the_pictures_of_a_game_is_refused_beside_options_of_frames(wrapper, frames):
+    pytest.importorskip("ale_py")
+    around = ["escalade.envs.wrappers:LifeLossEnds", f"{HERE}:{wrapper}"]
+    said = f"^`wrappers`: {wrapper} changes observations, and .*: leave out the options of frames"
+    with pytest.raises(InputError, match=said) as raised:
+        resolve("ALE/Pong-v5", wrappers=around, frames=Frames(**frames))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrapper", ["Dark", "Half"])
+def test_of_several_wrappers_that_is_named_which_changes_the_pictures_of_a_game(wrapper):
+    pytest.importorskip("ale_py")
+    around = [f"{HERE}:{wrapper}", "escalade.envs.wrappers:LifeLossEnds"]
+    with pytest.raises(InputError, match=f"^`wrappers`: {wrapper} changes observations"):
+        resolve("ALE/Pong-v5", wrappers=around, frames=Frames(grayscale=True))
+
+
+def test_what_changes_the_pictures_of_a_game_does_so_without_options_of_frames():
+    pytest.importorskip("ale_py")
+    plain = first_observation(resolve("ALE/Pong-v5"))
+    for wrapper, expected in (("Dark", plain // 2), ("Half", plain[:, ::2, ::2])):
+        found = first_observation(resolve("ALE/Pong-v5", wrappers=[f"{HERE}:{wrapper}"]))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_wrapper_that_leaves_the_pictures_of_a_game_alone_stands_beside_options_of_frames():
+    pytest.importorskip("ale_py")
+    pytest.importorskip("cv2")
+    wrappers = ["escalade.envs.wrappers:LifeLossEnds", "gymnasium.wrappers:ClipReward(-1, 1)"]
+    environment = resolve("ALE/Pong-v5", wrappers=wrappers, frames=Frames(resize=(20, 16)))
+    assert environment.observation_space.shape == (3, 20, 16)
 
 
 def test_spaces_are_those_of_the_wrapped_environment():

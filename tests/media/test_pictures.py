@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import resolve
+from escalade.envs.frames import Frames
+from escalade.media import video
 from escalade.media.charts import _wrapped
 from escalade.media.curves import plot_run
 from escalade.media.figure import fit_returns, style
@@ -112,6 +114,17 @@ def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
         *_, ended, _, _ = env.step(0)
         expected += 1
     assert (total, steps) == (expected, expected)
+
+
+@pytest.mark.parametrize(("skip", "fps"), [(None, 50), (1, 50), (4, 12.5)])
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(ending, skip, fps, tmp_path, monkeypatch):
+    rates = []
+    monkeypatch.setattr(video, "_gif", lambda frames, rate: rates.append(rate) or b"")
+    monkeypatch.setattr(video, "_write_mp4", lambda output, frames, rate: rates.append(rate))
+    environment = resolve("CartPole-v1", frames=Frames(frame_skip=skip))
+    record_episode(environment, Still(), tmp_path / f"f.{ending}")
+    assert rates == [fps]
 
 
 class Leaves:

@@ -127,6 +127,21 @@ def test_activations_are_the_modules_own(name, activation):
     np.testing.assert_allclose(outputs[:, 1], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("hidden", [(4,), (5, 4)])
+@pytest.mark.parametrize("name", ["mlp", "gru", "lstm", "hebbian"])
+def test_images_are_flattened_for_networks_of_vectors(name, hidden):
+    network = build(name, (3, 8, 8), 2, hidden=hidden, init="xavier", seed=2)
+    stack = batched_network(network, (3, 8, 8))
+    assert isinstance(stack, Stack)
+    members = population(network, 4)
+    seen = np.random.default_rng(5).random((STEPS, 4, 3, 8, 8), dtype=np.float32)
+    outputs = played(stack.forward(4), members, seen, range(4))
+    assert np.unique(outputs.round(5)).size > 4
+    for row in range(4):
+        expected = by_the_module(network, members[row], seen[:, row].reshape(STEPS, -1), row)
+        np.testing.assert_allclose(outputs[:, row], expected, rtol=1e-3, atol=1e-4)
+
+
 def test_sizes_are_those_of_the_papers():
     counts = {
         ("nature", (4, 84, 84), 4): 1_686_180,

@@ -142,6 +142,14 @@ def box(*shape):
         (spaces.Discrete(2), box(2), False),
         (spaces.Tuple([box(1)]), spaces.Tuple([box(2)]), False),
         (spaces.Tuple([box(1)]), spaces.Tuple([box(1)]), True),
+        (spaces.Tuple([box(1), box(2)]), spaces.Tuple([box(2), box(1)]), False),
+        (spaces.MultiDiscrete([2, 3]), spaces.MultiDiscrete([2, 3]), True),
+        (spaces.MultiDiscrete([2, 3]), spaces.MultiDiscrete([3, 2]), False),
+        (spaces.Dict(a=box(2), b=box(3)), spaces.Dict(a=box(2), b=box(3)), True),
+        (spaces.Dict(a=box(2), b=box(3)), spaces.Dict(a=box(3), b=box(2)), False),
+        (spaces.Dict(a=box(2), b=box(3)), spaces.Dict(a=box(2), c=box(3)), False),
+        (box(2, 3), box(2, 3), True),
+        (box(2, 3), box(3, 2), False),
     ],
 )
 def test_only_spaces_that_keep_their_order_grow(before, after, fits):

@@ -55,8 +55,8 @@ def run(request, tmp_path_factory):
     return trained(policy, folder, workers=0, action_map="tanh"), network_of(policy)
 
 
-def by_hand(policy, seed):
-    env = gymnasium.make("Walk-v0", max_episode_steps=None)
+def by_hand(policy, seed, env=None):
+    env = env or gymnasium.make("Walk-v0", max_episode_steps=None)
     observation, _ = env.reset(seed=seed)
     policy.reset(seed)
     total, ended = 0.0, False
@@ -72,6 +72,18 @@ def test_an_evaluation_is_what_the_loaded_policy_does(run):
     policy = escalade.load(done, **own)
     starts = seeds(OPTIONS["seed"], Stream.FRESH_EVALUATION, 0, np.arange(5))
     expected = [by_hand(policy, int(seed)) for seed in starts]
+    np.testing.assert_allclose(found.returns, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("policy", ["gru", "lstm", "hebbian"])
+def test_a_policy_whose_first_layer_is_of_vectors_sees_images(policy, tmp_path):
+    env, kwargs = "tests.environments:Tiny-v0", {"observation": "pixels", "action": "box32"}
+    options = OPTIONS | {"hidden": [4], "workers": 0, "env_kwargs": kwargs}
+    done = escalade.train(env, policy=policy, run_dir=tmp_path / "r", **options)
+    loaded, objects = escalade.load(done), escalade.envs.resolve(env, kwargs)
+    starts = seeds(OPTIONS["seed"], Stream.FRESH_EVALUATION, 0, np.arange(3))
+    expected = [by_hand(loaded, int(seed), objects.make()) for seed in starts]
+    found = escalade.evaluate(done, episodes=3, workers=0)
     np.testing.assert_allclose(found.returns, expected, rtol=1e-4, atol=1e-4)
 
 

@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -33,6 +34,24 @@ def every_third(trajectory):
     noted = list(trajectory.observations[3::3])
     points = 50  # of at most 150 steps
     return np.concatenate((noted + [trajectory.observations[-1]] * points)[:points])
+
+
+class GoesOn(gymnasium.Wrapper):
+    """Ends after 225 steps, whatever the limit inside."""
+
+    def reset(self, **options):
+        self.steps = 0
+        return self.env.reset(**options)
+
+    def step(self, action):
+        self.steps += 1
+        observation, reward, *_, info = self.env.step(action)
+        return observation, reward, False, self.steps == 225, info
+
+
+def every_tenth(trajectory):
+    assert len(trajectory.actions) == 225
+    return trajectory.observations[10:201:10, 0]
 
 
 def where(trajectory):
@@ -145,6 +164,17 @@ def test_numbers_are_those_that_a_look_at_the_trajectory_gives(backend, tmp_path
     np.testing.assert_array_equal(found["three"].behaviours, found["by hand"].behaviours)
     assert found["three"].behaviours.shape == (70, 200)
     assert (found["three"].behaviours[:, 196:198] == found["last"].behaviours).all()
+
+
+def test_a_series_ends_at_the_registered_limit_where_a_wrapper_goes_on(tmp_path):
+    options = {"population": 2, "eval_episodes": 1, "generations": 1, "wrappers": [f"{HERE}:GoesOn"]}
+    run = trained(tmp_path / "run", "Pendulum-v1", behaviour="observation:0:every=10", **options)
+    numbers, by_hand = (
+        escalade.evaluate(run, episodes=3, workers=0, **changed).behaviours
+        for changed in ({}, {"behaviour": every_tenth})
+    )
+    assert numbers.shape == (3, 20)  # of 200 steps
+    np.testing.assert_array_equal(numbers, by_hand)
 
 
 def test_infos_reach_a_function_and_a_series(whole):

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.members import load
 from tests.own_code import Leaky
 from torch import nn
 
@@ -213,7 +212,7 @@ def test_results_unpack_to_returns_lengths_and_moments():
     rollouts, job = setting("tests.environments:Walk-v0", normalized=True)
     results = run(rollouts, job, Feed(range(job.items)))
     episodes = episodes_of(results)
-    assert episodes.moments.shape == (job.items, 2, 2)
+    assert episodes.moments.shape == (2 * MEMBERS, 2, 2)
     assert episodes.lengths.min() >= 1
     assert episodes.lengths.max() <= 12
     assert (episodes.moments[:, 1] >= 0).all()
@@ -221,11 +220,17 @@ def test_results_unpack_to_returns_lengths_and_moments():
     np.testing.assert_array_equal(part.returns, episodes.returns[2:5])
 
 
+def test_evaluations_report_no_moments():
+    rollouts, job = setting("tests.environments:Walk-v0")
+    episodes = episodes_of(run(rollouts, job, Feed(range(job.items))))
+    np.testing.assert_array_equal(episodes.seen > 0, np.arange(job.items) < 2 * MEMBERS)
+
+
 def test_the_moments_are_those_of_what_the_policy_saw():
     import gymnasium
 
     rollouts, job = setting("CartPole-v1")
-    item = 2 * MEMBERS  # an evaluation, whose parameters are the centre's
+    item = 7  # the second episode of member 3
     result = run(rollouts, job, Feed([item]))[item]
     env = gymnasium.make("CartPole-v1", max_episode_steps=30)
     observation, _ = env.reset(seed=int(job.episode_seeds(np.array([item]))[0]))
@@ -233,7 +238,7 @@ def test_the_moments_are_those_of_what_the_policy_saw():
     forward = rollouts.forward
     while not ended:
         seen.append(np.asarray(observation, np.float64))
-        load(forward, 0, job.center)
+        forward.load(0, job.population, 3, 0)
         raw = forward(job.normalization.apply(observation[None]))
         observation, _, terminated, truncated, _ = env.step(int(actions(raw)[0]))
         ended = terminated or truncated
@@ -261,7 +266,7 @@ def test_of_a_large_population_a_part_reports_moments(monkeypatch):
     episodes = Episodes.of(feed.results)
     every = -(-2 * MEMBERS // 5)
     assert every > 1
-    observed = np.arange(job.items) % every == 0
+    observed = (np.arange(job.items) % every == 0) & (np.arange(job.items) < 2 * MEMBERS)
     np.testing.assert_array_equal(episodes.seen, np.where(observed, episodes.lengths, 0))
     assert len(episodes.moments) == observed.sum()
     part = episodes[3 : job.training_items]
@@ -273,9 +278,9 @@ def test_of_a_large_population_a_part_reports_moments(monkeypatch):
 
 def test_observations_far_from_zero_are_normalised_by_their_deviation():
     rollouts, job = setting("tests.environments:Clock-v0")
-    first = replace(job, normalization=Normalizer(2).snapshot())
+    first = replace(job, normalization=Normalizer(2).snapshot(), seed_sharing="member")
     results = run(rollouts, first, Feed(range(job.items)))
-    episodes = episodes_of(results)
+    episodes = episodes_of(results)[: 2 * MEMBERS]
     normalizer = Normalizer(2)
     normalizer.merge_episodes(episodes.seen, episodes.moments)
     np.testing.assert_allclose(1 / normalizer.snapshot().inverse_std, 1.0, rtol=0.15)

@@ -148,7 +148,9 @@ class ProcessEngine:
         room = self._room(worker)
         if room <= 0:
             return
-        items = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+        items = [self._waiting.popleft()]
+        while len(items) < room and self._waiting and self._waiting[0] not in self._silence.suspects:
+            items.append(self._waiting.popleft())
         worker.items.update(items)
         try:
             if worker.job != self._number:

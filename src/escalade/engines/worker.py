@@ -35,8 +35,11 @@ OWNERS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 CLOSE_SECONDS = 2.0
 """The seconds that work may take to close, once the engine has gone."""
 
+SHORTEST_TIMEOUT = 1.0
+"""The least `step_timeout` of a run, in seconds: several times that between two signs of life."""
+
 _FLUSH_SECONDS = 0.02
-_ALIVE_SECONDS = 1.0  # between signs of life while there are no results to send
+_ALIVE_SECONDS = 0.2  # between signs of life while there are no results to send
 _LOOK_SECONDS = 0.5  # between looks whether a job is still wanted while it runs
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -234,7 +237,7 @@ class _PipeFeed:
     def alive(self) -> None:
         now = time.monotonic()
         if now - self._sent > _ALIVE_SECONDS:
-            self.send(("alive", self._number))
+            self.send(("alive",))
         if now - self._looked > _LOOK_SECONDS:
             self._looked = now
             while self._poll.poll(0):

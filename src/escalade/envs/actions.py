@@ -81,8 +81,12 @@ class ActionMap:
         """True where noise added to the raw outputs is noise on the action."""
         return isinstance(self.space, spaces.Box) and self.head == "plain"
 
-    def compile(self) -> _Mapping:
-        """The map as a function; work that does not depend on the outputs is done here, once."""
+    def compile(self) -> Callable[[Array], Array]:
+        """The map as a function, from raw outputs (k, outputs), float32, to an array of k actions.
+
+        What does not depend on the outputs is worked out here, once. The array is new in every call, and
+        shares no memory with the outputs: an environment may keep its action, or write to it.
+        """
         space = self.space
         if isinstance(space, spaces.Discrete):
             return _Argmax(int(space.start))
@@ -124,18 +128,7 @@ class ActionMap:
         )
 
 
-class _Mapping:
-    """Raw outputs (k, outputs), float32, to an array of k actions.
-
-    The array is new in every call, and shares no memory with the outputs: an environment may keep
-    its action, or write to it.
-    """
-
-    def __call__(self, raw: Array) -> Array:
-        raise NotImplementedError
-
-
-class _Argmax(_Mapping):
+class _Argmax:
     def __init__(self, start: int) -> None:
         self.start = start
 
@@ -145,7 +138,7 @@ class _Argmax(_Mapping):
         return best + self.start if self.start else best
 
 
-class _GroupedArgmax(_Mapping):
+class _GroupedArgmax:
     def __init__(self, space: spaces.MultiDiscrete) -> None:
         sizes = space.nvec.reshape(-1)
         self.ends = np.cumsum(sizes)[:-1]
@@ -157,7 +150,7 @@ class _GroupedArgmax(_Mapping):
         return chosen.reshape(-1, *self.shape).astype(self.dtype)
 
 
-class _Signs(_Mapping):
+class _Signs:
     def __init__(self, space: spaces.MultiBinary) -> None:
         self.shape = space.shape
 
@@ -165,7 +158,7 @@ class _Signs(_Mapping):
         return (raw > 0).astype(np.int8).reshape(-1, *self.shape)
 
 
-class _Bins(_Mapping):
+class _Bins:
     def __init__(self, space: spaces.Box, values: Array) -> None:
         self.values, self.shape = values.astype(space.dtype), space.shape
         self.rows = np.arange(len(values))
@@ -176,7 +169,7 @@ class _Bins(_Mapping):
         return chosen.reshape(-1, *self.shape)
 
 
-class _Bounded(_Mapping):
+class _Bounded:
     def __init__(self, space: spaces.Box, bounding: str) -> None:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)

@@ -162,6 +162,8 @@ class _Game:
             total += self._act(action)
             self._ended = self._over()
             if self._ended:
+                if self._frames.off:  # Gymnasium's wrapper of frames keeps the picture before instead
+                    self._view.look()
                 break
             if frame == self._skip - 2:
                 self._view.look_before()

@@ -200,7 +200,9 @@ def resolve(
     try:
         check_observation_space(observation)
         if bare.exclusive:
-            check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in bare.info_keys})
+            # Wrappers may add entries of their own: what is missing is then told by the first episodes.
+            keys = () if bare.wrappers else bare.info_keys
+            check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in keys})
         if reward_info is not None:
             _try_info(env, env_id, reward_info)
     finally:

@@ -122,6 +122,7 @@ class Frames:
             return self._wrap_ram(env)
         if self.off:
             return as_image(env)
+        _check_untouched(env)
         height, width = space.shape[:2] if self.crop or self.size is None else self.size
         env = wrappers.AtariPreprocessing(
             env,
@@ -252,6 +253,24 @@ class StickyAction(wrappers.StickyAction[Any, Any]):
 
 _LEAST_PICTURE = 16
 """The least side of a matrix of other numbers than 0 to 255 that is taken for a picture."""
+
+
+def _check_untouched(env: Env) -> None:
+    """Refuse wrappers that change what a game shows: its frames are read from the emulator, behind them.
+
+    Raises:
+        InputError: names the wrapper.
+    """
+    while env is not env.unwrapped:
+        inner: Env = env.env  # type: ignore[attr-defined]
+        changed = env.observation_space != inner.observation_space
+        if changed or isinstance(env, gymnasium.ObservationWrapper):
+            raise InputError(
+                f"`wrappers`: {type(env).__name__} changes observations, and frames of a game are read from "
+                "the emulator, without it: leave out the options of frames, or let it crop, resize and stack "
+                "itself"
+            )
+        env = inner
 
 
 def _whole_range(space: spaces.Space[Any]) -> bool:

@@ -17,7 +17,7 @@ _BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing, Owned)
 
 
 class SkippedRendering:
-    """Lets the pictures of an environment be left out where that changes nothing else.
+    """Lets the pictures of an environment be left out where that changes nothing else, and nobody watches.
 
     That is Gymnasium's CarRacing, whose drawing reads the world and leaves it as it is. Where another
     wrapper stands between, which may look at the pictures, all are drawn.
@@ -29,6 +29,7 @@ class SkippedRendering:
             inner = inner.env
         module, name = type(inner).__module__, type(inner).__name__
         drawn = (module, name) == ("gymnasium.envs.box2d.car_racing", "CarRacing")
+        drawn = drawn and inner.render_mode != "human"  # where a window shows every frame, at its own speed
         self._env: Any = inner if drawn else None
 
     def skipped(self) -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
+from escalade.envs.atari import is_atari
 from escalade.envs.closing import close
 from escalade.envs.environment import headless
 from escalade.errors import InputError, StorageFailure
@@ -51,7 +52,10 @@ def record_episode(
     env = make_drawing(environment, "rgb_array", "rgb_array frames to film")
     played = Played()
     frames = _frames(env, policy, seed, max_steps, played)
-    fps = float(env.metadata.get("render_fps") or 30)
+    # A frame is drawn for every step of the policy, of which each may be several of the environment's. Games
+    # have one speed, however many frames the emulator skips.
+    skip = 1 if is_atari(environment.spec) else environment.frames.outer_skip(environment.spec)
+    fps = float(env.metadata.get("render_fps") or 30) / skip
     try:
         with drawing(environment, "filmed"):
             if output.suffix.lower() == ".gif":

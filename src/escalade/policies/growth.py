@@ -55,7 +55,7 @@ def check_growth(before: spaces.Space[Any], after: spaces.Space[Any], what: str)
     Raises:
         InputError: names both spaces; ``what`` says what they are of.
     """
-    if spaces.flatdim(before) == spaces.flatdim(after) and type(before) is type(after):
+    if _same_layout(before, after):
         return
     kinds = spaces.Box | spaces.Discrete | spaces.MultiBinary
     alike = type(before) is type(after) and isinstance(before, kinds)
@@ -65,6 +65,23 @@ def check_growth(before: spaces.Space[Any], after: spaces.Space[Any], what: str)
             f"its {what} are {_short(before)}, and {_short(after)} here: only vectors may get longer, images "
             "get more channels, and choices become more"
         )
+
+
+def _same_layout(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
+    """Tell whether each number of the two, flattened, means the same."""
+    if type(one) is not type(other):
+        return False
+    flat = isinstance(one, spaces.Box) and 1 in (len(one.shape), len(other.shape or ()))
+    if one.shape != other.shape and not flat:
+        return False
+    match one, other:
+        case spaces.Dict(), spaces.Dict():
+            return [*one] == [*other] and all(_same_layout(one[key], other[key]) for key in one)
+        case spaces.Tuple(), spaces.Tuple():
+            return len(one) == len(other) and all(map(_same_layout, one, other))
+        case spaces.MultiDiscrete(), spaces.MultiDiscrete():
+            return bool((one.nvec == other.nvec).all())
+    return spaces.flatdim(one) == spaces.flatdim(other)
 
 
 def check_actions(before: ActionMap, after: ActionMap) -> None:

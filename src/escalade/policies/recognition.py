@@ -65,7 +65,7 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
         InputError: a layer does not fit what it is given.
     """
     first = pieces[0].module
-    flat = shape is not None and len(shape) == 3 and isinstance(first, nn.Linear)
+    flat = shape is not None and len(shape) == 3 and LAYERS[type(first)].flattens
     here: Shape | None = None if flat else shape
     layers: list[Layer] = []
     for piece in pieces:
@@ -166,17 +166,19 @@ class Kind(NamedTuple):
 
     layer: Callable[[Piece, Shape | None], Layer | None]
     plain: Callable[[Any], bool] = lambda part: True
+    flattens: bool = False
+    """True where images are given to it as vectors, when it is the first."""
 
 
 LAYERS: Final[dict[type[nn.Module], Kind]] = {
-    nn.Linear: Kind(_linear),
+    nn.Linear: Kind(_linear, flattens=True),
     nn.Conv2d: Kind(_convolution, _plain_convolution),
     nn.MaxPool2d: Kind(_pool, _plain_pool),
     nn.Flatten: Kind(_flatten, lambda part: (part.start_dim, part.end_dim) == (1, -1)),
-    Products: Kind(_products),
-    nn.GRUCell: Kind(_cell),
-    nn.LSTMCell: Kind(_cell),
-    PlasticLinear: Kind(_plastic, _plain_plastic),
+    Products: Kind(_products, flattens=True),
+    nn.GRUCell: Kind(_cell, flattens=True),
+    nn.LSTMCell: Kind(_cell, flattens=True),
+    PlasticLinear: Kind(_plastic, _plain_plastic, flattens=True),
     VirtualBatchNorm: Kind(_virtual_batch),
 }
 _IN_CHAINS: Final = (nn.GRUCell, nn.LSTMCell, PlasticLinear, VirtualBatchNorm)

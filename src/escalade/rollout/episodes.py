@@ -94,10 +94,12 @@ class EpisodeJob:
     def observed(self, items: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The items that report the moments of their observations: every n-th, of a large population.
 
-        A thousand episodes tell as much of the observations as ten thousand, at a tenth of what the
-        trainer takes in (Salimans et al. 2017 take one in a hundred).
+        Evaluations report none: the normaliser learns from members alone. A thousand episodes tell as much
+        of the observations as ten thousand, at a tenth of what the trainer takes in (Salimans et al. 2017
+        take one in a hundred).
         """
-        return np.asarray(items % max(1, -(-self.training_items // OBSERVED)) == 0)
+        every = max(1, -(-self.training_items // OBSERVED))
+        return np.asarray((items % every == 0) & (items < self.training_items))
 
     def member(self, item: int) -> int | None:
         """The member whose episode an item is; None for the unperturbed policy's."""

@@ -338,10 +338,7 @@ class Rollouts:
             raise EnvironmentFailure(self._report(row, failed.problem)) from failed.problem
 
     def _report(self, row: int, problem: BaseException) -> str:
-        member = self.job.member(int(self._item[row]))
-        who = "the unperturbed policy" if member is None else f"member {member}"
         return (
-            f"environment {self.environment.id} raised {type(problem).__name__}: {problem} "
-            f"({who}, generation {self.job.generation + 1}, step {int(self._length[row])}; "
-            f"its episode began with reset(seed={int(self._seed[row])}))"
+            f"environment {self.environment.id} raised {type(problem).__name__}: {problem}, in step "
+            f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
         )

@@ -55,7 +55,8 @@ class NumberTraces:
     ) -> None:
         if not self._every:
             return
-        due = np.flatnonzero(lengths % self._every == 0)
+        # A wrapper may go on after the limit that an environment is registered with.
+        due = np.flatnonzero((lengths % self._every == 0) & (lengths // self._every <= self._noted.shape[1]))
         if len(due):
             point = lengths[due] // self._every - 1
             self._noted[slots[due], point] = self._numbers(slots[due], observations[due])
