@@ -11,7 +11,7 @@ from tests.later import Later
 import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.perturbation import Stream, seeds
-from escalade.strategies import OpenAIES
+from escalade.strategies import RMES, OpenAIES
 
 ribs, qd = Later("ribs"), Later("escalade.qd")
 
@@ -217,3 +217,14 @@ def test_what_an_emitter_takes_itself_is_no_option_of_the_strategy(own):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=f"`options` cannot have {own}"):
         qd.StrategyEmitter(archive, np.zeros(2), options={own: 3})
+
+
+def rm_es(x0, **options):
+    return RMES(x0, **options)
+
+
+@pytest.mark.parametrize("strategy", ["rm-es", RMES, partial(RMES, paths=3), rm_es])
+def test_a_strategy_that_compares_generations_is_refused_as_it_is_told_ranks(strategy):
+    archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
+    with pytest.raises(InputError, match=r"^RMES compares a generation's fitness .*: use another strategy$"):
+        qd.StrategyEmitter(archive, np.zeros(2), strategy)

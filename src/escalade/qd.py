@@ -29,7 +29,7 @@ from escalade.support.exact import one_thread
 from escalade.support.installing import check_installed
 from escalade.training.parts import Parts, make_parts
 from escalade.training.score import make_score
-from escalade.training.strategy import build_strategy
+from escalade.training.strategy import build_strategy, refuse_ranks
 
 check_installed("escalade.qd", "qd", "ribs")
 
@@ -256,4 +256,6 @@ class StrategyEmitter(EmitterBase):
 
     def _begin(self, x0: ArrayLike) -> Strategy:
         seed = int(seeds(self._seed, Stream.RESTART, self.restarts, 0)) if self.restarts else self._seed
-        return build_strategy(self._strategy, np.array(x0), self._options | {"seed": seed})
+        made = build_strategy(self._strategy, np.array(x0), self._options | {"seed": seed})
+        refuse_ranks(made)
+        return made

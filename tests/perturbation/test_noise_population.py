@@ -1,5 +1,7 @@
 """Populations and the sums over their noise, against float64."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,6 +55,14 @@ def test_mirrored_members_average_to_the_centre(seed, dimension, scale):
 def test_a_dense_population_gives_its_rows():
     vectors = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(write_all(DensePopulation(vectors)), vectors)
+
+
+def test_a_dense_population_is_of_mirrored_pairs_where_its_maker_says_so():
+    vectors = np.arange(16, dtype=np.float32).reshape(4, 4)
+    assert not DensePopulation(vectors).antithetic
+    pairs = pickle.loads(pickle.dumps(DensePopulation(vectors, antithetic=True)))
+    assert pairs.antithetic
+    np.testing.assert_array_equal(write_all(pairs), vectors)
 
 
 @pytest.mark.parametrize("block", [7, 2**20])

@@ -35,6 +35,7 @@ def test_the_margin_is_that_of_cmaes(monkeypatch, fitness, sigma):
     whole, steps = es.lattice.places, np.array([1.0, 1.0, 0, 1.0, 0])
     bounds = np.array([[-3, 3], [0, 1], [-1e9, 1e9], [-5, 9], [-1e9, 1e9]])
     peer = cmaes.CMAwM(es.center.numpy(), sigma, bounds, steps, population_size=8)
+    peer._A[whole] = es.widths  # ours has its margin from the first generation on
     update = CMAES.update
 
     def recorded(self, told):
@@ -55,6 +56,14 @@ def test_the_margin_is_that_of_cmaes(monkeypatch, fitness, sigma):
         np.testing.assert_allclose(es.widths, peer._A[whole], rtol=1e-6)
 
 
+def chances(es, scale=1.0):
+    """Of each whole parameter, the share of members that have another number than most of them."""
+    noise = np.random.default_rng(0).standard_normal((40_000, es.dimension))
+    points = es.lattice.round((es.center.numpy() + es.scale * noise) * np.broadcast_to(scale, es.dimension))
+    counts = [np.unique(points[:, place], return_counts=True)[1] for place in es.lattice.places]
+    return np.array([1 - count.max() / len(noise) for count in counts])
+
+
 @pytest.mark.parametrize("scale", [1.0, np.array([0.5, 2.0, 1.0, 4.0, 1.0])])
 def test_another_whole_number_is_always_in_reach(scale):
     """However small the step size: each other number has half the margin at least, an end the whole."""
@@ -62,13 +71,41 @@ def test_another_whole_number_is_always_in_reach(scale):
     for _ in range(200):
         es.tell(values(es.lattice.round(es.ask().numpy() * np.broadcast_to(scale, 5)), "plain"))
     assert es.scale[[2, 4]].max() < 1e-4  # of the others, which converge
-    noise = np.random.default_rng(0).standard_normal((40_000, 5))
-    members = es.center.numpy() + es.scale * noise
-    points = es.lattice.round(members * np.broadcast_to(scale, 5))
-    for place in es.lattice.places:
-        numbers, counts = np.unique(points[:, place], return_counts=True)
-        assert len(numbers) >= 2
-        assert (len(noise) - counts.max()) / len(noise) >= 0.85 * es.margin
+    assert (chances(es, scale) >= 0.85 * es.margin).all()
+
+
+@pytest.mark.parametrize("sigma", [0.05, 1e-6])
+def test_another_whole_number_is_in_reach_from_the_first_generation_on(sigma):
+    """As the paper has it from the second: where all of the first are one point, there never is one."""
+    es = searched(1.0, sigma=sigma)
+    assert (chances(es) >= 0.85 * es.margin).all()
+    differ = 0
+    for seed in range(100):
+        es = searched(1.0, seed=seed, sigma=sigma)
+        differ += len(np.unique(es.lattice.round(es.ask().numpy())[:, es.lattice.places], axis=0)) > 1
+    assert differ > 30  # each of 8 members has a chance of 3 / 40: 46 are to be expected
+
+
+@pytest.mark.parametrize("sigma", [0.05, 1e-6])
+def test_a_search_whose_first_members_are_one_point_finds_another(sigma):
+    def function(x):
+        return float(((x - [7, 2]) ** 2).sum())
+
+    for seed in range(5):
+        found = escalade.optimize(function, [5, 5], integers=[0, 1], sigma=sigma, seed=seed)
+        assert found.best.tolist() == [7, 2]
+
+
+def test_a_search_may_begin_half_way_between_the_only_two_numbers():
+    found = escalade.optimize(
+        lambda x: float((x[0] - 1) ** 2 + (x[1] - 0.3) ** 2),
+        [0.5, 0.0],
+        bounds=[(0, 1), (None, None)],
+        integers=[0],
+        target=1e-8,
+        budget=2000,
+    )
+    assert found.stop_reason == "target"
 
 
 def test_a_state_goes_on_bit_for_bit():

@@ -122,6 +122,17 @@ def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centr
     assert search.tensors()["novelty.archive"].dtype == np.float32
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e35, -1e35])
+def test_a_centre_without_a_usable_fitness_is_not_better_than_ever(value):
+    search = Novelty(parse("nsra:weight=0.5,step=0.2,patience=9"))
+    for fitness in (value, 1.0, value, 2.0):
+        search.learn(center(fitness, 0.0, 0.0))
+    weight, best, waited = search.tensors()["novelty.course"].tolist()
+    assert (round(weight, 9), best, waited) == (0.7, 2.0, 0.0)
+    again = Novelty(search.options)
+    again.load(search.tensors())
+
+
 def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
     search = Novelty(parse("ns:k=3"))
     behaviours = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)

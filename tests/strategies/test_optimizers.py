@@ -12,7 +12,7 @@ from tests.commands import DEADLINE
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import PGPE, OpenAIES
-from escalade.strategies.optimizers import NAMED, SGD, ClipUp
+from escalade.strategies.optimizers import NAMED, SGD, ClipUp, make_optimizer
 
 TABLE = NoiseTable(3, 2**15)
 
@@ -93,6 +93,24 @@ def test_a_state_of_another_optimiser_is_refused_in_one_line(saved, loaded):
         return
     with pytest.raises(InputError, match="another optimizer"):
         second.load_state_dict(state)
+
+
+@pytest.mark.parametrize(("dtype", "device"), [(torch.float64, "cpu"), (torch.float32, "meta")])
+def test_what_an_optimiser_remembers_is_learnt_with_a_parameter_like_the_centre(dtype, device):
+    """Some work with one type, or on one device, alone."""
+    given, center = [], torch.ones(5, dtype=dtype, device=device)
+
+    def make(params):
+        (one,) = params
+        given.append((one.dtype, one.device.type))
+        return torch.optim.Adam([one], lr=0.1)
+
+    optimizer = make_optimizer(make, center)
+    names = ("exp_avg", "exp_avg_sq", "step")
+    optimizer.check_state({f"optimizer.{name}": torch.zeros(5) for name in names})
+    with pytest.raises(InputError, match="another optimizer"):
+        optimizer.check_state({"optimizer.velocity": torch.zeros(5)})
+    assert given == [(dtype, device)] * 2
 
 
 def test_a_state_with_momentum_is_refused_by_an_optimiser_without():

@@ -73,6 +73,13 @@ def drawn():
     return random.random(), np.random.random(), torch.rand(1).item()
 
 
+class Restless(Cauchy):
+    """Leaps somewhere else when all members got the same."""
+
+    def remember(self, fitness):
+        self.center += torch.rand(self.dimension) + np.random.random() + random.random()
+
+
 def trained(tmp_path, name, **options):
     return escalade.train("CartPole-v1", strategy=Cauchy, run_dir=tmp_path / name, **TINY | options)
 
@@ -106,6 +113,20 @@ def test_the_generators_are_left_as_they_were():
     two = es.ask()
     assert torch.equal(two, es.ask())
     assert not torch.equal(one, two - es.center)
+
+
+def test_what_it_draws_where_all_members_got_the_same_follows_from_the_seed():
+    centers = []
+    for seed in (1, 1, 2):
+        drawn()  # another state of the generators
+        es = build_strategy(Restless, np.zeros(3, np.float32), {"population": 4, "seed": seed})
+        for told in ([7.0] * 4, [1.0, 2.0, 3.0, 4.0], [0.0] * 4):
+            es.ask()
+            before = torch.get_rng_state()
+            es.tell(told)
+            assert torch.equal(torch.get_rng_state(), before)
+        centers.append(es.center.tolist())
+    assert centers[0] == centers[1] != centers[2]
 
 
 def test_state_that_state_dict_forgets_is_named_after_the_first_generation(tmp_path, capsys):

@@ -33,14 +33,15 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
     assert issubclass(kind, Strategy)
     assert getattr(strategies, entry.class_name) is kind
     assert entry.options <= inspect.signature(kind).parameters.keys()
-    assert getattr(kind, "antithetic", False) == entry.antithetic
+    assert kind(np.zeros(4), 12, perturbation=TABLE).sample().antithetic == entry.antithetic
     assert kind.grows == entry.grows
     assert kind.low_rank == entry.low_rank
     author = re.search(r"[A-Z]\w+", entry.paper).group()
     assert author in sys.modules[kind.__module__].__doc__
-    kind(np.zeros(4), entry.smallest, perturbation=TABLE)
+    own = {"elite": 1.0} if kind is strategies.CEM else {}  # by default, fewer than ten have no two elites
+    kind(np.zeros(4), entry.smallest, perturbation=TABLE, **own)
     with pytest.raises(InputError):
-        kind(np.zeros(4), entry.smallest - 1, perturbation=TABLE)
+        kind(np.zeros(4), entry.smallest - 1, perturbation=TABLE, **own)
 
 
 @every
@@ -113,6 +114,14 @@ def test_an_unknown_argument_is_one_line_that_names_the_nearest(name, argument, 
     with pytest.raises(InputError, match=hint) as caught:
         STRATEGIES[name].load()(np.zeros(3), 12, **{argument: 1})
     assert argument in str(caught.value)
+
+
+def test_the_elite_that_a_refusal_names_is_enough():
+    for population in range(2, 100):
+        with pytest.raises(InputError, match="so use elite") as refused:
+            strategies.CEM(np.zeros(3), population, elite=0.01)
+        named = float(str(refused.value).partition("use elite ")[2].split()[0])
+        assert strategies.CEM(np.zeros(3), population, elite=named).elites == 2
 
 
 def test_the_worked_example_of_contributing(monkeypatch):

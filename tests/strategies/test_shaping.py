@@ -15,6 +15,8 @@ from escalade.strategies.shaping import (
     ranks,
     raw,
     sign,
+    usable,
+    usable_number,
     z_score,
 )
 
@@ -98,3 +100,8 @@ def test_no_finite_fitness_at_all_is_an_all_equal_generation():
     cleaned, bad = finite_fitness(np.array([np.nan, np.inf]))
     assert cleaned.tolist() == [0.0, 0.0]
     assert bad == [0, 1]
+
+
+@pytest.mark.parametrize("value", [0.0, 1e30, -1e30, 1e31, -1e35, math.nan, math.inf, -math.inf])
+def test_one_number_is_usable_where_it_is_among_others(value):
+    assert usable_number(value) == usable(np.array([value]))[0] == (abs(value) <= 1e30)

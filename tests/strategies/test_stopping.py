@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+import escalade
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
-from escalade.strategies import CMAES, MAES, SNES, SepCMAES
+from escalade.strategies import CMAES, MAES, SNES, DeepGA, SepCMAES
 from escalade.strategies.restarts import RESTARTS, bipop, ipop
 from escalade.strategies.stopping import StopRules
 from escalade.support.registry import named
@@ -76,6 +77,23 @@ def test_fitness_that_changes_no_more():
     assert best_flat == [None] * (recent - 1) + ["tolfunhist"]
 
 
+def test_elites_that_stay_the_best_are_not_the_end():
+    es = DeepGA(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
+    recent = 10 + 30 * 4 // 10
+    watch = rules(es)
+    assert [watch.check(VARIED) for _ in range(3 * recent)] == [None] * 3 * recent
+    watch = rules(es)
+    assert [watch.check(np.full(10, 7.0)) for _ in range(recent)][-1] == "tolfun"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_genetic_algorithm_spends_its_budget(seed):
+    found = escalade.optimize(
+        lambda x: float(np.abs(x).sum()), np.full(3, 2.0), "deep-ga", population=20, budget=1600, seed=seed
+    )
+    assert (found.stop_reason, found.evaluations) == ("budget", 1600)
+
+
 def test_no_progress_for_long():
     es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
@@ -93,10 +111,20 @@ def test_no_search_goes_on_for_ever():
     assert found == [None] * (watch.generation_limit - 1) + ["generations"]
 
 
-def test_a_generation_without_a_number_is_not_the_end():
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e35, -1e35])
+def test_a_generation_without_a_usable_number_is_not_the_end(value):
     es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
-    assert [watch.check(np.full(10, np.nan)) for _ in range(60)] == [None] * 60
+    assert [watch.check(np.full(10, value)) for _ in range(60)] == [None] * 60
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e35, -1e35])
+def test_values_that_are_not_usable_hide_no_progress_and_no_standstill(value):
+    es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
+    watch, spoilt = rules(es), np.where(VARIED == 4, value, VARIED)
+    assert [watch.check(spoilt - g) for g in range(60)] == [None] * 60
+    watch, spoilt = rules(es), np.where(VARIED == 4, value, 7.0)
+    assert [watch.check(spoilt) for _ in range(22)][-1] == "tolfun"
 
 
 def test_ipop_doubles():

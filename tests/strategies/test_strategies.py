@@ -295,10 +295,11 @@ def test_a_population_given_out_is_not_changed_by_tell(make):
 @repeatable
 @given(st.data())
 def test_permuting_members_with_their_fitness_changes_nothing(data):
-    make = data.draw(st.sampled_from(list(MAKERS.values())))
+    # Deep GA draws the noise of each member by itself.
+    make = data.draw(st.sampled_from([make for name, make in MAKERS.items() if name != "DeepGA"]))
     fitness = np.array(data.draw(st.lists(st.integers(-4, 4), min_size=10, max_size=10)), dtype=np.float64)
     straight = built(make)
-    pairs = 5 if getattr(straight, "antithetic", False) else 10
+    pairs = 5 if straight.sample().antithetic else 10
     order = list(data.draw(st.permutations(range(pairs))))
 
     class Permuted:

@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, read
 from escalade.strategies.novelty import Center, Novelty, parse
 from escalade.training.center_states import CenterStates
+from escalade.training.policy_objective import PolicyObjective
 
 ENV = "tests.environments:Succeeds-v0"
 OPTIONS = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
@@ -174,6 +176,29 @@ def test_states_of_one_centre_have_the_names_of_a_normaliser():
     assert set(states.tensors()) == {"normalizer.count", "normalizer.mean", "normalizer.squares"}
     assert states.load(states.tensors(), 0)
     assert not CenterStates(Normalizer(3), 1).load(states.tensors(), 0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e35, -1e35])
+def test_a_centre_is_worth_what_it_showed_last_in_usable_numbers(value):
+    from escalade.policies.normalizer import Normalizer
+
+    states = CenterStates(Normalizer(2), 2)
+    for number, mean in ((0, value), (1, 3.0), (1, value)):
+        states.showed(number, mean)
+    np.testing.assert_array_equal(states.worth, [np.nan, 3.0])
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e35])
+def test_a_centre_whose_last_evaluation_diverged_is_not_the_runs(value, tmp_path, monkeypatch):
+    play = PolicyObjective._play
+
+    def played(objective, *given):
+        found = play(objective, *given)
+        returns = np.full_like(found.returns, value) if objective.centers.drawn == 1 else found.returns
+        return replace(found, returns=returns)
+
+    monkeypatch.setattr(PolicyObjective, "_play", played)
+    assert trained(tmp_path / "run").summary["center"] != 1
 
 
 def test_one_neighbour_is_another_behaviour_than_its_own_and_who_shows_none_has_the_mean():

@@ -1,6 +1,7 @@
 """Runs that search for novelty: the same bits anywhere, the archive in checkpoints, columns, and evolve."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import torch
 import escalade
 from escalade import InputError
 from escalade.cli.main import main
+from escalade.perturbation import Stream, seeds
 from escalade.recorders import read_progress
 from escalade.storage.tensors import read
+from escalade.strategies import RMES, OpenAIES
 
 ENV = "tests.environments:Succeeds-v0"
 SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
@@ -18,9 +21,9 @@ NOVEL = {"behaviour": "info:where,is_success", "novelty": "nsra:k=3,weight=0.5,p
 COLUMNS = ("novelty_mean", "center_novelty", "fitness_weight")
 
 
-def trained(folder, **options):
+def trained(folder, env=ENV, **options):
     chosen = SMALL | NOVEL | {"generations": 6, "workers": 0, "strategy": "openai-es"} | options
-    return escalade.train(ENV, run_dir=folder, verbose=False, **chosen)
+    return escalade.train(env, run_dir=folder, verbose=False, **chosen)
 
 
 def saved(run):
@@ -84,12 +87,58 @@ def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
         ("--novelty ns", "--novelty does nothing without --behaviour"),
         ("--novelty nsx --behaviour ram", "--novelty nsx must be ns, nsr or nsra"),
         ("--novelty ns --behaviour info:where --info-keys novelty", "--info-keys novelty: there is a column"),
+        ("--novelty nsr --behaviour info:where --strategy rm-es", "RMES compares a generation's fitness"),
     ):
         assert main(["train", ENV, *flags.split(), *more.split()]) == 2
         said = capsys.readouterr().err
         assert message in said
         assert len(said.strip().splitlines()) == 1
     assert not (tmp_path / "run").exists()
+
+
+class Further(OpenAIES):
+    """One of the user's own, that hands its options on."""
+
+    def __init__(self, x0, population=64, *, rate=1.0, **keywords):
+        super().__init__(x0, population, **keywords)
+        self.rate = rate
+
+
+def test_a_strategy_that_hands_its_options_on_is_told_ranks_as_they_are(tmp_path):
+    plain = trained(tmp_path / "plain", generations=2)
+    handed = trained(tmp_path / "handed", generations=2, strategy=Further)
+    assert handed.summary["params_sha256"] == plain.summary["params_sha256"]
+    options = {"novelty": "nsr", "generations": 2}
+    center = evolved(strategy=OpenAIES, **options)[0].center
+    for made in (Further, partial(Further, rate=2.0)):
+        np.testing.assert_array_equal(evolved(strategy=made, **options)[0].center, center)
+        chosen, _ = evolved(strategy=made, shaping="sign", **options)
+        assert not np.array_equal(chosen.center, center)
+
+
+def diverging(folder, episode, **options):
+    """A run in whose first generation that episode of each member diverges, and none of the centre's."""
+    every = int(seeds(SMALL["seed"], Stream.EPISODE, 0, 0, episode))
+    options |= {"episode_seeds": "generation", "behaviour": "observation:0,1"}
+    options["env_kwargs"] = {"every": every} | options.get("env_kwargs", {})
+    return trained(folder, env="tests.environments:Diverges-v0", **options)
+
+
+def test_returns_that_no_member_has_are_told_as_what_they_are(tmp_path):
+    """Not as behaviours, which are none either."""
+    said = (
+        r"^return nan or the like in all 8 episodes of generation 1 \(member 0 \(episode seed \d+\) first\)"
+    )
+    with pytest.raises(escalade.EnvironmentFailure, match=said):
+        diverging(tmp_path / "run", 0)
+
+
+def test_a_generation_without_a_usable_fitness_moves_nothing_where_some_returns_are(tmp_path):
+    options = {"env_kwargs": {"value": 1e35}, "episodes_per_member": 2, "generations": 2}
+    with pytest.warns(RuntimeWarning, match="and 7 more like it"):
+        ran = diverging(tmp_path / "run", 1, **options)
+    assert [row.update_ratio > 0 for row in ran.history] == [False, True]
+    assert len(saved(ran)["novelty.archive"]) == 2
 
 
 # evolve
@@ -178,3 +227,35 @@ def test_calls_that_all_fail_are_told_as_what_they_are():
 
     with pytest.raises(escalade.EnvironmentFailure, match="gave no usable number, for every member"):
         evolved(fitness, catch=True, novelty="nsr", generations=2)
+
+
+def test_calls_that_fail_for_all_members_alone_are_told_as_what_they_are():
+    calls = []
+
+    def fitness(module):
+        calls.append(module)
+        if len(calls) <= EVOLVE["population"]:  # the centre comes after them
+            raise ValueError("too far")
+        return point(module)
+
+    with pytest.raises(escalade.EnvironmentFailure, match="gave no usable number, for every member"):
+        evolved(fitness, catch=True, novelty="nsr", generations=2)
+    assert len(calls) == EVOLVE["population"] + 1
+
+
+class Patient(RMES):
+    """One of the user's own."""
+
+
+def behind_a_function(x0, **options):
+    return RMES(x0, **options)
+
+
+@pytest.mark.parametrize("strategy", ["rm-es", RMES, Patient, partial(RMES, paths=3), behind_a_function])
+def test_evolve_refuses_a_strategy_that_compares_generations(strategy, tmp_path):
+    """What it would be told are ranks within a generation, of which the best are the same in each."""
+    options = {"strategy": strategy, "lr": None, "run_dir": tmp_path / "run"}
+    with pytest.raises(InputError, match=r"^\w+ compares a generation's fitness .*: use another strategy$"):
+        evolved(novelty="nsr", **options)
+    assert not (tmp_path / "run").exists()
+    evolved(**options, generations=2)  # without it, behaviours are shown alone

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from escalade.cli.main import main
 from escalade.config.options import Config
 from escalade.perturbation import NoiseTable
 from escalade.training.parts import make_strategy
@@ -35,3 +36,22 @@ def test_shaping_is_the_strategys_own_until_it_is_chosen(strategy, shaping):
 
     assert made().shaping.__name__ == shaping
     assert made(shaping="sign").shaping.__name__ == "sign"
+
+
+def test_cem_takes_few_members_where_its_elite_leaves_two_of_them(tmp_path, capsys):
+    given = f"train tests.environments:Walk-v0 --preset none --workers 0 --run-dir {tmp_path / 'run'}"
+    given += " --generations 2 --population"
+    for more, message in (
+        (
+            "6 --strategy cem",
+            "--strategy cem: elite 0.2 of a population of 6 leaves 1: at least 2 are needed, so use",
+        ),
+        ("3 --strategy cem:elite=0.5", "--strategy cem: elite 0.5 of a population of 3 leaves 1"),
+        ("1 --strategy cem:elite=1", "--population 1 must be at least 2"),
+    ):
+        assert main([*given.split(), *more.split()]) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert len(said.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+    assert main([*given.split(), "6", "--strategy", "cem:elite=0.5"]) == 0

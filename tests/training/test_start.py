@@ -159,7 +159,10 @@ def test_a_centre_of_another_size_than_its_policy_is_one_line(first, tmp_path):
         ({"start_from": "{first}:9"}, "must be best, latest or one of the generations 0, 1, 2, 3, 4"),
         ({"start_from": "{first}/policy.safetensors:best"}, "a file has no checkpoints"),
         ({"start_from": "{first}", "hidden": (2,)}, "every layer must be at least as large"),
-        ({"start_from": "{first}@" + "0" * 64}, "has the SHA-256 .*, not 0{64}: leave out @0{64}"),
+        (
+            {"start_from": "{first}@" + "0" * 64},
+            "has the SHA-256 .*, not 0{64}, as it had .*: leave out @0{64}",
+        ),
         ({"start_from": "{first}@abc"}, "there is no run folder"),
         ({"start_from": "{first}", "env": "CartPole-v1"}, "its actions are Box of 1, and Discrete of 2 here"),
     ],
@@ -176,3 +179,36 @@ def test_what_cannot_be_begun_with_is_one_line(options, said, first, tmp_path, m
 def test_resume_cannot_begin_elsewhere(first, capsys):
     assert cli.main(["resume", str(first), "--from", str(first)]) == 2
     assert "--from cannot change in a resumed run" in capsys.readouterr().err
+
+
+def test_a_checkpoints_file_brings_what_its_run_does_whatever_the_preset_says(tmp_path):
+    """What a checkpoint leaves out is None, and not for a preset to fill in."""
+    short = {
+        "env": "CartPole-v1",
+        "max_episode_steps": 5,
+        "hidden": None,
+        "generations": 1,
+        "strategy": "snes",
+    }
+    old = train(tmp_path / "old", normalize_observations=None, **short)
+    place = old.folder.checkpoints.path(1)
+    by_preset = short | {"preset": "auto"}
+    new = [
+        train(tmp_path / str(number), start_from=source, **by_preset)
+        for number, source in enumerate((place, f"{old.folder.path}:1"))
+    ]
+    assert [read_config(run.folder).normalize_observations for run in new] == [None, None]
+    assert bits(new[0].folder.path) == bits(new[1].folder.path)
+
+
+def test_a_preset_leaves_its_policys_options_to_the_policy_that_is_begun_with(tmp_path):
+    short = {
+        "env": "CartPole-v1",
+        "max_episode_steps": 5,
+        "hidden": None,
+        "generations": 1,
+        "strategy": "snes",
+    }
+    old = train(tmp_path / "old", policy="hebbian", **short)
+    new = train(tmp_path / "new", start_from=old, **short | {"preset": "auto"})
+    assert read_config(new.folder).policy == "hebbian"

@@ -57,9 +57,11 @@ def test_no_constant_return_is_below_itself():
             assert not meets(np.full(count, value), np.nextafter(value, -math.inf), -1.0)
 
 
-def test_what_is_no_number_meets_nothing():
-    for value in (math.nan, math.inf, -math.inf):
-        assert not meets(np.array([value, 1.0]), 0.0)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e35, -1e35])
+def test_what_is_no_usable_number_meets_nothing(value):
+    for direction in (1.0, -1.0):
+        assert not meets(np.array([value, 1.0]), 0.0, direction)
+        assert not meets(np.array([value, -1.0]), 0.0, direction)
 
 
 def test_each_try_asks_for_more_and_all_of_them_are_seldom_luck():

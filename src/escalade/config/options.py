@@ -126,7 +126,7 @@ class Config:
         None,
         "members in a generation: a number, or a schedule as sigma has them",
         form="SCHEDULE",
-        unset=f"{POPULATION}; of {DEFAULT}, given neither lr nor strategy_options, {_GROWING}",
+        unset=f"{POPULATION}; for {DEFAULT}, where neither lr nor options of its own are given: {_GROWING}",
         min=schedules.SMALLEST_POPULATION,
         max=schedules.LARGEST_POPULATION,
     )
@@ -143,7 +143,7 @@ class Config:
         0.1, f"standard deviation of the noise: a number or a schedule ({schedules.FORMS})", form="SCHEDULE"
     )
     lr: float | str | None = _strategy(
-        None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own"
+        None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own (ars: 0.1)"
     )
     weight_penalty: float = _strategy(
         0.0, "times the mean of a member's squared parameters: taken off its fitness", min=0
@@ -265,7 +265,7 @@ class Config:
     )
     step_timeout: float | None = _run(
         None,
-        "replace a worker that gives no sign of life for this many seconds, and run its episodes again",
+        "replace a worker that is silent for so many seconds, at least 1, and run its episodes again",
         unset="wait for ever",
         resumable=True,
         above=0,

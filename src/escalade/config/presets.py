@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from escalade.config.conversion import Values, from_values, parse_toml
-from escalade.config.options import OPTIONS
+from escalade.config.options import OPTIONS, Config
+from escalade.config.strategy_text import layered
 from escalade.errors import InputError, nearest
 from escalade.policies.architectures.registry import ARCHITECTURES
 
@@ -106,6 +107,18 @@ def options(
             f"{', '.join(left_out)} are left out; environment, policy, evaluation, target and limits stay"
         )
     return {option: value for option, value in found.items() if option not in OF_STRATEGY}
+
+
+def layer(
+    given: Values, begun: Values, preset: str | None, say: Callable[[str], None] | None = None
+) -> Config:
+    """The config of what is ``given``, over what a policy to begin with brings, over a preset.
+
+    Raises:
+        InputError: they do not go together, or there is no such preset; see :func:`options`.
+    """
+    chosen = options(given.get("env") or "", preset, begun | given, say)
+    return Config(**layered(chosen, begun, given))
 
 
 def _with_policy(found: Values, given: Values) -> Values:

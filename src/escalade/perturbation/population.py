@@ -101,6 +101,8 @@ class DensePopulation:
     """Members written out, shape (size, dimension): for strategies whose members have no address."""
 
     vectors: Center
+    antithetic: bool = False
+    """True where they are mirrored pairs, one behind the other."""
 
     @property
     def size(self) -> int:
@@ -113,10 +115,6 @@ class DensePopulation:
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self.vectors.dtype
-
-    @property
-    def antithetic(self) -> bool:
-        return False
 
     def write(self, member: int, out: Center) -> None:
         out[:] = self.vectors[member]

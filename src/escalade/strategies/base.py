@@ -64,6 +64,12 @@ class Strategy(ABC):
     low_rank: ClassVar[bool] = False
     """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
 
+    compares_generations: ClassVar[bool] = False
+    """True where a step size follows from fitness beside the last generation's: ranks of one will not do."""
+
+    elitist: ClassVar[bool] = False
+    """True where the best members live on unchanged."""
+
     on_device: ClassVar[bool] = False
     """True where a centre and noise that are tensors of any device will do."""
 

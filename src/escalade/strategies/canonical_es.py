@@ -28,6 +28,7 @@ class CanonicalES(GaussianStrategy):
 
         ``centre += sigma * sum_i w_i * z_i``
 
+    A step size at most grows by the factor e in a generation, for which the paper has no bound.
     Members are addresses of noise without mirrored pairs, and memory is O(dimension) beside it.
 
     Args:

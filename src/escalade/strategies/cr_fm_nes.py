@@ -22,7 +22,9 @@ class CRFMNES(AxisStrategy):
 
     Members are ``centre +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
     ``I + axis axis'``. While the search moves, members that lie farther out count more, and the step size
-    learns faster. Time and memory are O(dimension) for each member.
+    learns faster. Beyond the paper, a step of the axis or of the deviations changes neither by more than 0.7
+    of its length, and the rate of the path is 0 below 5 dimensions. Time and memory are O(dimension) for each
+    member.
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -36,8 +38,6 @@ class CRFMNES(AxisStrategy):
     Raises:
         InputError: an argument is impossible; the message names it.
     """
-
-    antithetic = True
 
     @staticmethod
     def usual_population(dimension: int) -> int:
@@ -69,7 +69,8 @@ class CRFMNES(AxisStrategy):
     def members(self) -> DensePopulation:
         center, steps = self.center.numpy(), self.step_size * self.draw()[1]
         pairs = np.stack([center + steps, center - steps], axis=1)
-        return DensePopulation(pairs.reshape(self.population_size, -1).astype(center.dtype))
+        vectors = pairs.reshape(self.population_size, -1).astype(center.dtype)
+        return DensePopulation(vectors, antithetic=True)
 
     def update(self, fitness: Fitness) -> None:
         z, y = self.draw()

@@ -44,6 +44,7 @@ class DeepGA(Strategy):
 
     adapted = ("start", "sums", "counts")
     further = ("breeding", "living")
+    elitist = True
     grows = False  # a member's parent is drawn by its number
 
     def __init__(

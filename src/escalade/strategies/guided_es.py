@@ -36,11 +36,12 @@ class GuidedES(OpenAIES):
     length do not matter. The last ``guides`` of them span a subspace U, in which a share ``1 - alpha`` of
     the variance of the noise lies:
 
-        ``noise ~ N(0, alpha * I + (1 - alpha) * dimension / guides * U U')``
+        ``noise ~ N(0, alpha * I + (1 - alpha) * dimension / k * U U')``
 
     which is the paper's equation 3, times ``dimension``: members are as far from the centre as those of
-    OpenAI-ES with the same sigma. The gradient is estimated from this noise as there, without the paper's
-    factor ``beta``, which ``lr`` is for.
+    OpenAI-ES with the same sigma. k is the number of independent ones among them: fewer than ``guides`` in
+    the first generations. The gradient is estimated from this noise as there, without the paper's factor
+    ``beta``, which ``lr`` is for.
 
     Args:
         x0: the first centre, shape (dimension,).

@@ -26,7 +26,8 @@ class MarginCMAES(CMAES):
     A step size below 1 would have all members round to the same number, and nothing would be learnt of
     the others. So each whole parameter has a ``width`` of its own, by which its steps are longer; and after
     each update centre and width are moved by as little as it takes for other numbers than the nearest to be
-    drawn with a probability of ``1 / (dimension * population)``.
+    drawn with a probability of ``1 / (dimension * population)``. So they are before the first generation,
+    too, which is not in the paper.
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -63,6 +64,7 @@ class MarginCMAES(CMAES):
         self.lattice = lattice
         self.margin = 1 / (self.dimension * self.population_size)
         self.widths: Array = np.ones(len(lattice.places))
+        self._keep_margin()
 
     @property
     def scale(self) -> Array:
@@ -78,13 +80,17 @@ class MarginCMAES(CMAES):
 
     def update(self, fitness: Fitness) -> None:
         super().update(fitness)
+        self._keep_margin()
+
+    def _keep_margin(self) -> None:
+        """Move and widen, so that another whole number than the centre's has its chance in each place."""
         places = self.lattice.places
         center, deviations = self.center.numpy()[places].astype(np.float64), self.scale[places]
         below, above = self.lattice.limits(center)
         moved, widths = center.copy(), self.widths.copy()
         for i, (m, s, low, high) in enumerate(zip(center, deviations, below, above, strict=True)):
             left, right = _NORMAL.cdf((low - m) / s), 1 - _NORMAL.cdf((high - m) / s)
-            if max(left, right) > 0.5:
+            if low == high or max(left, right) > 0.5:
                 moved[i] = self._edge(m, s, high, min(left, right))
             else:
                 moved[i], factor = self._between(s, low, high, left, right)

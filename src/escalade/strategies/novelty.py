@@ -16,7 +16,7 @@ from escalade.perturbation import Stream, hash64
 from escalade.storage.records import Numbers, check_arrays
 from escalade.storage.tensors import Damaged, Tensors
 from escalade.strategies.ranking import Array
-from escalade.strategies.shaping import centered_ranks, finite_fitness, usable
+from escalade.strategies.shaping import centered_ranks, finite_fitness, usable, usable_number
 from escalade.support.installing import check_installed
 
 Behaviours = NDArray[np.float32]
@@ -248,7 +248,7 @@ class Novelty:
     def _after(self, center: Center) -> tuple[float, float, float]:
         """The course of the weight with this generation's centre in it."""
         weight, best, waited = self._course
-        if best < center.fitness < math.inf:
+        if usable_number(center.fitness) and center.fitness > best:
             first = best == -math.inf
             return (weight if first else min(1.0, weight + self.options.step)), center.fitness, 0.0
         if waited + 1 < self.options.patience:

@@ -20,7 +20,7 @@ from escalade.support.generators import generators_seeded
 if TYPE_CHECKING:
     from escalade.strategies.base import Strategy
 
-_METHODS = ("members", "sample", "ask", "update", "tell")
+_METHODS = ("members", "sample", "ask", "update", "tell", "remember")
 _NEEDED = ("size", "dimension", "dtype", "antithetic", "write")
 
 

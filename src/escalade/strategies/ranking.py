@@ -5,6 +5,8 @@ Fitness has shape (n,), larger is better; weights are float64 of shape (n,).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,8 +63,9 @@ def elite_count(elite: float, population: int) -> int:
         raise InputError(f"elite {elite} must be a fraction of the population, above 0 and up to 1")
     count = int(elite * population + 1e-9)  # 0.29 of 100 is 29, not 28
     if count < 2:
+        least = math.ceil(2e4 / population) / 1e4  # rounded up: what is named is enough
         raise InputError(
             f"elite {elite} of a population of {population} leaves {count}: at least 2 are needed,"
-            f" so use elite {2 / population:.3g} or more"
+            f" so use elite {least:g} or more"
         )
     return count

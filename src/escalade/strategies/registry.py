@@ -82,7 +82,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "Augmented Random Search",
         "escalade.strategies.ars:ARS",
         paper="Mania et al. 2018",
-        use="linear policies",
+        use="linear policies and small networks",
         options=frozenset({"lr"}),
         antithetic=True,
         low_rank=True,
@@ -123,7 +123,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         options=frozenset({"lr"}),
         grows=False,
         adapts_sigma=True,
-        smallest=10,
     ),
     "sep-cma-es": _of_fixed_size(
         "Separable CMA-ES",

@@ -45,6 +45,7 @@ class RMES(SizedStrategy):
     """
 
     adapted = ("paths", "ages", "path", "parents", "success")
+    compares_generations = True
 
     def __init__(
         self,

@@ -15,9 +15,10 @@ from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.sized import check_population, default_population
+from escalade.strategies.sized import default_population
 from escalade.strategies.step_size import expected_norm, heaviside
 from escalade.strategies.vectors import first_center
+from escalade.support.numbers import population_number
 
 
 class SepCMAES(AdaptiveStrategy):
@@ -55,7 +56,7 @@ class SepCMAES(AdaptiveStrategy):
         n = first_center(x0).numel()
         population = default_population(n) if population is None else population
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        self._set_constants(n, check_population(population))
+        self._set_constants(n, population_number(population, 4))
         deviations = self.deviations.double()
         self.step_size = float(deviations.log().mean().exp())
         self.variances: Tensor = (deviations / self.step_size).square()

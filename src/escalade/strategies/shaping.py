@@ -93,6 +93,11 @@ def usable(fitness: Array) -> NDArray[np.bool_]:
     return np.abs(fitness) <= LARGEST
 
 
+def usable_number(value: float) -> bool:
+    """Tell the same of one number."""
+    return abs(value) <= LARGEST
+
+
 def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
     """Replace fitness that is not :func:`usable` by the worst that is; also return the members it hit.
 

@@ -54,7 +54,7 @@ class SizedStrategy(Strategy):
         perturbation: NoiseSource | None = None,
     ) -> None:
         n = first_center(x0).numel()
-        population = check_population(self.usual_population(n) if population is None else population)
+        population = population_number(self.usual_population(n) if population is None else population, 4)
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         self.step_size = first_step_size(sigma)
         self.updates = 0
@@ -123,11 +123,6 @@ class SizedStrategy(Strategy):
 def default_population(dimension: int) -> int:
     """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
     return 4 + int(3 * math.log(dimension)) if dimension else 4
-
-
-def check_population(population: int) -> int:
-    """Return ``population``, or raise InputError where the constants have no meaning."""
-    return population_number(population, 4)
 
 
 def first_step_size(sigma: float | str) -> float:

@@ -17,7 +17,8 @@ from escalade.strategies.bounds import Bounds
 from escalade.strategies.earlier import EarlierPoints, beginning
 from escalade.strategies.lattice import lattice_of
 from escalade.strategies.restarts import Start
-from escalade.support.keywords import keywords_of
+from escalade.strategies.sized import default_population
+from escalade.support.keywords import keywords_of, parameters_of
 
 Array = NDArray[np.float64]
 StrategyFactory = Callable[..., Strategy]
@@ -87,8 +88,11 @@ class SearchSpace:
             raise InputError(f"`{own[0]}` is fixed in the strategy: give it beside the strategy")
         options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": self._direction}
         options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
+        asked = parameters_of(factory).get("population")
         if start.population is not None:
             options["population"] = start.population
+        elif asked is not None and asked.default is asked.empty and "population" not in fixed:
+            options["population"] = default_population(self.dimension)
         if self.lattice is not None:
             options["lattice"] = self.lattice
         x0 = self._start(number)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.strategies.base import Strategy
+from escalade.strategies.shaping import usable
 from escalade.support.numbers import real_number
 
 Array = NDArray[np.float64]
@@ -59,7 +60,7 @@ class StopRules:
         Args:
             fitness: what the generation's members gave, smaller is better, shape (population,).
         """
-        finite = fitness[np.isfinite(fitness)]
+        finite = fitness[usable(fitness)]
         self._best.append(float(finite.min()) if len(finite) else np.inf)
         self._median.append(float(np.median(finite)) if len(finite) else np.inf)
         rules = (self._by_fitness(finite), self._by_covariance(), self._by_scale())
@@ -78,7 +79,8 @@ class StopRules:
             return None
         if len(finite) and spread < self._tolerance and finite.max() - finite.min() < self._tolerance:
             return "tolfun"
-        return "tolfunhist" if spread < self._tolerance / 10 else None
+        # The best of a generation stays what it was while elites live on and no child is better yet.
+        return "tolfunhist" if spread < self._tolerance / 10 and not self._strategy.elitist else None
 
     def _by_scale(self) -> str | None:
         deviations, center = _deviations(self._strategy), self._strategy.center.double().numpy()

@@ -60,9 +60,9 @@ class TorchOptimizer(CenterOptimizer):
     @cached_property
     def _names(self) -> Iterable[str]:
         """The names in the state of such an optimiser, which only a step shows."""
-        probe = torch.zeros(1, requires_grad=True)
+        probe = torch.zeros_like(self.center[:1], requires_grad=True)  # some work on some devices alone
         inner = self._make([probe])
-        probe.grad = torch.zeros(1)
+        probe.grad = torch.zeros_like(probe)
         inner.step()
         return _memory_of(inner)
 

@@ -13,6 +13,7 @@ from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import counted, number
 from escalade.support.output import visible
+from escalade.training.results import updates_of
 
 _MARK = "<!-- Written by Escalade when a run ends. A README.md that begins otherwise is left alone. -->"
 _FILES = {
@@ -123,9 +124,7 @@ def same_again(summary: Mapping[str, Any]) -> dict[str, Any]:
     """
     if summary.get("solved") and summary.get("center") is not None:
         return {}
-    generations = summary.get("generations")
-    updates = generations - bool(summary.get("solved")) if isinstance(generations, int) else 0
-    return {**_COUNTED, "generations": updates}
+    return {**_COUNTED, "generations": updates_of(summary) or 0}
 
 
 def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from escalade.policies.normalizer import Normalizer
 from escalade.storage.tensors import Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers, best_known, of_center
+from escalade.strategies.shaping import usable_number
 
 WORTH = "centers.worth"
 """Each centre's mean return when it was known last, shape (centers,), among a checkpoint's tensors."""
@@ -45,7 +46,7 @@ class CenterStates:
 
     def showed(self, number: int, mean: float) -> None:
         """Keep the mean return of a centre's latest episodes, unless one of them had none."""
-        if np.isfinite(mean):
+        if usable_number(mean):
             self.worth[number] = mean
 
     def tensors(self) -> Tensors:

@@ -31,6 +31,7 @@ from escalade.training.limits import Limits
 from escalade.training.loop import Callback, Loop
 from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, SessionFacts, Shared, open_session
+from escalade.training.strategy import refuse_ranks
 
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
@@ -123,6 +124,8 @@ def run_plan(
         InputError: the folder's run is another one.
         EnvironmentFailure: fitness raised, or did not return a number.
     """
+    if plan.novelty is not None:
+        refuse_ranks(strategy)
     history, folder, loaded = _History(), plan.folder, _checkpoint(plan, strategy)
     if folder is not None:
         _prepare(folder, loaded, plan, history)

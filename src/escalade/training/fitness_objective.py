@@ -23,7 +23,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors, read, write
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Behaviours, Center, Novelty
-from escalade.strategies.shaping import usable
+from escalade.strategies.shaping import usable, usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Outcome
@@ -88,7 +88,7 @@ class FitnessObjective:
         told, seen = None, None
         columns: dict[str, float | None] = {}
         if self._novelty is not None:
-            if not usable(found).any():
+            if not usable(fitness).any():
                 raise EnvironmentFailure("fitness raised, or gave no usable number, for every member")
             if behaviours is None:
                 raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
@@ -171,7 +171,7 @@ class FitnessObjective:
 
     def _last_is_better(self) -> bool:
         last = self._last_return
-        return self._best is None or (math.isfinite(last) and self.direction * (last - self._best_return) > 0)
+        return self._best is None or (usable_number(last) and self.direction * (last - self._best_return) > 0)
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """The member."""
@@ -180,7 +180,8 @@ class FitnessObjective:
     def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
         """The best of the run, its last evaluation included."""
         if self._last_is_better():
-            return self._last_return, progress.generation if math.isfinite(self._last_return) else None
+            known = usable_number(self._last_return)
+            return (self._last_return, progress.generation) if known else (None, None)
         return self._best_return, progress.best_generation
 
     def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,12 +18,13 @@ from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
+from escalade.strategies.shaping import usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
 from escalade.training.limits import Deadline, Limits, TimeUp, answer_of
 from escalade.training.notes import Notes
-from escalade.training.objective import Evaluation, Objective, Outcome
+from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import meets, refutation
@@ -217,7 +217,7 @@ class Loop:
 
     def _keep_best(self, outcome: Outcome) -> None:
         found, best = self.objective.best_of(self.strategy, outcome), self.progress.best_return
-        if found is None or not math.isfinite(found):
+        if found is None or not usable_number(found):
             return
         if best is None or self.objective.direction * (found - best) > 0:
             self.progress.best_return, self.progress.best_generation = found, self.progress.generation
@@ -319,7 +319,7 @@ class Loop:
     @property
     def center(self) -> NDArray[np.float32]:
         """The unperturbed parameters, shape (dimension,)."""
-        return np.asarray(self.strategy.center.detach().cpu().numpy().copy())
+        return copy_of_center(self.strategy)
 
     def state(self) -> tuple[Tensors, State]:
         """Everything that :meth:`load_state` needs to go on bit for bit."""

@@ -176,3 +176,8 @@ class Objective(Protocol):
             InputError: it belongs to another policy or module.
         """
         ...
+
+
+def copy_of_center(strategy: Strategy) -> NDArray[Any]:
+    """The centre's numbers, to keep: the strategy goes on to write to its own, shape (dimension,)."""
+    return strategy.center.detach().cpu().numpy().copy()

@@ -13,6 +13,7 @@ from torch import nn
 
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import Engine, start_engine
+from escalade.engines.worker import SHORTEST_TIMEOUT
 from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
@@ -33,7 +34,7 @@ from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.keywords import keywords_of
 from escalade.support.registry import find
 from escalade.training.environments import find_environment
-from escalade.training.strategy import build_strategy, kept_ranks
+from escalade.training.strategy import build_strategy, kept_ranks, refuse_ranks
 
 
 @dataclass
@@ -58,7 +59,16 @@ class Parts:
         return not self.policy.architecture and ":" not in config.policy
 
     def start_engine(self, config: Config) -> Engine:
-        """The engine that runs this policy's rollouts."""
+        """The engine that runs this policy's rollouts.
+
+        Raises:
+            InputError: a worker that steps may be silent for longer than `step_timeout`.
+        """
+        if config.step_timeout is not None and config.step_timeout < SHORTEST_TIMEOUT:
+            raise InputError(
+                f"`step_timeout` {config.step_timeout:g} is too short: a worker that is well may be late "
+                f"with its sign of life, so use at least {SHORTEST_TIMEOUT:g}"
+            )
         setup = RolloutSetup(
             replace(self.environment, forgiving=config.on_error == "worst"),
             self.policy.batched,
@@ -198,6 +208,8 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     except Exception as problem:  # whatever the user's code raises, or a value of another type than ours take
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise InputError(f"{what} cannot be made: {said}") from problem
+    if config.novelty is not None:
+        refuse_ranks(made)
     if config.growth and not made.grows:
         raise InputError(f"{config.growth} does not work with {what}: its generations are all of one size")
     return made

@@ -32,7 +32,7 @@ from escalade.support.mkl import BY_PLACE, rounds_by_place
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.center_states import CenterStates
 from escalade.training.hints import SurvivalHint
-from escalade.training.objective import Array, Evaluation, Outcome
+from escalade.training.objective import Array, Evaluation, Outcome, copy_of_center
 from escalade.training.parts import Parts
 from escalade.training.progress import Counts, Progress
 from escalade.training.score import make_score
@@ -112,7 +112,7 @@ class PolicyObjective:
         if self.parts.behaviour is not None:
             behaviours = trained.mean_behaviours(strategy.population_size)
         told, seen, columns = None, None, dict[str, float | None]()
-        if self.novelty is not None and behaviours is not None:
+        if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
             seen = self._seen(strategy, center[: self._archived])
             told, columns = self.novelty.told(fitness, behaviours, seen)
             if self.centers.count > 1:
@@ -156,7 +156,8 @@ class PolicyObjective:
             for number in range(self.centers.count):
                 self.centers.draw(strategy, number)
                 found.append(self._evaluation(strategy, self._play(strategy, self.config.eval_episodes)))
-            self.centers.worth = np.array([evaluation.mean for evaluation in found])
+            means = np.array([evaluation.mean for evaluation in found])
+            self.centers.worth = np.where(usable(means), means, np.nan)
         finally:
             self.settle(strategy)
         best = found.pop(self.centers.drawn)
@@ -200,7 +201,7 @@ class PolicyObjective:
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
         """Keep the parameters in memory: the next checkpoint holds them."""
-        self._best = strategy.center.detach().numpy().copy(), self.normalization
+        self._best = copy_of_center(strategy), self.normalization
         self._best_is_new = True
 
     def write_best(self) -> None:
@@ -220,7 +221,7 @@ class PolicyObjective:
 
     def module_maker(self, strategy: Strategy) -> Callable[[], Policy]:
         """Return a maker of policies with the centre's parameters and the normaliser as they are now."""
-        center, normalization = strategy.center.detach().numpy().copy(), self.normalization
+        center, normalization = copy_of_center(strategy), self.normalization
 
         def make() -> Policy:
             policy = copy_module(self.parts.policy).eval()
@@ -297,7 +298,7 @@ class PolicyObjective:
         return EpisodeJob(
             seed=self.config.seed,
             generation=strategy.generation,
-            center=strategy.center.detach().numpy().copy() if evaluations else None,
+            center=copy_of_center(strategy) if evaluations else None,
             normalization=self.normalization,
             seed_sharing=self.config.episode_seeds,
             evaluations=evaluations,
@@ -335,7 +336,7 @@ class PolicyObjective:
         return len(trained.lengths) < episodes or int(trained.lengths.sum()) < steps
 
     def _policy(self, strategy: Strategy) -> Policy:
-        self.parts.policy.set(strategy.center.detach().numpy().copy(), self.normalization)
+        self.parts.policy.set(copy_of_center(strategy), self.normalization)
         return self.parts.policy
 
     def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
@@ -343,5 +344,5 @@ class PolicyObjective:
         return Evaluation(episodes.returns, int(episodes.lengths.sum()), fitness)
 
     def _fitness_of_center(self, strategy: Strategy, episodes: Episodes) -> float:
-        center = DensePopulation(strategy.center.detach().numpy().copy()[None])
+        center = DensePopulation(copy_of_center(strategy)[None])
         return float(self.score.fitness(center, episodes)[0])

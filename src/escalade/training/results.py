@@ -14,6 +14,12 @@ from escalade.support.versions import versions
 from escalade.training.loop import Loop
 
 
+def updates_of(summary: Mapping[str, Any]) -> int | None:
+    """The updates of the centre in a run that ended: one fewer than its generations where it was solved."""
+    generations = summary.get("generations")
+    return generations - bool(summary.get("solved")) if isinstance(generations, int) else None
+
+
 def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of summary.json: ``what`` was run, how it went, and ``where`` it ran."""
     done, total, steps = loop.progress, loop.progress.total, loop.objective.counts_steps

@@ -32,7 +32,7 @@ from escalade.training.center_states import WORTH
 from escalade.training.environments import find_environment
 from escalade.training.parts import Parts, make_policy, make_search
 from escalade.training.policy_objective import FROZEN
-from escalade.training.results import params_sha256
+from escalade.training.results import params_sha256, updates_of
 from escalade.training.session import Checkpoint, Shared
 from escalade.training.sources import of_file
 
@@ -178,8 +178,7 @@ class SavedPolicy:
         ):
             config = read_config(folder)
             alone = load(folder.policy, network_of(config, network))
-            generation = folder.read_summary().get("generations")
-            return cls._with(config, alone, network is not None, generation)
+            return cls._with(config, alone, network is not None, updates_of(folder.read_summary()))
         if folder.untouched():
             read_config(folder)  # refuses a run of evolve, which resume does not begin
             begins = f"'escalade resume {quote(str(folder.path))}' begins it"

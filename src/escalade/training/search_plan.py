@@ -22,7 +22,7 @@ from escalade.support.numbers import population_number, real_number, whole_numbe
 from escalade.support.registry import named
 from escalade.training.search import Search, Turns
 
-_OVER = ("target", "budget", "seconds", "callback", "interrupted")  # after these no search begins again
+_OVER = ("target", "budget", "seconds", "callback")  # after these no search begins again
 
 
 @dataclass(frozen=True)

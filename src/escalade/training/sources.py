@@ -77,7 +77,8 @@ def of_file(place: Path) -> Values:
     """
     state = read(place).state
     if isinstance(state.get("config"), dict):  # a checkpoint by its path
-        known = {name: value for name, value in state["config"].items() if name in _INHERITED}
+        # A checkpoint leaves out what is None.
+        known = {name: state["config"].get(name, OPTIONS[name].default) for name in _INHERITED}
         return from_values(known, str(place))
     from escalade.policies.policy_file import PolicyFile
 

@@ -61,7 +61,10 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
         source = _find(place, checkpoint, config, parts.policy, network)
         digest = source.sha256
         if wanted not in (None, digest):
-            raise InputError(f"it has the SHA-256 {digest}, not {wanted}: leave out @{wanted}")
+            raise InputError(
+                f"it has the SHA-256 {digest}, not {wanted}, as it had where that was written: leave out "
+                f"@{wanted}, or begin elsewhere, by another `run_dir`"
+            )
         check_growth(source.policy.observation_space, parts.policy.observation_space, "observations")
         check_actions(source.policy.actions, parts.policy.actions)
         begin_with(parts.policy.network, source.policy.network)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +14,7 @@ from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.space import StrategyFactory
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
-from escalade.support.keywords import keywords_of
+from escalade.support.keywords import keywords_of, parameters_of
 from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 
@@ -31,7 +29,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
     """
-    factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
+    factory = _factory_of(strategy)
     name = getattr(strategy, "__name__", str(strategy))
     fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
@@ -63,7 +61,27 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     return made
 
 
-def kept_ranks(factory: Callable[..., Any]) -> dict[str, Any]:
+def kept_ranks(strategy: str | StrategyFactory) -> dict[str, Any]:
     """Options by which a strategy that takes centred ranks takes those that it is told as they are."""
-    shaping = inspect.signature(factory).parameters.get("shaping")
+    shaping = parameters_of(_factory_of(strategy)).get("shaping")
     return {"shaping": "raw"} if shaping is not None and shaping.default == "centered-ranks" else {}
+
+
+def _factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
+    found: StrategyFactory = (
+        strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
+    )
+    return found
+
+
+def refuse_ranks(strategy: Strategy) -> None:
+    """Refuse a strategy that is to be told ranks, and compares the fitness of generations.
+
+    Raises:
+        InputError: it does.
+    """
+    if strategy.compares_generations:
+        raise InputError(
+            f"{type(strategy).__name__} compares a generation's fitness with that of the one before, and a "
+            "search for novelty gives it ranks within one: use another strategy"
+        )

@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from escalade.strategies.shaping import usable
 from escalade.support.numbers import number
 from escalade.training.objective import Array, Evaluation
 
@@ -22,6 +23,8 @@ def meets(returns: Array, target: float, direction: float = 1.0, tries: int = 1)
         direction: 1 where larger returns are better, -1 where smaller ones are.
         tries: how often the run has asked for it to be confirmed, this time included.
     """
+    if not usable(returns).all():  # an episode diverged
+        return False
     with np.errstate(invalid="ignore"):
         beyond = direction * (returns - target)
         return bool(beyond.mean() >= strictness(tries) * beyond.std() / math.sqrt(len(beyond)))

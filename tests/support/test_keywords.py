@@ -1,0 +1,75 @@
+"""The arguments that a function or a class takes, those that it hands on to its bases too."""
+
+from functools import partial
+
+import pytest
+
+from escalade.support.keywords import keywords_of, parameters_of
+
+
+class Base:
+    def __init__(self, x0, *, seed=0, shaping="ranks"):
+        pass
+
+
+class Plain(Base):
+    pass
+
+
+class Further(Plain):
+    def __init__(self, x0, rate=1.0, **keywords):
+        super().__init__(x0, **keywords)
+
+
+class Last(Further):
+    def __init__(self, *given, shaping="raw", **keywords):
+        super().__init__(*given, shaping=shaping, **keywords)
+
+
+class Closed(Further):
+    def __init__(self, x0, rate=2.0):
+        super().__init__(x0, rate)
+
+
+def plain(x0, seed=3):
+    pass
+
+
+def handing_on(x0, **keywords):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (Base, {"x0", "seed", "shaping"}),
+        (Plain, {"x0", "seed", "shaping"}),
+        (Further, {"x0", "rate", "seed", "shaping"}),
+        (Last, {"x0", "rate", "seed", "shaping"}),
+        (Closed, {"x0", "rate"}),
+        (partial(Further, seed=3), {"x0", "rate", "seed", "shaping"}),
+        (plain, {"x0", "seed"}),
+    ],
+)
+def test_keywords_are_those_of_the_constructor_and_with_keywords_of_its_bases(given, names):
+    assert keywords_of(given) - {"given", "keywords"} == names
+
+
+def test_a_function_with_keywords_takes_any():
+    assert keywords_of(handing_on) is keywords_of(partial(handing_on, seed=3)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "defaults"),
+    [
+        (Plain, {"seed": 0, "shaping": "ranks"}),
+        (Further, {"rate": 1.0, "seed": 0, "shaping": "ranks"}),
+        (Last, {"shaping": "raw", "rate": 1.0, "seed": 0}),
+        (Closed, {"rate": 2.0}),
+        (plain, {"seed": 3}),
+        (handing_on, {}),
+    ],
+)
+def test_a_default_is_that_of_the_first_class_that_has_one(given, defaults):
+    parts = parameters_of(given)
+    assert {name: part.default for name, part in parts.items() if part.default is not part.empty} == defaults

@@ -1,0 +1,55 @@
+"""Returns beyond 1e30 are of simulators that diverged: they are never the best, and meet no target."""
+
+import numpy as np
+import pytest
+import torch
+
+import escalade
+from escalade.perturbation import Stream, seeds
+from escalade.recorders import read_progress
+
+TINY = {"preset": None, "population": 8, "hidden": [4], "workers": 0, "seed": 2, "verbose": False}
+TINY |= {"eval_every": 1, "generations": 3, "strategy": "openai-es"}
+
+
+def diverging(folder, every, **options):
+    """A run in which episodes whose seed is a multiple of ``every`` give 1e35 in each step."""
+    env = {"env": "tests.environments:Diverges-v0", "env_kwargs": {"every": every, "value": 1e35}}
+    return escalade.train(run_dir=folder, **TINY | env | options)
+
+
+def test_an_evaluation_that_diverged_is_never_the_best(tmp_path):
+    second = int(seeds(TINY["seed"], Stream.EVALUATION, 1, 0))
+    ran = diverging(tmp_path / "run", second, eval_episodes=1)
+    columns = read_progress(ran.folder.progress)
+    evaluations = columns["eval_return_mean"]
+    assert [mean > 1e30 for mean in evaluations] == [False, True, False]
+    assert ran.summary["best_return"] == max(evaluations[0], evaluations[2])
+
+
+def test_evaluations_that_diverged_meet_no_target(tmp_path):
+    ran = diverging(tmp_path / "run", 5, target_return=1e3, eval_episodes=10)
+    assert max(read_progress(ran.folder.progress)["eval_return_mean"]) > 1e30
+    assert not ran.summary["solved"]
+
+
+def evolved(values, **options):
+    """A run of one generation of eight members, then the centre, twice: the calls give ``values``."""
+    given = iter(values)
+    module = torch.nn.Linear(2, 1)
+    return escalade.evolve(module, lambda module: next(given), population=8, generations=1, **options)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("huge", [1e35, -1e35])
+def test_a_centre_whose_fitness_is_beyond_all_is_never_the_best(huge, direction):
+    found = evolved([*range(8), huge, huge], direction=direction)
+    assert found.best_return == found.summary["best_return"] == (7 if direction == "maximize" else 0)
+    assert not np.array_equal(found.best, found.center)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_centre_whose_fitness_is_beyond_all_meets_no_target(direction):
+    huge = 1e35 if direction == "maximize" else -1e35
+    found = evolved([*range(8), huge, huge], direction=direction, target_return=huge / 1e33)
+    assert not found.summary["solved"]
