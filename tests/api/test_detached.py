@@ -32,6 +32,23 @@ def test_a_run_dir_that_names_no_folder_is_refused_before_a_cluster_is_asked(pla
         start_detached(config, str(tmp_path))
 
 
+def test_a_policy_to_begin_with_is_found_from_any_folder(tmp_path, monkeypatch):
+    """The driver's working folder is another."""
+    monkeypatch.chdir(tmp_path)
+    sent = []
+
+    def connected(address):
+        made = types.SimpleNamespace(follow=types.SimpleNamespace(remote=lambda heard: None))
+        started = types.SimpleNamespace(remote=lambda config, place: sent.append(config) or made)
+        remote = types.SimpleNamespace(options=lambda **options: started)
+        return types.SimpleNamespace(remote=lambda kind: remote, get=lambda what: what)
+
+    monkeypatch.setattr(detached, "_connect", connected)
+    monkeypatch.setattr(detached, "_names", lambda ray: [])
+    start_detached(Config(env="CartPole-v1", engine="ray", start_from="first:best"), str(tmp_path), "x")
+    assert [config.start_from for config in sent] == [f"{tmp_path / 'first'}:best"]
+
+
 class Lost(Exception):
     """What Ray raises of an actor that is gone."""
 

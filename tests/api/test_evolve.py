@@ -512,6 +512,8 @@ def test_saved_parameters_load_into_a_module_like_it(tmp_path):
     result = evolve(network(), loss, run_dir=path, **QUICK)
     loaded = load_evolved(path, network(seed=5))
     assert worth(loaded) == pytest.approx(result.eval_return_mean)
+    with pytest.raises(InputError, match="best=True is for a run folder"):
+        load_evolved(path / "policy.safetensors", network(), best=True)
     best = load_evolved(path, network(seed=5), best=True)
     assert worth(best) == pytest.approx(result.best_return)
 

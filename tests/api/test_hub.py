@@ -225,3 +225,16 @@ def test_a_hub_that_is_not_there_is_one_line(server, run, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert REPO in refused(capsys, "push", str(run), REPO)
     assert REPO in refused(capsys, "pull", REPO)
+
+
+def test_a_pull_that_failed_is_no_obstacle_to_the_next(server, run, monkeypatch, capsys):
+    assert main(["push", str(run), REPO]) == 0
+
+    def full(*arguments):
+        raise escalade.StorageFailure("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "write_config", full)
+        assert main(["pull", REPO]) == 1
+    assert not Path("cartpole").exists()
+    assert main(["pull", REPO]) == 0

@@ -11,7 +11,7 @@ import torch
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.strategies import CMAES, DeepGA, OpenAIES
+from escalade.strategies import CMAES, DeepGA, DensePopulation, OpenAIES, Strategy
 from escalade.strategies.registry import STRATEGIES
 
 
@@ -468,3 +468,21 @@ def test_what_a_partial_fixes_is_not_overridden_in_silence(fixed):
 def test_an_endless_budget_is_none():
     with pytest.raises(InputError, match="seconds inf must be above 0 and finite: None is no limit"):
         escalade.optimize(lambda x: float((x**2).sum()), np.zeros(2), seconds=math.inf, budget=20)
+
+
+def test_a_strategy_without_a_population_of_its_own_gets_the_usual_one():
+    class Plain(Strategy):
+        sigma = 0.1
+
+        def __init__(self, x0, population, sigma, seed=0, direction="maximize"):
+            super().__init__(x0, population, seed=seed, direction=direction)
+
+        def members(self):
+            drawn = np.random.normal(size=(self.population_size, self.dimension))
+            return DensePopulation(self.center.numpy() + 0.1 * drawn)
+
+        def update(self, fitness):
+            self.center += 0
+
+    found = escalade.optimize(lambda x: (x**2).sum(), np.ones(3), Plain, budget=20)
+    assert found.evaluations == 3 * (4 + 3)  # 4 + 3 ln(3) members a generation

@@ -3,11 +3,16 @@
 import shlex
 
 import pytest
+import torch
 
-from escalade.api.report import _commands
+import escalade
+from escalade.api.groups import read_facts
+from escalade.api.report import _commands, _row
 from escalade.cli import main as cli
 from escalade.cli.training import config_typed
 from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
 
 CONFIG = Config(env="CartPole-v1", generations=50, env_steps=9_000, seconds=60.0, target_return=400.0)
 
@@ -37,3 +42,14 @@ def test_whatever_ended_a_run_a_command_counts_its_updates(summary, count, said)
 def test_a_run_without_an_update_has_its_own_command_alone(summary):
     ((_, own),) = _commands(CONFIG, summary)
     assert parsed(own) == CONFIG
+
+
+def test_the_best_of_a_run_that_minimises_is_its_least(tmp_path):
+    torch.manual_seed(0)
+    module = torch.nn.Linear(2, 1, bias=False)
+    options = {"population": 4, "generations": 3, "direction": "minimize", "lr": 1.0}
+    found = escalade.evolve(module, lambda made: made.weight.abs().sum().item(), run_dir=tmp_path, **options)
+    (tmp_path / "summary.json").unlink()
+    facts = read_facts(RunFolder(tmp_path))
+    evaluations = [row.eval_return_mean for row in found.history if row.eval_return_mean is not None]
+    assert _row(facts, "r", {})["best"] == number(min(evaluations)) != number(max(evaluations))

@@ -500,3 +500,20 @@ def test_what_failed_later_or_held_something_else_is_kept(tmp_path):
         escalade.train(**FAILS, run_dir=mine)
     assert (mine / "thoughts.txt").read_text() == "a"
     assert (mine / "config.toml").exists()
+
+
+def test_what_a_resumed_start_refuses_is_not_written_into_its_config(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+    folder = run.folder
+    # As a run that was killed before its first checkpoint.
+    for generation in folder.checkpoints.generations():
+        folder.checkpoints.path(generation).unlink()
+    for file in (folder.progress, folder.policy, folder.summary):
+        file.unlink(missing_ok=True)
+    assert folder.untouched()
+    before = folder.config.read_bytes()
+    with pytest.raises(InputError, match="recorder"):
+        escalade.resume(folder.path, recorder=("nowhere:Recorder",), verbose=False)
+    assert folder.config.read_bytes() == before
+    escalade.resume(folder.path, generations=1, verbose=False)
+    assert read_config(folder).generations == 1

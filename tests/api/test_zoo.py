@@ -82,3 +82,10 @@ def test_a_run_begins_with_one_and_goes_on_anywhere(tmp_path, monkeypatch):
     assert read_config(run.folder).start_from.startswith("zoo:CartPole-v1@")
     monkeypatch.chdir(Path("/"))
     assert escalade.resume(run, generations=2, verbose=False).summary["generations"] == 2
+
+
+def test_a_policys_generation_counts_updates_of_the_centre():
+    folder = RunFolder.open("zoo:CartPole-v1")
+    found = escalade.evaluate("zoo:CartPole-v1", episodes=1, workers=0)
+    assert folder.read_summary()["solved"]
+    assert found.generation == folder.read_summary()["generations"] - 1

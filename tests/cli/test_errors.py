@@ -410,7 +410,7 @@ def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers
     result = inside("train", env, "--env-kwargs", kwargs, *options)
     said = ["Raises-v0", "RuntimeError", "the arm fell off", "generation 1", "reset(seed="]
     assert wrong(result, said, code=1) == ""
-    assert re.search(r"\((member \d|the unperturbed policy), ", result.stderr)
+    assert re.search(r"in step \d of (member \d|the unperturbed policy) of generation 1 ", result.stderr)
     seed = int(re.search(r"reset\(seed=(\d+)\)", result.stderr)[1])
     env = gymnasium.make("tests.environments:Raises-v0", when=when)
     attempt = partial(env.reset, seed=seed)

@@ -358,3 +358,29 @@ def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_p
     script.send_signal(signal.SIGTERM)
     said = script.communicate(timeout=DEADLINE)[1]
     assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}, said
+
+
+def test_runs_of_a_series_begin_with_one_policy_though_its_run_has_gone_on(call, tmp_path):
+    call("train", *SMALL, "--generations", 1, "--run-dir", "x")
+    series = ["train", *SMALL, "--from", "x", "--generations", 1, "--run-dir", "many"]
+    assert call(*series, "--seeds", "0-1")[0] == 0
+    assert call("resume", "x", "--generations", 2)[0] == 0
+    code, _, err = call(*series, "--seeds", "0-2")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "--from" in err
+    begun = read_config(RunFolder("many/seed0")).start_from
+    RunFolder("x").checkpoints.path(2).unlink()  # as it was again
+    (tmp_path / "x" / "policy.safetensors").unlink()
+    (tmp_path / "x" / "summary.json").unlink()
+    assert call(*series, "--seeds", "0-2")[0] == 0
+    assert read_config(RunFolder("many/seed2")).start_from == begun
+
+
+def test_files_of_one_name_have_names_of_their_own(call, tmp_path):
+    (tmp_path / "other").mkdir()
+    for name in ("a.toml", "a-3.toml", "other/a.toml"):
+        (tmp_path / name).write_text(f"lr = 0.{len(name)}")
+    files = [word for name in ("a.toml", "a-3.toml", "other/a.toml") for word in ("--config", name)]
+    assert call("train", *SMALL, *files, "--generations", 1, "--run-dir", "grid")[0] == 0
+    assert {place.name for place in (tmp_path / "grid").iterdir() if place.is_dir()} == {"a", "a-3", "a-4"}

@@ -129,3 +129,20 @@ def test_looking_at_a_lock_leaves_it_as_it_is(tmp_path):
     lock.release()
     assert other.look() == ("free", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_evolve_is_followed_as_one_that_may_minimise(tmp_path, capsys):
+    def error(module):
+        return float(module.weight.abs().sum())
+
+    torch.manual_seed(0)
+    options = {"population": 4, "generations": 2, "direction": "minimize", "run_dir": tmp_path / "run"}
+    escalade.evolve(torch.nn.Linear(2, 1, bias=False), error, **options)
+    code, said = once(tmp_path / "run", capsys)
+    assert code == 0
+    assert "min " in said
+    assert "max " not in said
+    (tmp_path / "run" / "summary.json").unlink()
+    code, said = once(tmp_path / "run", capsys)
+    assert code == 1
+    assert "go on with: the same evolve with resume=True" in said

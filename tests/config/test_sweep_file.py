@@ -51,6 +51,7 @@ WRONG = {
 SPACES = {
     "sgma = [1, 2]": "sgma is no option that can be searched; did you mean sigma",
     "seed = [1, 2]": "seed is no option that can be searched",
+    "strategy_options.hidden = [1, 2]": "strategy_options.hidden has the name of an option of train",
     "generations = [1, 2]": "generations is no option that can be searched",
     "sigma = [1]": "two values at least",
     "sigma = [1, 1]": "two values at least, each once",

@@ -1,6 +1,7 @@
 """One run a folder at a time, across objects, threads and processes."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -114,3 +115,17 @@ def test_a_helper_that_the_environment_forked_holds_no_lock(tmp_path):
         assert process.stdout.read() == ""  # the helper has ended, and released what it does not hold
         assert lock.look()[0] == "held"
         lock.release()
+
+
+def test_a_lock_that_is_given_back_late_leaves_that_of_who_came_next(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    first, second = FolderLock(folder), FolderLock(folder)
+    first.acquire()
+    shutil.rmtree(folder)  # a run that failed in its first generation leaves nothing
+    folder.mkdir()
+    second.acquire()
+    first.release()
+    assert second.look()[0] == "held"
+    with pytest.raises(InputError, match="in use"):
+        FolderLock(folder).acquire()

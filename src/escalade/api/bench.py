@@ -17,6 +17,7 @@ from escalade.engines import ENGINES, Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
+from escalade.strategies.novelty import check_searchable
 from escalade.support.interrupts import Interrupts
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
@@ -112,6 +113,7 @@ def bench(
     for name in NOT_MEASURED:
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")
+    check_searchable(config.novelty)
     if "address" in ENGINES[config.engine].options:
         raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
     workers = config.worker_count

@@ -26,6 +26,7 @@ from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE, Connection
 from escalade.errors import EngineFailure, EscaladeError, InputError, StorageFailure, nearest
 from escalade.storage.mirror import Mirror
+from escalade.training.sources import absolute
 
 if TYPE_CHECKING:
     from escalade.training.loop import View
@@ -166,6 +167,8 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
         raise InputError(f"`run_dir` {config.run_dir or name} names no folder of its own: choose another")
     if "://" not in storage:  # the driver's working folder is another
         storage = os.path.abspath(storage)
+    if config.start_from is not None:
+        config = config.replace(start_from=absolute(config.start_from))
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
     ray = _connect(config.address or "auto")

@@ -15,6 +15,7 @@ from escalade.api.named import named
 from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
+from escalade.engines.worker import SHORTEST_TIMEOUT
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.video import record_episode
 from escalade.media.window import show_episode
@@ -105,11 +106,11 @@ def evaluate(
     given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
     chosen = named({**given, "behaviour": None if behaviour == "none" else behaviour})
     changes = from_values({name: value for name, value in chosen.items() if value is not None})
-    if workers == 0:
-        changes["step_timeout"] = None  # which needs workers
     other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
+    timeout = saved.config.step_timeout  # which needs workers, and could once be shorter
+    changes["step_timeout"] = None if workers == 0 or timeout is None else max(timeout, SHORTEST_TIMEOUT)
     if saved.config.early_end is None:  # which judges that number here too; else only training reads it
         changes["reward_info"] = None
     if behaviour == "none":

@@ -30,12 +30,11 @@ from escalade.storage.tensors import State
 from escalade.strategies.base import Direction
 from escalade.strategies.novelty import check_searchable, columns
 from escalade.strategies.optimizers import OptimizerFactory
-from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.space import StrategyFactory
 from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, seed_number, whole_number
-from escalade.support.registry import check_named, named
+from escalade.support.registry import check_named
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
@@ -145,7 +144,7 @@ def evolve(
     Raises:
         InputError: an argument is wrong; the message names it and what to do about it.
         EnvironmentFailure: fitness raised, or did not return a number; the message names member and
-            generation. A NaN or infinity counts as the worst of its generation, unless all are.
+            generation. NaN, infinity or beyond 1e30 counts as the worst of its generation, unless all are.
 
     Example:
         >>> import torch, escalade
@@ -176,8 +175,7 @@ def evolve(
     columns(novelty)  # refuses what is none
     check_searchable(novelty)
     if novelty is not None and shaping is None:
-        kind = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
-        asked |= kept_ranks(kind)
+        asked |= kept_ranks(strategy)
     source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
@@ -226,7 +224,7 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     Args:
         path: the run folder, or a file of parameters in it.
         module: one like that evolved.
-        best: take the best member's parameters, not the centre's.
+        best: take the best member's parameters of a folder, not the centre's.
 
     Raises:
         InputError: the file is not there, damaged, not one of evolve's, or of another module.
@@ -234,6 +232,8 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     file, layout = path_of(path), Layout(module)
     if file.is_dir():
         file = RunFolder.open(file).evolved(best)
+    elif best:
+        raise InputError("best=True is for a run folder: for a file leave it out, and name best.safetensors")
     layout.writer(module)(read_parameters(file, layout))
     return module
 

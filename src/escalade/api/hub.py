@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,8 +109,12 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
         policy = read_bytes(found[0])
     with storage(folder.path):
         folder.path.mkdir(parents=True)
-    write_bytes(folder.policy, policy)
-    folder.write_config(to_toml(config))
+    try:
+        write_bytes(folder.policy, policy)
+        folder.write_config(to_toml(config))
+    except BaseException:  # else the same command would find the folder, and refuse
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise
     return folder.path
 
 

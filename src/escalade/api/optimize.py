@@ -54,10 +54,11 @@ def optimize(
 ) -> Optimum:
     """Search for the smallest (or largest) value of a function of a vector.
 
-    The search is in float64. A value that is NaN or infinite counts as the worst of its generation. The
-    same seed gives the same points on one machine with as many threads of BLAS, whatever the number of
-    workers, if the function gives the same values. A function that draws random numbers does: before each
-    call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its point.
+    The search is in float64. A value that is NaN, infinite or beyond 1e30 counts as the worst of its
+    generation. The same seed gives the same points on one machine with as many threads of BLAS, whatever
+    the number of workers, if the function gives the same values. A function that draws random numbers does:
+    before each call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its
+    point.
     They are put back after each generation.
 
     Args:
@@ -146,5 +147,5 @@ def optimize(
         (reason,) = turn([(search, plan.turns(search))], calls, limits)
         found = search.found(reason)
     if math.isnan(found.best_fitness):
-        raise InputError("the function gave no finite number at all: there is nothing to optimise")
+        raise InputError("the function gave no finite number up to 1e30 at all: there is nothing to optimise")
     return found

@@ -112,7 +112,9 @@ def optimize_batch(
     found = [search.found(reason) for search, reason in zip(searches, reasons, strict=True)]
     nothing = [number for number, one in enumerate(found) if not np.isfinite(one.best_fitness)]
     if nothing:
-        raise InputError(f"function {nothing[0]} gave no finite number at all: there is nothing to optimise")
+        raise InputError(
+            f"function {nothing[0]} gave no finite number up to 1e30 at all: there is nothing to optimise"
+        )
     return found
 
 

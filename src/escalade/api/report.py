@@ -142,7 +142,8 @@ def _row(facts: RunFacts, name: str, options: Mapping[str, str]) -> dict[str, st
     summary = facts.summary
     evaluations = [value for value in facts.columns["eval_return_mean"] if math.isfinite(value)]
     spread, mean = summary.get("eval_return_std"), facts.latest("eval_return_mean")
-    best = summary.get("best_return", max(evaluations, default=None))
+    better = min if facts.options.get("direction") == "minimize" else max
+    best = summary.get("best_return", better(evaluations, default=None))
     if "env" in summary and best is not None and mean is not None:
         best = max(best, mean)  # the run's best is that of its generations: its last evaluation came after
     return {

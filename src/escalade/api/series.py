@@ -114,15 +114,26 @@ def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, fold
     Raises:
         InputError: the folder holds a run of other options where one of the series goes.
     """
-    runs = []
+    runs: list[Planned] = []
     for name, config in configs.items():
         place = folder / name if len(configs) > 1 else folder
-        for seed in seeds if seeds is not None else (config.seed,):
-            run = config.replace(seed=seed, run_dir=str(place / f"seed{seed}"))
-            runs.append(Planned(run, _existing_run(run)))
+        chosen = seeds if seeds is not None else (config.seed,)
+        asked = [config.replace(seed=seed, run_dir=str(place / f"seed{seed}")) for seed in chosen]
+        runs += _with_one_source([Planned(run, _existing_run(run)) for run in asked])
     if RunFolder(folder).config.exists():
         raise InputError(f"`run_dir` {folder} is a run's own folder: a series needs one with runs in it")
     return runs
+
+
+def _with_one_source(runs: list[Planned]) -> list[Planned]:
+    """The runs of a configuration; those to come begin with the policy that the others began with."""
+    recorded = next((one.begun.options.get("start_from") for one in runs if one.begun is not None), None)
+    if recorded is None:
+        return runs
+    return [
+        one if one.begun is not None else replace(one, config=one.config.replace(start_from=recorded))
+        for one in runs
+    ]
 
 
 def run_series(planned: Sequence[Planned], *, verbose: bool = True, **given: Any) -> Iterator[Run]:

@@ -18,7 +18,6 @@ from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import RESUMABLE, Config
-from escalade.config.strategy_text import layered
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
@@ -123,8 +122,7 @@ def train(
         StorageFailure: the run folder cannot be written.
     """
     values = from_values(named({"env": env} | options))
-    chosen = presets.options(values["env"], preset, values, say if verbose else None)
-    config = Config(**layered(chosen, inherited(values), values))
+    config = presets.layer(values, inherited(values), preset, say if verbose else None)
     if seeds is not None:
         if "seed" in values:
             raise InputError("`seed` and `seeds` were both given: choose one")
@@ -210,17 +208,15 @@ def resume_folder(
     """Go on with the run in ``folder``, with ``changes`` to its options; see :func:`resume`."""
     check_listeners(recorders, callbacks)
     listeners = _Listeners(verbose, recorders, callbacks)
-    values = _resumable(changes)
     with folder.locked():
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
-            config = read_config(folder).replace(**values)
-            write_config(folder, config)
+            config = read_config(folder).replace(**changes)
             warm_up_for(config, network)
             with one_thread():
                 parts = make_parts(config, network)
                 return _run(_warm_started(config, parts, network), parts, folder, listeners)
         with one_thread():
-            found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, values))
+            found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, changes))
             ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
             config = ready.config.replace(run_dir=str(folder.path))
             return _run(config, ready.parts, folder, listeners, loaded)
@@ -285,8 +281,8 @@ def _run(
         if loaded is None:
             _say_what_is_special(loop, config, parts)
         session.begin(loop)
+        write_config(folder, config)  # of a run that goes on, with what changed: nothing is refused any more
         if loaded is not None:
-            write_config(folder, config)
             loop.saver.changed()  # the checkpoint has the options of before: it is written at once
         summary = session.end(loop, loop.run())
     return Run(folder, summary, load(folder.policy, parts.policy.network))

@@ -82,7 +82,8 @@ class Watch:
 def _goals(folder: RunFolder) -> Goals:
     if is_evolved(folder):  # whose limits are not in its folder
         facts = parse_toml(folder.config)
-        return Goals(f"{facts.get('module')}: {facts.get('strategy')}, population {facts.get('population')}")
+        title = f"{facts.get('module')}: {facts.get('strategy')}, population {facts.get('population')}"
+        return Goals(title, minimize=facts.get("direction") == "minimize", print_evaluations=False)
     config = read_config(folder)
     title = f"{config.env}: {config.strategy}, population {config.population}"
     return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

@@ -23,7 +23,7 @@ def add_plot(commands: Any) -> None:
         more="One run is drawn with its population. Of several, the runs of one configuration become one\n"
         "curve: the interquartile mean of their evaluations, with its 95 % bootstrap interval.",
         examples=[
-            "runs/CartPole-v1/openai-es-seed0-20250101-120000",
+            "runs/CartPole-v1/ars-seed0-20250101-120000",
             "runs/CartPole-v1 --output curves.svg --x seconds --smooth 3",
             "runs/*/* --group-by strategy,sigma --labels OpenAI-ES,PGPE",
         ],

@@ -46,7 +46,7 @@ def add_stop(commands: Any) -> None:
 
 
 def _add(commands: Any, name: str, text: str, run: Any) -> None:
-    example = "HalfCheetah-v5-openai-es-seed0-20260101-120000"
+    example = "HalfCheetah-v5-ars-seed0-20260101-120000"
     parser = add_command(commands, name, "RUN", text, run, examples=[example])
     parser.add_argument("run", metavar="RUN", help="name of the run")
     add_argument(parser, "--address", "ADDRESS", "of the cluster: auto, or HOST:PORT of its head", "auto")

@@ -17,6 +17,11 @@ from escalade.support.output import say
 __all__ = ["INTERRUPTED", "give_up_stdout", "say", "say_summary"]
 
 
+def resuming(folder: Path, evolved: bool) -> str:
+    """The words for going on with a run: the command, or for one of :func:`escalade.evolve` the call."""
+    return "the same evolve with resume=True" if evolved else f"escalade resume {shlex.quote(str(folder))}"
+
+
 def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
     """Print how a run ended, given what its summary.json holds."""
     mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
@@ -33,7 +38,7 @@ def say_summary(summary: Mapping[str, Any], folder: Path) -> None:
         "solved": f"solved: {what} reached its target of {summary['target_return']}",
         "callback": "stopped by a callback",
         "stopped": "stopped as asked",
-        "interrupted": f"interrupted; go on with: escalade resume {shlex.quote(str(folder))}",
+        "interrupted": f"interrupted; go on with: {resuming(folder, evolved='module' in summary)}",
     }
     say(words.get(reason, f"stopped: {flag(reason)} was reached"))
     say(f"run folder: {folder}")

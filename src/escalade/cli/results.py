@@ -31,7 +31,7 @@ def add_eval(commands: Any) -> None:
         "evaluate a run's unperturbed policy: its mean return over fresh episodes",
         _evaluate,
         examples=[
-            "runs/CartPole-v1/openai-es-seed0-20250101-120000 --episodes 1000 --json",
+            "runs/CartPole-v1/ars-seed0-20250101-120000 --episodes 1000 --json",
             "runs/Pendulum-v1/first --env-kwargs '{\"g\": 12.0}'",
         ],
     )
@@ -52,7 +52,7 @@ def add_render(commands: Any) -> None:
         "RUN",
         "film an episode of a run's unperturbed policy, or show it in a window",
         _render,
-        examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --output film.gif --max-steps 300"],
+        examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
     place = "video.mp4 or video-CHECKPOINT.mp4 in RUN; of a file FILE.mp4"
@@ -81,6 +81,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         "behaviour": "none",
     }  # which it would not print
     result = evaluate(parsed.run, episodes=episodes, **own, **given)
+    means = {key: mean_known(values) for key, values in result.infos.items()}
     facts = {
         "env": env,
         "checkpoint": checkpoint,
@@ -95,12 +96,11 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         "return_min": float(result.returns.min()),
         "return_max": float(result.returns.max()),
         "episode_length_mean": float(result.lengths.mean()),
-        **{f"{key}_mean": mean_known(values) for key, values in result.infos.items()},
+        **{f"{key}_mean": mean for key, mean in means.items()},
     }
     if parsed.json:
         say(json.dumps(finite(facts)))
     else:
-        means = {key: mean_known(values) for key, values in result.infos.items()}
         infos = "".join(
             f", {key} {'in no episode' if mean is None else number(mean)}" for key, mean in means.items()
         )

@@ -70,7 +70,7 @@ def add_resume(commands: Any) -> None:
         "go on with a run, bit for bit, from its latest checkpoint",
         _resume,
         more="Only these options may change.",
-        examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000 --generations 500"],
+        examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --generations 500"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_options(parser, RESUMABLE, default="as in the run so far")
@@ -95,17 +95,16 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
     given = layered(file, options_typed(parsed, but=getattr(parsed, "own", ())))
     heard = None if getattr(parsed, "json", False) else say
     usual = "none" if file.keys() >= OPTIONS.keys() - {"run_dir"} else "auto"
-    preset = presets.options(given.get("env") or "", parsed.preset or usual, given, heard)
-    return Config(**layered(preset, inherited(given), given))
+    return presets.layer(given, inherited(given), parsed.preset or usual, heard)
 
 
 def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
     """A config for each file, by the file's name without its ending; one alone is called ``config``."""
     named: dict[str, Config] = {}
     for path in parsed.config or [None]:
-        name = stem = "config" if path is None else Path(path).stem
-        while name in named:
-            name = f"{stem}-{len(named) + 1}"
+        stem = "config" if path is None else Path(path).stem
+        tried = (stem, *(f"{stem}-{number}" for number in range(len(named) + 1, 2 * len(named) + 2)))
+        name = next(name for name in tried if name not in named)
         named[name] = config_typed(parsed, path)
     return named
 

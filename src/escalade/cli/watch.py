@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 from escalade.cli.arguments import add_command
-from escalade.cli.output import say, say_summary
+from escalade.cli.output import resuming, say, say_summary
 
 if TYPE_CHECKING:
     from escalade.api.watch import News, Watch
@@ -24,7 +23,7 @@ def add_watch(commands: Any) -> None:
         _watch,
         more="It ends when the run ends; Ctrl-C leaves the run running. Exit code 1: the run was killed or\n"
         "failed.",
-        examples=["runs/CartPole-v1/openai-es-seed0-20250101-120000"],
+        examples=["runs/CartPole-v1/ars-seed0-20250101-120000"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     parser.add_argument(
@@ -82,6 +81,8 @@ def _end(watch: Watch, news: News) -> int:
     if news.state == "ended":
         say_summary(folder.read_summary(), folder.path)
         return 0
+    from escalade.config.files import is_evolved
+
     was = f"was killed ({news.process})" if news.state == "killed" else "failed: it left no summary"
-    say(f"the run {was}; go on with: escalade resume {shlex.quote(str(folder.path))}")
+    say(f"the run {was}; go on with: {resuming(folder.path, is_evolved(folder))}")
     return 1

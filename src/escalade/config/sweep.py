@@ -68,8 +68,7 @@ class SweepPlan:
         Raises:
             InputError: the options do not go together.
         """
-        given = self.given(params)
-        return Config(**layered(presets.options(given["env"], self.preset, given), inherited or {}, given))
+        return presets.layer(self.given(params), inherited or {}, self.preset)
 
 
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
@@ -147,6 +146,12 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
         if name not in known:
             raise InputError(f"[space] {name} is no option that can be searched{nearest(name, known)}")
         if name == "strategy_options" and isinstance(value, dict):
+            for own in value:
+                if own in OPTIONS:
+                    raise InputError(
+                        f"[space] strategy_options.{own} has the name of an option of train: search {own}, "
+                        "or give the strategy's argument another name"
+                    )
             found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
             found[name] = _dimension(name, value, partial(convert, name, text=False))

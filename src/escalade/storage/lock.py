@@ -74,7 +74,8 @@ class FolderLock:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
             with suppress(OSError):  # the folder may be gone
-                self._file.unlink()
+                if self._is_the_file(self._descriptor):  # not that of a run which came next
+                    self._file.unlink()
             self._close()
 
     def look(self) -> tuple[Held, str]:
