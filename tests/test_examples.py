@@ -26,6 +26,7 @@ ARGUMENTS = {
     "maze": ["--novelty", "ns", "--seconds", "3", "--workers", "0"],
     "trap": ["--novelty", "ns", "--seconds", "1", "--workers", "0"],
     "quality_diversity": ["--batches", "3", "--workers", "0"],
+    "humanoid": ["1"],
     "language_model": ["--updates", "3", "--generations", "2", "--population", "4", "--prompts", "4"],
 }
 SAYS = {
@@ -37,6 +38,7 @@ SAYS = {
     "maze": "to the goal after",
     "trap": "the trap ends at 1.8",
     "guided": "guided-es  costs",
+    "humanoid": "return ",
     "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
@@ -44,10 +46,20 @@ SAYS = {
     "minimal_es": "found [0.5, 0.1, -0.3]",
 }
 
-ALONE = ("maze", "quality_diversity", "trap")
-"""Those that register an environment, or import one that does: each is a process."""
+ALONE = ("humanoid", "maze", "quality_diversity", "trap")
+"""Those that register an environment, or import one that does, or name their own code: each is a process."""
 
-SLOW = ("functions", "digits", "guided", "maze", "quality_diversity", "recurrent", "t_maze", "trap")
+SLOW = (
+    "functions",
+    "digits",
+    "guided",
+    "humanoid",
+    "maze",
+    "quality_diversity",
+    "recurrent",
+    "t_maze",
+    "trap",
+)
 
 
 def test_every_example_is_tested():

@@ -1,0 +1,114 @@
+"""The policy of examples/humanoid.py: what it is told of the simulator is so, and its sides are alike."""
+
+import importlib.util
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("mujoco")
+FILE = Path(__file__).parent.parent / "examples" / "humanoid.py"
+UNSEEN = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+# Joints in the order of the simulator's positions: waist (z, y, x), right leg, left leg, right arm, left arm.
+PARTNERS = [0, 1, 2, 7, 8, 9, 10, 3, 4, 5, 6, 14, 15, 16, 11, 12, 13]
+SIGNS = np.array([-1, 1, -1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, 1, -1, -1, 1.0])
+ACTUATORS = [1, 0, *range(2, 17)]  # they begin with the waist's y
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("humanoid", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def env():
+    env = gymnasium.make("Humanoid-v5", **{f"include_{name}_in_observation": False for name in UNSEEN})
+    yield env
+    env.close()
+
+
+def joints(numbers):
+    """What is mirrored, of one number for each joint."""
+    return numbers[..., PARTNERS] * SIGNS
+
+
+def actions(numbers):
+    return joints(numbers[..., ACTUATORS])[..., ACTUATORS]
+
+
+def observation(seen):
+    """The mirrored one, shape (45,)."""
+    root = seen[:5] * [1, 1, -1, 1, -1]
+    speeds = seen[22:28] * [1, -1, 1, -1, 1, -1]
+    return np.concatenate([root, joints(seen[5:22]), speeds, joints(seen[28:])])
+
+
+def test_the_mirror_is_the_simulators(env):
+    env.reset(seed=1)
+    inner, drawn = env.unwrapped, np.random.default_rng(0)
+    position, speed = inner.data.qpos.copy(), inner.data.qvel.copy()
+    mirrored = position.copy(), speed.copy()
+    mirrored[0][1] *= -1
+    mirrored[0][2:] = observation(np.concatenate([position[2:], speed]))[:22]
+    mirrored[1][:] = observation(np.concatenate([position[2:], speed]))[22:]
+    for chosen in drawn.uniform(-0.4, 0.4, (4, 17)):
+        ends = []
+        for (place, moving), action in zip(
+            [(position, speed), mirrored], [chosen, actions(chosen)], strict=True
+        ):
+            inner.set_state(place, moving)
+            ends.append(inner.step(action)[0])
+        # The model's own left hip and knee differ a little from the right ones.
+        np.testing.assert_allclose(ends[1], observation(ends[0]), rtol=0.05, atol=0.05)
+
+
+def test_both_sides_do_the_same_half_a_stride_apart(example, env):
+    torch.manual_seed(0)
+    policy = example.Walker()
+    for parameter in policy.parameters():
+        torch.nn.init.normal_(parameter)
+    seen, _ = env.reset(seed=1)
+    for number in range(3):
+        seen = env.step(env.action_space.sample())[0]
+        both = torch.tensor(np.stack([seen, observation(seen)]), dtype=torch.float32)
+        found, later = policy(both, torch.tensor([[number + 0.0], [number + example.STRIDE / 2]]))
+        assert later.flatten().tolist() == [number + 1, number + example.STRIDE / 2 + 1]
+        expected = actions(found[0].detach().numpy())
+        np.testing.assert_allclose(found[1].detach().numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_its_springs_have_the_strength_of_the_motors(example, env):
+    np.testing.assert_array_equal(env.unwrapped.model.actuator_gear[:, 0], example.TORQUE)
+
+
+def fall(env, acts):
+    """The steps of an episode until it falls, and the joints' angles in each, shape (steps, 17)."""
+    seen, _ = env.reset(seed=1)
+    angles, ended = [], False
+    while not ended:
+        seen, _, ended, _, _ = env.step(acts(seen))
+        angles.append(seen[5:22])
+    return np.array(angles)
+
+
+def test_it_begins_with_marching_on_the_spot_and_stands_longer_than_one_that_does_nothing(example, env):
+    policy, state = example.walker(45, 17), torch.zeros(1, 1)
+    assert not policy.initial_state(0).any()
+
+    def marches(seen):
+        nonlocal state
+        with torch.no_grad():
+            action, state = policy(torch.tensor(seen, dtype=torch.float32)[None], state)
+        return action[0].clamp(-0.4, 0.4).numpy()
+
+    angles = fall(env, marches)
+    right, left = angles[:, 6], angles[:, 10]  # knees
+    half = example.STRIDE // 2
+    assert right[:half].min() < -0.5 < left[:half].min()
+    assert left[half : 2 * half].min() < -0.5 < right[half : 2 * half].min()
+    assert len(angles) > 1.3 * len(fall(env, lambda seen: np.zeros(17, np.float32)))
