@@ -3,7 +3,7 @@
     python examples/humanoid.py [SECONDS [SEED]]
 
 A plain linear policy learns to lunge, and stays with it (benchmarks/learning.md). This one is given three
-things, and learns the other 271 numbers by CMA-ES, from the environment's own reward:
+things, and learns the other 271 numbers by CMA-ES, from the environment's own reward, with less for standing:
 
 - springs hold the joints, so that it stands as it begins, until it tips over;
 - a clock lifts one foot after the other: its sine and cosine are seen, also times what else is seen;
@@ -34,10 +34,10 @@ class Walker(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.alike = nn.Parameter(torch.zeros(17, 8))  # waist forward, and what both sides do at once
-        self.apart = nn.Parameter(
-            torch.zeros(15, 9)
-        )  # waist to the sides, and what they do against each other
+        # Of the waist forward, and of what both sides do at once.
+        self.alike = nn.Parameter(torch.zeros(17, 8))
+        # Of the waist to the sides, and of what they do against each other.
+        self.apart = nn.Parameter(torch.zeros(15, 9))
 
     def initial_state(self, seed: int) -> Tensor:
         """No step of the episode, shape (1,)."""
