@@ -89,7 +89,13 @@ def killed(folder, family):
     return max(checkpoints.generations())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+SLOW = ("car", "pong")  # those whose environments take long to make
+ABOUT = pytest.mark.slow("src/escalade/envs", "src/escalade/engines", "src/escalade/rollout")
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=ABOUT) if name in SLOW else name for name in FAMILIES]
+)
 def test_a_family_gives_the_same_bits_on_any_workers_killed_and_resumed(family, tmp_path):
     pytest.importorskip(FAMILIES[family]["needs"])
     pytest.importorskip("cv2")
