@@ -12,9 +12,9 @@ import torch
 
 import escalade
 from escalade import EnvironmentFailure, InputError
-from escalade.engines import silence, start_engine
+from escalade.engines import SHORTEST_TIMEOUT, silence, start_engine
 from escalade.engines.processes import ProcessEngine
-from escalade.engines.worker import _ALIVE_SECONDS, SHORTEST_TIMEOUT
+from escalade.engines.worker import _ALIVE_SECONDS
 
 
 class Job:

@@ -21,6 +21,9 @@ WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "workers": 0, "eval_every": 1, "eval_episodes": 2, "verbose": False}
 
 
+SHORT = {"env": "CartPole-v1", "max_episode_steps": 5, "hidden": None, "generations": 1, "strategy": "snes"}
+
+
 def train(folder, env=WALK, **options):
     return escalade.train(env, run_dir=folder, **TINY | {"hidden": (3,), "generations": 2} | options)
 
@@ -183,16 +186,9 @@ def test_resume_cannot_begin_elsewhere(first, capsys):
 
 def test_a_checkpoints_file_brings_what_its_run_does_whatever_the_preset_says(tmp_path):
     """What a checkpoint leaves out is None, and not for a preset to fill in."""
-    short = {
-        "env": "CartPole-v1",
-        "max_episode_steps": 5,
-        "hidden": None,
-        "generations": 1,
-        "strategy": "snes",
-    }
-    old = train(tmp_path / "old", normalize_observations=None, **short)
+    old = train(tmp_path / "old", normalize_observations=None, **SHORT)
     place = old.folder.checkpoints.path(1)
-    by_preset = short | {"preset": "auto"}
+    by_preset = SHORT | {"preset": "auto"}
     new = [
         train(tmp_path / str(number), start_from=source, **by_preset)
         for number, source in enumerate((place, f"{old.folder.path}:1"))
@@ -202,13 +198,6 @@ def test_a_checkpoints_file_brings_what_its_run_does_whatever_the_preset_says(tm
 
 
 def test_a_preset_leaves_its_policys_options_to_the_policy_that_is_begun_with(tmp_path):
-    short = {
-        "env": "CartPole-v1",
-        "max_episode_steps": 5,
-        "hidden": None,
-        "generations": 1,
-        "strategy": "snes",
-    }
-    old = train(tmp_path / "old", policy="hebbian", **short)
-    new = train(tmp_path / "new", start_from=old, **short | {"preset": "auto"})
+    old = train(tmp_path / "old", policy="hebbian", **SHORT)
+    new = train(tmp_path / "new", start_from=old, **SHORT | {"preset": "auto"})
     assert read_config(new.folder).policy == "hebbian"

@@ -15,7 +15,7 @@ from escalade.api.named import named
 from escalade.api.warm import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.engines.worker import SHORTEST_TIMEOUT
+from escalade.engines import SHORTEST_TIMEOUT
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.video import record_episode
 from escalade.media.window import show_episode

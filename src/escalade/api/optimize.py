@@ -58,8 +58,7 @@ def optimize(
     generation. The same seed gives the same points on one machine with as many threads of BLAS, whatever
     the number of workers, if the function gives the same values. A function that draws random numbers does:
     before each call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its
-    point.
-    They are put back after each generation.
+    point. They are put back after each generation.
 
     Args:
         function: takes a vector, shape (dimension,), and gives a number. It gets numpy arrays, or tensors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
     named: dict[str, Config] = {}
     for path in parsed.config or [None]:
         stem = "config" if path is None else Path(path).stem
-        tried = (stem, *(f"{stem}-{number}" for number in range(len(named) + 1, 2 * len(named) + 2)))
+        tried = chain([stem], (f"{stem}-{number}" for number in count(len(named) + 1)))
         name = next(name for name in tried if name not in named)
         named[name] = config_typed(parsed, path)
     return named

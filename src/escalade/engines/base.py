@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from escalade.engines.results import Results
 
+SHORTEST_TIMEOUT = 1.0
+"""The least `step_timeout` of a run, in seconds; a worker that is well gives several signs of life in it."""
+
 
 class Feed(Protocol):
     """A worker's view of the engine: items to run come in, results go out."""

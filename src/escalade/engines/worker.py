@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, close_work
+from escalade.engines.base import SHORTEST_TIMEOUT, Factory, close_work
 from escalade.engines.feed import JobDropped
 from escalade.engines.messages import received_job
 from escalade.engines.results import joined
@@ -35,11 +35,8 @@ OWNERS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 CLOSE_SECONDS = 2.0
 """The seconds that work may take to close, once the engine has gone."""
 
-SHORTEST_TIMEOUT = 1.0
-"""The least `step_timeout` of a run, in seconds: several times that between two signs of life."""
-
 _FLUSH_SECONDS = 0.02
-_ALIVE_SECONDS = 0.2  # between signs of life while there are no results to send
+_ALIVE_SECONDS = SHORTEST_TIMEOUT / 5  # between signs of life while there are no results to send
 _LOOK_SECONDS = 0.5  # between looks whether a job is still wanted while it runs
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -29,8 +29,8 @@ class SkippedRendering:
             inner = inner.env
         module, name = type(inner).__module__, type(inner).__name__
         drawn = (module, name) == ("gymnasium.envs.box2d.car_racing", "CarRacing")
-        drawn = drawn and inner.render_mode != "human"  # where a window shows every frame, at its own speed
-        self._env: Any = inner if drawn else None
+        watched = inner.render_mode == "human"  # a window shows every frame, at its own speed
+        self._env: Any = inner if drawn and not watched else None
 
     def skipped(self) -> AbstractContextManager[None]:
         """While it lasts, steps give the picture before them."""

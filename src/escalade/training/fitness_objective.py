@@ -154,11 +154,9 @@ class FitnessObjective:
 
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
         """The fitness of the best member and of the centre; None for what was not a usable number."""
-        member = outcome.fitness[self._best_member(outcome)]
-        evaluated = np.nan if outcome.evaluation is None else outcome.evaluation.mean
-        found = np.array([member, evaluated])
-        values = [float(value) if good else None for value, good in zip(found, usable(found), strict=True)]
-        return values[0], values[1]
+        member = float(outcome.fitness[self._best_member(outcome)])
+        evaluated = math.nan if outcome.evaluation is None else outcome.evaluation.mean
+        return member if usable_number(member) else None, evaluated if usable_number(evaluated) else None
 
     def _worth(self, value: float | None) -> float:
         return -math.inf if value is None else self.direction * value

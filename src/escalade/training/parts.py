@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
-from escalade.engines import Engine, start_engine
-from escalade.engines.worker import SHORTEST_TIMEOUT
+from escalade.engines import SHORTEST_TIMEOUT, Engine, start_engine
 from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError
