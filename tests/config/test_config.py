@@ -358,6 +358,11 @@ def test_unknown_presets_are_named_with_their_nearest():
     assert presets.options("Nothing-v0", "auto") == presets.options("CartPole-v1", None) == {}
 
 
+def test_the_object_store_is_no_workers():
+    with pytest.raises(InputError, match=r"^`worker_resources` object_store_memory is a node's"):
+        Config(env="x", engine="ray", worker_resources={"object_store_memory": 10**8})
+
+
 @pytest.mark.parametrize("resources", [{"CPU": 0}, {"CPU": 0.0, "GPU": 0}])
 def test_workers_that_take_nothing_of_a_machine_are_refused(resources):
     with pytest.raises(InputError, match=r"^`worker_resources` takes nothing of any machine: .* CPU 0.1$"):

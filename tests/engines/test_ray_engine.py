@@ -328,6 +328,18 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
     assert done.result(60) == [([7], ["job"])]
 
 
+def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
+    feed = actor.ChunkFeed()
+    feed.turn_to(1, "job")
+    feed._fresh = False  # it has begun
+    first, other = feed.add(1, [0, 1, 2]), feed.add(1, [5])
+    again = feed.add(1, [0, 1])
+    assert first.result(0) is None
+    assert feed.take(9, wait=False) == [5, 0, 1]
+    feed.put_many([0, 1, 5], [10, 11, 15])
+    assert (again.result(0), other.result(0)) == ([([0, 1], [10, 11])], [([5], [15])])
+
+
 def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
     feed, problem = actor.ChunkFeed(), EngineFailure("it broke")
     feed.turn_to(1, "job")
@@ -376,7 +388,7 @@ def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
     ray = Ray()
     monkeypatch.setattr(connection, "_import_ray", lambda: ray)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    connection.Connection(None, {"CPU": 2.5, "slot": 4.0})
+    connection.Connection(None, {"CPU": 2.5, "slot": 4.0, "GPU": 1.0, "memory": 1e9})
     assert ray.address == "local"  # whatever else was started on this machine
     assert (ray.options["num_cpus"], ray.options["resources"]) == (3, {"slot": 4.0})
     monkeypatch.setenv("RAY_ADDRESS", "auto")

@@ -208,11 +208,11 @@ def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
         def __init__(self):
             self.items, self.silent, self.info = {0}, silence.Clock(), {"slots": 1}
 
-    worker, watch = Worker(), silence.Silence(10.0)
+    worker, watch = Worker(), silence.Silence(SHORTEST_TIMEOUT)
     watch.begin()
     now[0] = 3600.0  # Ctrl-Z, and fg an hour later
     assert watch.look([worker], Job(), print) == []
-    assert worker.silent.seconds == 1.0
+    assert worker.silent.seconds == SHORTEST_TIMEOUT / 2
 
 
 def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
@@ -227,8 +227,8 @@ def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
 
     worker, watch = Worker(), silence.Silence(None)
     watch.begin()
-    for second in range(200):
-        now[0] = float(second)
+    for look in range(400):
+        now[0] = look / 2
         assert watch.look([worker], Job(), notes.append) == []
     assert len(notes) == 2  # after 30 seconds, and after four times as many
     assert "worker process 77 has been starting for 30 s" in notes[0]

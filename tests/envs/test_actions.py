@@ -179,4 +179,26 @@ def test_whole_numbers_do_not_wrap_around(bounding, dtype):
 
 def test_whole_numbers_without_bounds_are_left_alone():
     act = ActionMap(spaces.Box(-np.inf, np.inf, (1,), np.int64), bounding="rescale").compile()
-    assert act(np.array([[30.7], [-1e30]], np.float32)).tolist() == [[30], [np.iinfo(np.int64).min]]
+    assert act(np.array([[30.7], [-1e30]], np.float32)).tolist() == [[31], [np.iinfo(np.int64).min]]
+
+
+@pytest.mark.parametrize("bounding", ["clip", "rescale", "tanh"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+def test_each_whole_number_is_what_is_nearest_to_it(bounding, dtype):
+    raw = np.linspace(-2, 2, 401, dtype=np.float32)
+    found = mapped(spaces.Box(-1, 1, (1,), dtype), raw[:, None], bounding)[:, 0]
+    meant = {"clip": np.clip(raw, -1, 1), "rescale": np.clip(raw, -1, 1), "tanh": np.tanh(raw)}[bounding]
+    np.testing.assert_array_equal(found, np.rint(meant))
+    assert {*found.tolist()} == {-1, 0, 1}
+
+
+def test_of_two_values_the_nearer_one_is_taken():
+    space = spaces.Box(0, 1, (1,), np.bool_)
+    assert mapped(space, [[0.4], [0.6]]).tolist() == [[False], [True]]
+    assert mapped(space, [[-0.5], [0.5]], "tanh").tolist() == [[False], [True]]
+    assert mapped(space, np.eye(2), "clip", "uniform:2").tolist() == [[False], [True]]
+
+
+def test_bins_of_whole_numbers_are_the_nearest():
+    chosen = mapped(spaces.Box(-2, 2, (1,), np.int64), np.eye(4), "clip", "uniform:4")
+    assert chosen[:, 0].tolist() == [-2, -1, 1, 2]

@@ -256,6 +256,15 @@ def test_images_with_their_channels_first_are_cut_as_others_are(frames):
     np.testing.assert_array_equal(first.step(0)[0], last.step(0)[0])
 
 
+@pytest.mark.parametrize("env", [ChannelsFirst, Recorded])
+def test_a_part_that_is_thinner_than_its_colours_are_many_keeps_them_first(env):
+    thin, whole = (Frames(crop=rows).wrap(env(), PLAIN) for rows in ((2, 4), (0, HEIGHT)))
+    assert thin.observation_space.shape == (3, 2, WIDTH)
+    np.testing.assert_array_equal(thin.reset(seed=0)[0], whole.reset(seed=0)[0][:, 2:4])
+    small = Frames(resize=(6, 2)).wrap(env(), PLAIN)
+    assert small.observation_space.shape == small.reset(seed=0)[0].shape == (3, 6, 2)
+
+
 def test_grayscale_needs_colours():
     class Four(Recorded):
         observation_space = spaces.Box(0, 255, (4, HEIGHT, WIDTH), np.uint8)

@@ -92,6 +92,7 @@ for _name in ("multidiscrete", "grid", "multibinary", "box", "half", "unbounded"
 for _map in ("rescale", "tanh", "sigmoid", "tanh,clip"):
     OTHERS[_map] = lambda name=_map: made("linear", action="half" if "," in name else "box", action_map=name)
 OTHERS["bins"] = lambda: made("linear", head="uniform:4")
+OTHERS["to squashed integers"] = lambda: made("linear", action="integers", action_map="tanh")
 
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)

@@ -9,7 +9,7 @@ from torch import nn
 import escalade
 from escalade import InputError
 from escalade.recorders import TRACKERS, Goals, ProgressFile, Row
-from escalade.recorders.registry import RECORDERS, RunInfo, start_recorder
+from escalade.recorders.registry import RECORDERS, RunInfo, check_recorders, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
 
@@ -56,6 +56,12 @@ def test_one_entry_makes_a_recorder_known(run, monkeypatch):
 def test_a_recorder_that_is_made_is_taken_as_it_is(run):
     made = Counting(run)
     assert start_recorder(made, run) is made
+
+
+def test_a_class_is_no_recorder(run):
+    with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is a class: give an object of it"):
+        check_recorders([Counting])
+    check_recorders([Counting(run)])
 
 
 def test_an_unknown_name_is_answered_with_its_nearest(run):

@@ -111,6 +111,28 @@ def test_a_storage_that_is_none_costs_one_line(tmp_path):
         Mirror(tmp_path / "here", str(tmp_path / "file" / "run")).push()
 
 
+def test_a_storage_that_cannot_be_reached_as_it_is_opened_costs_one_line(tmp_path, monkeypatch):
+    def away(url):
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", away)
+    with pytest.raises(InputError, match="`storage` ftp://x/y cannot be used: Name or service not known"):
+        Mirror(tmp_path, "ftp://x/y")
+
+
+def test_what_a_killed_push_left_half_is_removed_by_the_next_life(tmp_path):
+    url = str(tmp_path / "far")
+    write(tmp_path / "here", **{"config.toml": "a"}, checkpoints__nine="9")
+    Mirror(tmp_path / "here", url).push()
+    write(tmp_path / "far", **{"checkpoints__ten.part": "1"})
+    next_life = Mirror(tmp_path / "there", url)
+    assert next_life.pull()
+    assert names(tmp_path / "there") == ["checkpoints/nine", "config.toml"]
+    assert "checkpoints/ten.part" in names(tmp_path / "far")  # who only looks removes nothing
+    next_life.push()
+    assert names(tmp_path / "far") == ["checkpoints/nine", "config.toml"]
+
+
 def test_a_storage_that_is_away_does_not_hide_what_ended_the_run(tmp_path, monkeypatch):
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
 

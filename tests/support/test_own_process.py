@@ -1,7 +1,13 @@
 """A process that leaves directly does what the interpreter would have done, but for its teardown."""
 
+import gc
 import subprocess
 import sys
+
+import pytest
+from tests.commands import command
+
+from escalade.recorders import read_progress
 
 SCRIPT = """
 import atexit, sys, threading, time
@@ -46,6 +52,62 @@ print(gc.get_stats()[0]["collections"] - before)
 """
 
 
+COLLECTS = """
+import gc
+pythons = gc.get_threshold()
+from escalade.support.own_process import claim, collect_garbage
+collect_garbage()
+assert gc.get_freeze_count() == 0  # somebody else's process
+claim()
+assert gc.get_threshold() != pythons
+if {engine}:
+    from escalade.engines import start_engine
+    try:
+        start_engine("none", None, 1)
+    except Exception as problem:
+        assert "none" in str(problem)
+else:
+    collect_garbage()
+assert gc.get_threshold() == pythons
+frozen = gc.get_freeze_count()
+assert frozen > 1000
+collect_garbage()
+assert gc.get_freeze_count() <= frozen  # what a run has left is none of the modules
+"""
+
+
+@pytest.mark.parametrize("engine", [False, True])
+def test_garbage_is_looked_for_as_ever_once_imports_are_over(engine):
+    subprocess.run([sys.executable, "-c", COLLECTS.format(engine=engine)], check=True)
+
+
 def test_garbage_is_hardly_looked_for_while_torch_is_imported():
     done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 30  # 350 as Python does it
+
+
+ENV = """
+import gc
+import gymnasium
+from gymnasium import spaces
+
+class Looks(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (2,))
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        return self.observation_space.low, float(gc.get_threshold()[0]), True, False, {}
+"""
+
+
+@pytest.mark.slow("src/escalade/support/own_process.py", "src/escalade/engines")
+@pytest.mark.parametrize("workers", [0, 1])
+def test_environments_of_the_command_have_their_garbage_collected(workers, tmp_path):
+    (tmp_path / "looking.py").write_text(ENV)
+    flags = ("--preset", "none", "--population", 4, "--generations", 1, "--workers", workers)
+    done = command("train", "looking:Looks", *flags, "--run-dir", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_progress(tmp_path / "run" / "progress.csv")["return_mean"] == [gc.get_threshold()[0]]

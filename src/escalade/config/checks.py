@@ -95,6 +95,8 @@ def _listed(values: Collection[int]) -> str:
 
 
 def _check_resources(config: Config) -> None:
+    if "object_store_memory" in config.worker_resources:
+        raise InputError("`worker_resources` object_store_memory is a node's, not a worker's: leave it out")
     for name, amount in config.worker_resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from escalade.engines.base import Engine, EngineOptions, Factory, InProcessEngine
 from escalade.errors import InputError
+from escalade.support.own_process import collect_garbage
 from escalade.support.registry import Entry, named
 
 ENGINES: Final[dict[str, Entry]] = {
@@ -33,6 +34,7 @@ def start_engine(name: str, factory: Factory, workers: int, **options: Any) -> E
     Raises:
         InputError: there is no such engine, it misses a package, or it cannot keep a step timeout.
     """
+    collect_garbage()
     entry = named("engine", name, ENGINES)
     if workers == 0:
         if options.get("step_timeout") is not None:

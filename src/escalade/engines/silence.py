@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import describe
+from escalade.engines.base import SHORTEST_TIMEOUT, describe
 from escalade.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 _FIRST_NOTE_SECONDS = 30.0
 _NOTE_FACTOR = 4.0  # between the silence after which a note is made and that of the next
-_LONGEST_LOOK = 1.0  # seconds that count between two looks: this process may have been stopped itself
+_LONGEST_LOOK = (
+    SHORTEST_TIMEOUT / 2
+)  # that counts between two looks: this process may have been stopped itself
 _NAMED = 3  # items that a note names
 
 

@@ -18,6 +18,7 @@ from escalade.errors import InputError
 Array = NDArray[Any]
 
 _MOST_OUTPUTS = 2**20
+_WHOLE = "iub"  # kinds of types that hold whole numbers alone
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class ActionMap:
         """Shape (dimensions, bins)."""
         kind, _, rest = self.head.partition(":")
         # The width of a Box of small whole numbers need not be one of them.
-        exact = np.float64 if np.issubdtype(space.dtype, np.integer) else space.dtype
+        exact = np.float64 if space.dtype.kind in _WHOLE else space.dtype
         low, high = (bound.reshape(-1, 1).astype(exact) for bound in (space.low, space.high))
         try:
             if kind == "uniform":
@@ -160,7 +161,8 @@ class _Signs:
 
 class _Bins:
     def __init__(self, space: spaces.Box, values: Array) -> None:
-        self.values, self.shape = values.astype(space.dtype), space.shape
+        self.shape = space.shape
+        self.values = (np.rint(values) if space.dtype.kind in _WHOLE else values).astype(space.dtype)
         self.rows = np.arange(len(values))
 
     def __call__(self, raw: Array) -> Array:
@@ -179,6 +181,7 @@ class _Bounded:
             high = np.where(high >= most, np.nextafter(most, 0), high)
         # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
         self.inner = np.dtype(np.float64 if kind in "iu" or space.dtype == np.float64 else np.float32)
+        self.whole = kind in _WHOLE  # the nearest of them: a cast would take what is nearest to 0
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
         self.bounded = (space.bounded_below & space.bounded_above).reshape(-1)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
@@ -193,11 +196,13 @@ class _Bounded:
 
     def __call__(self, raw: Array) -> Array:
         if self.unbounded:
+            raw = np.rint(raw) if self.whole else raw
             return raw.reshape(-1, *self.shape).astype(self.dtype)
         if self.groups:
             raw = np.where(self.squashed, self.middle + self.half * self._squash(raw), raw)
         # minimum and maximum spare np.clip's overhead, which a small batch would feel
         raw = np.minimum(np.maximum(raw.astype(self.inner, copy=False), self.low), self.high)
+        raw = np.rint(raw) if self.whole else raw
         return raw.reshape(-1, *self.shape).astype(self.dtype, copy=False)
 
     def _squash(self, raw: Array) -> Array:

@@ -16,7 +16,12 @@ Env = gymnasium.Env[Any, Any]
 def channels_first(env: Env) -> Env:
     """The environment with images as (C, H, W): its own, unless they have their channels last."""
     space = env.observation_space
-    return _moved(env, -1, 0) if is_image(space) and _are_last(space) else env
+    return moved_first(env) if is_image(space) and _are_last(space) else env
+
+
+def moved_first(env: Env) -> Env:
+    """The environment, whose images are (H, W, C), with images as (C, H, W)."""
+    return _moved(env, -1, 0)
 
 
 def channels_last(env: Env) -> Env:

@@ -12,10 +12,11 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import seeding
 
 from escalade.envs.atari import STICKINESS, NoopStart, is_atari
-from escalade.envs.channels import channels_first, channels_last
+from escalade.envs.channels import channels_first, channels_last, moved_first
 from escalade.envs.observed import one_number
 from escalade.envs.owned import Owned
 from escalade.envs.skipped_rendering import SkippedRendering
+from escalade.envs.spaces import is_image
 from escalade.errors import InputError
 
 Env = gymnasium.Env[Any, Any]
@@ -103,10 +104,9 @@ class Frames:
             InputError: the environment lacks what an option is about.
         """
         if is_atari(spec):
-            env = self._wrap_atari(env)
-        elif not self.off:
-            env = self._wrap_plain(env, spec)
-        env = channels_first(env)
+            env = channels_first(self._wrap_atari(env))
+        else:
+            env = channels_first(env) if self.off else self._wrap_plain(env, spec)
         if self.frame_stack == 1:
             return env
         one = env.observation_space
@@ -151,7 +151,7 @@ class Frames:
         if self.frame_skip is not None and self.frame_skip > 1:
             env = (PooledFrameSkip if self.max_pool else FrameSkip)(env, self.frame_skip)
         if not (self.crop or self.grayscale or self.size):
-            return env
+            return channels_first(env)
         env = channels_last(env)
         if not _whole_range(env.observation_space):
             self._refuse(
@@ -162,7 +162,9 @@ class Frames:
             self._refuse(("grayscale",), f"needs images of three colours, and {spec.id} has none")
         env = self._cropped(env) if self.crop else env
         env = wrappers.GrayscaleObservation(env) if self.grayscale else env
-        return as_image(wrappers.ResizeObservation(env, self.size) if self.size else env)
+        env = wrappers.ResizeObservation(env, self.size) if self.size else env
+        # Whatever its size is now: what is left of an image may be no larger than its colours are many.
+        return moved_first(env) if is_image(env.observation_space) else as_image(env)
 
     def _cropped(self, env: Env) -> Env:
         """The part of the image that is kept."""

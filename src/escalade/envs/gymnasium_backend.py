@@ -182,7 +182,7 @@ class InfoReward(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class LastInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Keeps ``numbers`` of the last step's info, one a key: NaN where it has none of that name.
+    """Keeps ``numbers`` of the last step's info, one a key: NaN where it has None, or nothing, of that name.
 
     They are read in each step, for what an environment gives may change in the next, or be another's too.
     """
@@ -196,6 +196,7 @@ class LastInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
         given = self.env.step(action)
         info = given[4]
         self.numbers = tuple(
-            info_number(info, key, option) if key in info else math.nan for key, option in self.keys.items()
+            math.nan if info.get(key) is None else info_number(info, key, option)
+            for key, option in self.keys.items()
         )
         return given

@@ -149,6 +149,7 @@ class _BoundedActions(nn.Module):
         super().__init__()
         self._shape, self._dtype = compiled.shape, _torch_type(compiled.dtype)
         self._inner, self._free = _torch_type(compiled.inner), compiled.unbounded
+        self._whole = compiled.whole
         self._maps = sorted(compiled.groups)
         names = ("low", "high", "middle", "half", "squashed")
         parts = {name: getattr(compiled, name) for name in names}
@@ -161,7 +162,7 @@ class _BoundedActions(nn.Module):
     def forward(self, raw: Tensor) -> Tensor:
         shape = (raw.shape[0], *self._shape)
         if self._free:
-            return raw.reshape(shape).to(self._dtype)
+            return self._typed(raw).reshape(shape)
         held: Any = self  # whose buffers end in _of: `half` is a method of modules
         if self._maps:
             squashed = raw
@@ -169,7 +170,10 @@ class _BoundedActions(nn.Module):
                 squashed = torch.where(getattr(self, f"is_{name}_of"), _SQUASHED[name](raw), squashed)
             raw = torch.where(held.squashed_of, held.middle_of + held.half_of * squashed, raw)
         bounded = torch.minimum(torch.maximum(raw.to(self._inner), held.low_of), held.high_of)
-        return bounded.reshape(shape).to(self._dtype)
+        return self._typed(bounded).reshape(shape)
+
+    def _typed(self, actions: Tensor) -> Tensor:
+        return (torch.round(actions) if self._whole else actions).to(self._dtype)
 
 
 _SQUASHED: dict[str, Callable[[Tensor], Tensor]] = {

@@ -79,15 +79,16 @@ class Mirror:
         with _reported(self.url):
             if not self._files.exists(self._root):
                 return False
-            passed = (_PARTIAL, f"/{LEASE}", f"/{LOCK}")
+            passed = (f"/{LEASE}", f"/{LOCK}")
             found = [name for name in self._files.find(self._root) if not name.endswith(passed)]
             if not any(name.endswith(f"/{_LAST}") for name in found):
                 return False
             for name, here in [(name, self._place(name)) for name in found]:
-                here.parent.mkdir(parents=True, exist_ok=True)
-                self._files.get_file(name, str(here))
-                # So that it is removed there once it is gone here.
+                # So that it is removed there once it is gone here; what was never sent whole is not here.
                 self._sent[str(here.relative_to(self.folder))] = _UNKNOWN
+                if not name.endswith(_PARTIAL):
+                    here.parent.mkdir(parents=True, exist_ok=True)
+                    self._files.get_file(name, str(here))
         return True
 
     def _place(self, name: str) -> Path:
@@ -136,7 +137,7 @@ def _open(url: str) -> tuple[Any, str]:
         raise InputError(f"a storage path needs a package: {install('ray')}") from None
     try:
         files, root = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as problem:
+    except Exception as problem:  # noqa: BLE001 - some connect at once, and have errors of their own
         raise InputError(f"`storage` {url} cannot be used: {problem}") from None
     return files, root.rstrip("/")
 

@@ -10,18 +10,32 @@ import threading
 from typing import NoReturn
 
 _own = False
+_pythons: tuple[int, int, int] | None = None  # thresholds of the garbage collector, while others hold
 _MOST_GARBAGE = 500_000  # objects; importing torch makes half as many, and all of them stay
 
 
 def claim() -> None:
     """Say that this process is Escalade's own: the command line, or the server of its workers.
 
-    From here on, garbage is looked for when half a million objects are new instead of 700. To look for it 350
-    times was a fifth of importing torch, which makes none: benchmarks/start.md.
+    Until :func:`collect_garbage`, garbage is looked for when half a million objects are new instead of 700.
+    To look for it 350 times was a fifth of importing torch, which makes none: benchmarks/start.md.
     """
-    global _own  # noqa: PLW0603 - it is said of the whole process
-    _own = True
+    global _own, _pythons
+    _own, _pythons = True, gc.get_threshold()
     gc.set_threshold(_MOST_GARBAGE)
+
+
+def collect_garbage() -> None:
+    """Look for garbage as often as Python does, now that imports are over, but not in what they left.
+
+    Environments may make large objects that refer to themselves. In a process that is not Escalade's own
+    nothing happens: it never looked for garbage less often.
+    """
+    global _pythons  # noqa: PLW0603 - it is said of the whole process
+    if _pythons is not None:
+        gc.freeze()
+        gc.set_threshold(*_pythons)
+        _pythons = None
 
 
 def is_own() -> bool:

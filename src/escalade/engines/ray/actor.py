@@ -166,14 +166,12 @@ class ChunkFeed:
             if number <= self.number:
                 return
             self.number, self._job, self._fresh = number, job, True
-            for chunk in set(self._chunks.values()):
-                chunk.answer.set_result(None)
-            self._chunks.clear()
+            self._forget(set(self._chunks.values()))
             self._waiting.clear()
             self._news.notify()
 
     def add(self, number: int, items: Sequence[int]) -> Answer:
-        """Line up a chunk; its results come in batches."""
+        """Line up a chunk; its results come in batches. One that is asked for again is the later call's."""
         chunk = _OpenChunk(len(items))
         with self._news:
             if self._problem is not None:
@@ -181,10 +179,18 @@ class ChunkFeed:
             elif number != self.number:
                 chunk.answer.set_result(None)
             else:
+                self._forget({self._chunks[item] for item in items if item in self._chunks})
                 self._chunks.update(dict.fromkeys(items, chunk))
                 self._waiting.extend(items)
                 self._news.notify()
         return chunk.answer
+
+    def _forget(self, chunks: set[_OpenChunk]) -> None:
+        """Answer None to whoever waits for these."""
+        for chunk in chunks:
+            chunk.answer.set_result(None)
+        self._chunks = {item: chunk for item, chunk in self._chunks.items() if chunk not in chunks}
+        self._waiting = deque(item for item in self._waiting if item in self._chunks)
 
     def serve(self, work: Work) -> None:
         """Run jobs on ``work`` for ever."""

@@ -20,6 +20,7 @@ from escalade.engines.ray.connection import Connection
 from escalade.engines.ray.messages import Event, Failed, Handle, Lost, Node, Ready, Reply
 from escalade.engines.worker import dumped
 
+_BY_NAME = ("CPU", "GPU", "memory")  # resources that Ray's options have names for
 _WHOLE = 1e-9  # what a share of a resource may be off by
 _RESTARTS = 20  # of one actor, before another is started in its place
 _CALLS = 100  # that an actor may have in hand: chunks, and those of a job that was dropped
@@ -53,7 +54,8 @@ class RayCluster:
         self._options = {
             "num_cpus": cpus,
             "num_gpus": self._resources.get("GPU"),
-            "resources": {name: n for name, n in self._resources.items() if name not in ("CPU", "GPU")},
+            "memory": self._resources.get("memory"),
+            "resources": {name: n for name, n in self._resources.items() if name not in _BY_NAME},
             "max_restarts": _RESTARTS,
             "max_concurrency": _CALLS,
         }

@@ -58,8 +58,8 @@ class Connection:
 
 
 def _asked_for(room: Mapping[str, float]) -> dict[str, Any]:
-    """Arguments of ``ray.init`` for a cluster with this room; GPUs are those that Ray finds."""
-    whole = {name: math.ceil(n) for name, n in room.items() if name != "GPU"}  # which Ray asks for
+    """Arguments of ``ray.init`` for a cluster with this room; GPUs and memory are those that Ray finds."""
+    whole = {name: math.ceil(n) for name, n in room.items() if name not in ("GPU", "memory")}  # as Ray asks
     cpus = {"num_cpus": whole.pop("CPU")} if "CPU" in whole else {}
     return {**cpus, "resources": whole}
 
