@@ -617,6 +617,47 @@ def test_a_buffer_that_one_member_makes_is_none_for_the_next():
     assert {row.return_min for row in result.history} == {1.0}
 
 
+class Remembers(nn.Module):
+    """A recurrent module whose hidden numbers are an attribute, and no buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.part, self.calls, self.hidden = nn.Linear(3, 3), 0, torch.zeros(3)
+
+    def forward(self, x):
+        self.calls += 1
+        self.hidden = torch.tanh(self.part(x) + 0.9 * self.hidden) / self.calls
+        self.made_since = self.hidden
+        return self.hidden
+
+
+def remembered(module):
+    seen = torch.ones(3) if isinstance(module, nn.Module) else torch.ones(len(module), 3)
+    for _ in range(3):
+        given = module(seen)
+    return -((given - 0.3) ** 2).sum(dim=-1)
+
+
+@pytest.mark.filterwarnings("ignore:.*one after the other")
+def test_what_a_member_leaves_in_attributes_does_not_reach_the_next():
+    torch.manual_seed(0)
+    first = Remembers()
+    start = first.state_dict()
+    found = []
+    for options in ({}, {"workers": 2}, {"batched": True}, {"batched": True, "batch_size": 3, "workers": 2}):
+        module = Remembers()
+        module.load_state_dict(start)
+        evolved = escalade.evolve(
+            module, remembered, **{"workers": 0} | options, population=8, generations=4, verbose=False
+        )
+        found.append(evolved.center.tobytes())
+        assert (module.calls, module.hidden.tolist()) == (0, [0, 0, 0])
+        assert not hasattr(module, "made_since")
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    np.testing.assert_allclose(*(np.frombuffer(bits, np.float32) for bits in found[1:3]), rtol=1e-4)
+
+
 def test_frozen_parameters_are_untouched():
     module = network()
     module[0].requires_grad_(False)

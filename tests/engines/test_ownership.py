@@ -7,11 +7,12 @@ import os
 from functools import partial
 
 import pytest
+import torch
 from tests.commands import DEADLINE
 from tests.engines.owners import TINY, Closes, said, train
 
 import escalade
-from escalade import EngineFailure, InputError
+from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines.process import stop_all
 from escalade.engines.processes import ProcessEngine
 
@@ -98,6 +99,19 @@ def answer(context, function, daemon=False):
     answered = mine.recv()
     process.join()
     return answered
+
+
+def nested(module):
+    """A fitness that trains with workers of its own, as a module that workers import may do by mistake."""
+    escalade.evolve(torch.nn.Linear(1, 1), nested, population=2, generations=1, workers=1, verbose=False)
+
+
+def test_a_worker_has_no_workers():
+    said = (
+        r"fitness raised InputError: a worker process cannot start worker processes: use `workers=0`, or keep"
+    )
+    with pytest.raises(EnvironmentFailure, match=said):
+        nested(None)
 
 
 def test_a_child_that_trains_leaves_its_parents_folder(tmp_path):

@@ -112,6 +112,9 @@ def test_what_has_no_place_is_one_line(small, large, said):
             "0.in_proj_weight .*: a MultiheadAttention cannot grow",
         ),
         (nn.LayerNorm, "its 0.weight is 4, and 8 here: a LayerNorm cannot grow"),
+        (lambda size: nn.Conv2d(size, size, 3, groups=2), "a Conv2d cannot grow"),
+        (lambda size: nn.LSTM(size, size, 2, bidirectional=True), "a LSTM cannot grow"),
+        (lambda size: nn.LSTM(3, size, proj_size=2), "a LSTM cannot grow"),
     ],
 )
 def test_a_layer_that_cannot_grow_is_refused_by_name_and_copied_where_it_is_of_the_same_size(make, said):

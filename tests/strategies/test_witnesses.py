@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from escalade import InputError
+from escalade import InputError, optimize
 from escalade.perturbation import NoiseTable
 from escalade.strategies import CRFMNES, LMMAES, MAES, RMES, VDCMA, XNES, CanonicalES
 
@@ -184,6 +184,22 @@ def test_xnes_follows_its_paper(dimension, population, fitness):
         close(es.shape, shape)
         assert es.step_size == pytest.approx(sigma, rel=1e-9)
         assert np.linalg.slogdet(es.shape)[1] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(("dimension", "seed"), [(2, 0), (2, 1), (2, 2), (3, 0), (3, 1)])
+def test_vd_cma_goes_to_the_bottom_in_few_dimensions(dimension, seed):
+    """Where the axis comes and goes, the deviations went on changing by nothing."""
+    scales = np.logspace(0, 6, dimension)
+    found = optimize(
+        lambda x: (x**2 * scales).sum(axis=1),
+        np.ones(dimension),
+        "vd-cma",
+        vectorized=True,
+        budget=10_000,
+        seed=seed,
+    )
+    assert found.best_fitness < 1e-8
 
 
 @SIZES

@@ -132,7 +132,7 @@ def evolve(
         step_timeout: seconds after which a worker whose call of fitness has not ended is replaced, and the
             call repeated; None waits for ever.
         catch: exceptions of fitness (True: all, or types) whose member counts as the worst of its generation,
-            as NaN does, instead of ending the run; more than a tenth of a generation's members still ends it.
+            as NaN does; where more than a tenth of a generation's members gave no number, the run ends.
         batched: whether fitness takes several members in one call.
         batch_size: members in a batch; None is the whole population.
         seed: of the noise and of all else that is random.

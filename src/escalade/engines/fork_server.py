@@ -22,7 +22,7 @@ from typing import Any
 
 from escalade.engines.worker import OWNERS_SIGNALS
 from escalade.errors import InputError
-from escalade.support.own_process import is_own
+from escalade.support.own_process import is_own, is_worker
 
 # Names, because importing the module is the server's part: itself, and the variables that it reads.
 _SERVER = "escalade.engines.server"
@@ -47,11 +47,16 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
 
     Raises:
         InputError: this process may have no children, because it is daemonic or was forked from
-            one that has a server of its own; or there is no folder for its socket.
+            one that has a server of its own, or is a worker itself; or there is no folder for its socket.
     """
     global _server_of  # noqa: PLW0603 - multiprocessing's server is one per process as well
     if multiprocessing.current_process().daemon:
         raise InputError(f"a daemonic process {_REFUSED}")
+    if is_worker():
+        raise InputError(
+            f"a worker process {_REFUSED}, or keep what trains out of modules that workers import "
+            "(`if __name__ == '__main__':`)"
+        )
     with _lock:
         if _server_of not in (None, os.getpid()):
             raise InputError(f"a process that was forked from one that trains {_REFUSED}")

@@ -25,7 +25,7 @@ from escalade.engines.feed import JobDropped
 from escalade.engines.messages import received_job
 from escalade.engines.results import joined
 from escalade.errors import EscaladeError, InputError, place_of
-from escalade.support.own_process import collect_garbage
+from escalade.support.own_process import become_worker, collect_garbage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,6 +104,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     one_blas_thread()
     collect_garbage()
+    become_worker()
     threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
     try:
         _serve(factory.load(), messages)

@@ -25,6 +25,7 @@ from escalade.perturbation import (
     shared_center,
 )
 from escalade.perturbation.device import device_of
+from escalade.policies.buffers import Kept
 from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members
 from escalade.policies.module_caller import ModuleCaller
@@ -33,7 +34,7 @@ from escalade.support.generators import generators_kept, seed_generators
 
 FitnessFunction = Callable[..., Any]
 
-_TABLES = ("_buffers", "_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
+_TABLES = ("_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
 """In these a torch module holds its parts, and what is called when it is."""
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
@@ -184,7 +185,7 @@ class FitnessWork:
 
 
 class _NotEvolved:
-    """A module but for the numbers that evolve: its parts, mode, types, buffers and frozen parameters.
+    """A module but for the numbers that evolve: its parts, mode, types, frozen parameters, and what it keeps.
 
     What one member leaves in them must not reach the next.
     """
@@ -195,7 +196,8 @@ class _NotEvolved:
             for owner in module.modules()
         ]
         frozen = [part for part in module.parameters() if not part.requires_grad]
-        self._values = [(part, part.detach().clone()) for part in [*module.buffers(), *frozen]]
+        self._frozen = [(part, part.detach().clone()) for part in frozen]
+        self._kept = Kept(module)
         self._parameters = [(part, part.dtype) for part in module.parameters()]
 
     def restore(self) -> bool:
@@ -217,8 +219,9 @@ class _NotEvolved:
             parameter.grad = None
             if parameter.dtype != dtype:
                 parameter.data, mended = parameter.data.to(dtype), True
-        for part, saved in self._values:
+        for part, saved in self._frozen:
             part.copy_(saved)
+        self._kept.restore()
         return mended
 
 

@@ -92,9 +92,10 @@ def check_actions(before: ActionMap, after: ActionMap) -> None:
 
 
 def _into_corner(name: str, module: nn.Module, parameter: Tensor, theirs: dict[str, Tensor]) -> None:
-    if parameter.shape != theirs[name].shape and not isinstance(
-        module, (*_INTO_OUTPUTS, *_BESIDE, PlasticLinear)
-    ):
+    if parameter.shape == theirs[name].shape:
+        parameter.copy_(theirs[name])
+        return
+    if not _can_grow(module):
         raise InputError(
             f"its {name} is {_sizes(theirs[name])}, and {_sizes(parameter)} here: a {type(module).__name__} "
             "cannot grow, so give it the same size"
@@ -111,6 +112,15 @@ def _into_corner(name: str, module: nn.Module, parameter: Tensor, theirs: dict[s
     elif isinstance(module, _INTO_OUTPUTS) and new.ndim > 2:
         new[:, : old.shape[1], old.shape[2] :] = 0.0
     new[tuple(slice(size) for size in old.shape)] = old
+
+
+def _can_grow(module: nn.Module) -> bool:
+    """Tell whether units behind the old ones leave what the old ones compute as it is."""
+    if isinstance(module, nn.Conv2d):
+        return module.groups == 1
+    if isinstance(module, nn.RNNBase):
+        return not (module.bidirectional or module.proj_size)
+    return isinstance(module, (*_INTO_OUTPUTS, *_BESIDE, PlasticLinear))
 
 
 def _with_gates(module: nn.Module, parameter: Tensor) -> Tensor:

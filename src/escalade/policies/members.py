@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, Population, write_all
 from escalade.perturbation.low_rank import member_of
-from escalade.policies.buffers import Buffers
+from escalade.policies.buffers import Kept
 from escalade.policies.layout import EvolvedParameter
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class Members:
     def __init__(self, caller: ModuleCaller, population: Population, members: Sequence[int]) -> None:
         self._caller = caller
         self._population, self._numbers = population, members
-        self.buffers: dict[int, Buffers] = {}
+        self.buffers: dict[int, Kept] = {}
         """Those that calls one after the other have changed, by the member's place."""
-        self.left: Buffers | None = None
+        self.left: Kept | None = None
         """Those that the module was left with after such a call."""
 
     def __len__(self) -> int:

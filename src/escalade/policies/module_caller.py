@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource, Population
 from escalade.perturbation.low_rank import member_pieces
-from escalade.policies.buffers import Buffers
+from escalade.policies.buffers import Attributes, Kept
 from escalade.policies.interception import Intercept
 from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members
@@ -28,13 +28,11 @@ CANNOT_BATCH = (
     "Batching rule not implemented",
     "Cannot access data pointer",
     "Batch norm got a batched tensor",
+    "doesn't match the broadcast shape",
 )
 """Parts of what torch says of a module that vmap cannot batch."""
 
-_BY_NUMBERS = "vmap: It looks like you're "
-"""The beginning of what it says of numbers that a module asks for: members that agree can be batched."""
-
-_WRITES = "it writes to its buffers, of which each member needs its own"
+_WRITES = "it writes to its buffers or attributes, of which each member needs its own"
 _UNUSUAL = 1e4  # outputs beyond it mask others
 _TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
 
@@ -57,7 +55,9 @@ class ModuleCaller:
         self.one_at_a_time: str | None = None
         """The reason why members are called one after the other; None where they are not."""
         self._matrices = dict(module.named_parameters())
-        self._probed = False
+        self._probed = self._refused = False
+        self._cleared: Attributes | None = None
+        """What it had in attributes that calls write to and never read; None where there are none."""
         self._said: set[str] = set()
 
     def begin(self, center: Vector) -> None:
@@ -78,30 +78,28 @@ class ModuleCaller:
         """The module's outputs for all members, whose axis is the first of every tensor."""
         # The centre is one member: its bits must not hang on what this worker has found of others.
         if self.one_at_a_time is None and members.perturbed:
-            generators, buffers = Generators(), None if self._probed else Buffers(self.module)
+            watched = not self._probed or self._refused
+            generators, kept = Generators(), Kept(self.module) if watched else None
             try:
                 if not self._probed:
                     self._probe(members, inputs, named)
                 if self.one_at_a_time is None:
                     outputs = self._together(members, inputs, named)
-                    if buffers is None or not buffers.changed():
+                    if self._cleared is not None:
+                        self._cleared.restore()
+                    if kept is None or not kept.buffers.changed():
                         return outputs
                     self._give_up(_WRITES)
             except RuntimeError as problem:
                 if not any(words in str(problem) for words in CANNOT_BATCH):
                     raise
-                self._fall_back(str(problem).partition("\n")[0])
+                # In this call alone: another may be batched, in whatever process it is.
+                self._refused, why = True, str(problem).partition("\n")[0]
+                self._say(f"{self._kind} are called one after the other, which is slow: {why}")
             generators.restore()
-            if buffers is not None:
-                buffers.restore()
+            if kept is not None:
+                kept.restore()
         return self._stacked(self._alone(members, range(len(members)), inputs, named))
-
-    def _fall_back(self, why: str) -> None:
-        """Call members one after the other: for good, or where it hangs on the numbers in this call alone."""
-        if why.startswith(_BY_NUMBERS):  # another batch may agree, in whatever process it is
-            self._say(f"some members are called one after the other, which is slow: {why}")
-        else:
-            self._give_up(why)
 
     def _together(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         own, factors = members.factors
@@ -130,12 +128,12 @@ class ModuleCaller:
     def _alone(
         self, members: Members, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> list[Any]:
-        """Outputs of the members at ``places``, each written out and with buffers of its own.
+        """Outputs of the members at ``places``, each written out and with buffers and attributes of its own.
 
-        The module then holds the centre again, and the buffers that it had.
+        The module then holds the centre again, and what it had in them.
         """
-        outputs, before = [], self.layout.to_vector(self.module) if self._center is None else self._center
-        first = Buffers(self.module)
+        outputs, before = [], self._held()
+        first = Kept(self.module)
         if members.left is not None and members.left.changed():  # by fitness, between two calls
             members.buffers.clear()
         try:
@@ -147,7 +145,7 @@ class ModuleCaller:
                 # A copy: it may be a parameter, which the next member writes over.
                 outputs.append(pytree.tree_map_only(Tensor, Tensor.clone, found))
                 if first.changed():
-                    members.buffers[place] = Buffers(self.module)
+                    members.buffers[place] = Kept(self.module)
         finally:
             first.restore()
             self._write(before)
@@ -156,17 +154,19 @@ class ModuleCaller:
 
     def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Compare the last member's outputs with those of the module that holds its parameters."""
-        last, first = len(members) - 1, Buffers(self.module)
+        last, first = len(members) - 1, Kept(self.module)
         with generators_kept():
             try:
                 outputs = self._together(members, inputs, named)
-                writes = first.changed()
+                writes, leaves = first.buffers.changed(), first.attributes.changed()
             finally:
                 first.restore()
             self._probed = True
-            if writes:
+            if writes or (leaves and self._remembers(members, last, inputs, named)):
                 self._give_up(_WRITES)
                 return
+            if leaves:  # what vmap leaves there is of no use outside of it
+                self._cleared = first.attributes
             expected, again = (self._once(members, last, inputs, named) for _ in range(2))
         if not _close(expected, again):
             return  # it draws: no two calls are alike
@@ -179,6 +179,27 @@ class ModuleCaller:
         members.buffers.clear()
         members.left = None
         return found
+
+    def _remembers(
+        self, members: Members, place: int, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> bool:
+        """Tell whether what a call leaves in the module's attributes is read by the next."""
+        before, first = self._held(), Kept(self.module)
+        try:
+            members.write(place)
+            own, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
+            generators, outputs = Generators(), []
+            for _ in range(2):
+                generators.restore()
+                outputs.append(pytree.tree_map_only(Tensor, Tensor.clone, self.module(*own, **own_named)))
+        finally:
+            first.restore()
+            self._write(before)
+        return not _close(*outputs)
+
+    def _held(self) -> Vector:
+        """The parameters that the module holds between calls."""
+        return self.layout.to_vector(self.module) if self._center is None else self._center
 
     def _stacked(self, outputs: list[Any]) -> Any:
         """The members' outputs as one: tensors and numbers stacked, what is the same for all as it is."""
@@ -200,9 +221,11 @@ class ModuleCaller:
 
     def _give_up(self, why: str) -> None:
         self.one_at_a_time = why
-        self._say(
-            f"members of {type(self.module).__name__} are called one after the other, which is slow: {why}"
-        )
+        self._say(f"{self._kind} are called one after the other, which is slow: {why}")
+
+    @property
+    def _kind(self) -> str:
+        return f"members of {type(self.module).__name__}"
 
     def _say(self, what: str) -> None:
         if what not in self._said:

@@ -10,6 +10,7 @@ import threading
 from typing import NoReturn
 
 _own = False
+_worker = False
 _pythons: tuple[int, int, int] | None = None  # thresholds of the garbage collector, while others hold
 _MOST_GARBAGE = 500_000  # objects; importing torch makes half as many, and all of them stay
 
@@ -36,6 +37,17 @@ def collect_garbage() -> None:
         gc.freeze()
         gc.set_threshold(*_pythons)
         _pythons = None
+
+
+def become_worker() -> None:
+    """Say that this process is a worker of an engine's."""
+    global _worker  # noqa: PLW0603 - it is said of the whole process
+    _worker = True
+
+
+def is_worker() -> bool:
+    """Tell whether it is one. A module that trains where it is imported would do so in all of them."""
+    return _worker
 
 
 def is_own() -> bool:

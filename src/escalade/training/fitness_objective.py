@@ -66,7 +66,7 @@ class FitnessObjective:
     ) -> None:
         self.direction = direction
         self.subject, self.unit, self.counts_steps = "module", "calls of fitness", False
-        self.forgives = "catch=True" if catch else None
+        self.forgives = "catch" if catch else None
         self._best: Vector | None = None
         self._best_return = math.nan
         self._last_return = math.nan  # of the last evaluation, which may come after the last generation

@@ -93,9 +93,9 @@ class Notes:
             )
         if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
             raise EnvironmentFailure(
-                f"{len(bad)} of {len(scores)} {self.words.unit} of generation {generation} failed "
-                f"({who} first): more than a tenth is too many to count as the worst; without "
-                f"`{self.words.forgives}` the first that raises is shown"
+                f"{len(bad)} of {len(scores)} {self.words.unit} of generation {generation} failed, or gave "
+                f"no usable number ({who} first): with `{self.words.forgives}` no more than a tenth counts "
+                "as the worst; without it the first that raises is shown"
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         text = (
