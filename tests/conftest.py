@@ -1,5 +1,6 @@
 """Every test runs in an empty folder, so that nothing is left in the repository."""
 
+import gc
 import importlib.util
 import os
 import signal
@@ -43,6 +44,10 @@ SERVED = [
 FOR_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 _NICE = 5
+
+# Imports and collected tests stay: garbage is hardly looked for until then, and after that not among them.
+_PYTHONS = gc.get_threshold()
+gc.set_threshold(100_000)
 
 # Commands that tests start compile the package once, not each of them anew, whatever the environment says.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -97,6 +102,12 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if "envpool" in item.name:
                 item.add_marker(pytest.mark.skip(reason="EnvPool is not installed"))
+
+
+def pytest_collection_finish(session):
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_PYTHONS)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 
 _FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
 _MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA
-_SHORT = 0.1  # length of an axis below which a step may change it by more
+_SHORT = 1.0  # a step changes a shorter axis by as much as one of this length, which pycma's does not
 _TINY = 1e-300
 
 
@@ -80,7 +80,7 @@ class AxisShape:
         The gradient is that of here alone: on a valley far longer than wide, whole steps of it diverge.
         """
         length = max(float(np.linalg.norm(axis_step)), _TINY)
-        # Of an axis that is hardly there: in few dimensions it comes and goes, and would hold the deviations.
+        # In few dimensions the axis comes and goes: one that is hardly there would hold the deviations too.
         most = _MOST * max(math.sqrt(self.length2), _SHORT)
         share = min(1.0, most / length, _MOST / max(float(np.abs(s).max()), _TINY))
         return share * axis_step, share * s
