@@ -30,7 +30,7 @@ BARS = {
     "ALE/Pong-v5": -10.0,
     "ALE/SpaceInvaders-v5": 400.0,
     "CarRacing-v3": 300.0,
-    "AntBulletEnv-v0": 1000.0,
+    "AntBulletEnv-v0": 2500.0,
     "Humanoid-v5": 6000.0,
 }
 

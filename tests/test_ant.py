@@ -1,0 +1,105 @@
+"""The policy of examples/ant.py: what it is told of the simulator is so, and its sides are alike."""
+
+import importlib.util
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+FILE = Path(__file__).parent.parent / "examples" / "ant.py"
+# Hip and ankle of the front left, back left, back right and front right leg.
+PARTNERS = [6, 7, 4, 5, 2, 3, 0, 1]
+SIGNS = np.array([-1, 1] * 4)
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("ant", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def env():
+    pytest.importorskip("pybullet_envs_gymnasium")
+    env = gymnasium.make("AntBulletEnv-v0")
+    yield env
+    env.close()
+
+
+def joints(numbers):
+    """What is mirrored, of one number for each joint."""
+    return numbers[PARTNERS] * SIGNS
+
+
+def observation(seen):
+    """The mirrored one, shape (28,)."""
+    body = seen[:8] * [1, -1, 1, 1, -1, 1, -1, 1]
+    both = np.stack([joints(seen[8:24:2]), joints(seen[9:24:2])], axis=1)
+    return np.concatenate([body, both.flatten(), seen[24:][::-1]])
+
+
+def trained(example):
+    """A policy of random numbers."""
+    torch.manual_seed(0)
+    policy = example.runner(28, 8)
+    for parameter in policy.parameters():
+        torch.nn.init.normal_(parameter)
+    return policy
+
+
+def test_both_sides_do_the_same_half_a_stride_apart(example):
+    policy, drawn = trained(example), np.random.default_rng(0)
+    for _ in range(3):
+        seen, phase = drawn.normal(size=28), drawn.uniform(0, 6)
+        both = torch.tensor(np.stack([seen, observation(seen)]), dtype=torch.float32)
+        found, later = policy(both, torch.tensor([[phase], [phase + np.pi]], dtype=torch.float32))
+        np.testing.assert_allclose((later[1] - later[0]).item(), np.pi, rtol=1e-5)
+        np.testing.assert_allclose(
+            found[1].detach().numpy(), joints(found[0].detach().numpy()), rtol=1e-3, atol=1e-3
+        )
+
+
+def test_the_rate_sets_the_length_of_a_stride(example):
+    policy, seen = example.runner(28, 8), torch.zeros(1, 28)
+    assert not policy.initial_state(0).any()
+    for rate in (0.0, 0.5):
+        with torch.no_grad():
+            policy.rate.fill_(rate)
+            phase = torch.zeros(1, 1)
+            for _ in range(round(example.STRIDE / 3)):
+                phase = policy(seen, phase)[1]
+        assert phase.item() == pytest.approx(2 * np.pi / 3 * np.exp(rate), rel=1e-4)
+
+
+def test_the_mirror_is_the_simulators(env):
+    drawn = np.random.default_rng(0)
+    chosen = drawn.uniform(-0.5, 0.5, (20, 8))
+    first, _ = env.reset(seed=1)
+    robot, positions = env.unwrapped.robot, first[8:24:2]
+    ends = []
+    for placed, turn in ((positions, lambda action: action), (joints(positions), joints)):
+        env.reset(seed=1)
+        for joint, place in zip(robot.ordered_joints, placed, strict=True):
+            span = joint.upperLimit - joint.lowerLimit
+            joint.reset_current_position(joint.lowerLimit + (place + 1) / 2 * span, 0)
+        for action in chosen:
+            seen = env.step(turn(action).astype(np.float32))[0]
+        ends.append(seen)
+    np.testing.assert_allclose(ends[1][:24], observation(ends[0])[:24], rtol=0.05, atol=0.05)
+
+
+def test_it_begins_with_standing_and_no_joint_at_a_limit(example, env):
+    policy, phase = example.runner(28, 8), torch.zeros(1, 1)
+    seen, _ = env.reset(seed=1)
+    rewards = []
+    with torch.no_grad():
+        for _ in range(100):
+            action, phase = policy(torch.tensor(seen, dtype=torch.float32)[None], phase)
+            seen, reward, ended, _, _ = env.step(action[0].numpy())
+            rewards.append(reward)
+            assert not ended
+    assert np.mean(rewards[50:]) > 0.9  # 1 for standing: nothing is taken off
