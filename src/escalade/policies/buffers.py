@@ -1,4 +1,4 @@
-"""What a module keeps beside its parameters at one moment, to put back later."""
+"""Buffers and attributes of a module at one moment, to put back later."""
 
 from __future__ import annotations
 
