@@ -27,6 +27,8 @@ ARGUMENTS = {
     "trap": ["--novelty", "ns", "--seconds", "1", "--workers", "0"],
     "quality_diversity": ["--batches", "3", "--workers", "0"],
     "humanoid": ["1"],
+    "ant": ["1"],
+    "racing": ["1"],
     "language_model": ["--updates", "3", "--generations", "2", "--population", "4", "--prompts", "4"],
 }
 SAYS = {
@@ -39,6 +41,8 @@ SAYS = {
     "trap": "the trap ends at 1.8",
     "guided": "guided-es  costs",
     "humanoid": "return ",
+    "ant": "return ",
+    "racing": "return ",
     "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
@@ -46,16 +50,18 @@ SAYS = {
     "minimal_es": "found [0.5, 0.1, -0.3]",
 }
 
-ALONE = ("humanoid", "maze", "quality_diversity", "trap")
+ALONE = ("ant", "humanoid", "maze", "quality_diversity", "racing", "trap")
 """Those that register an environment, or import one that does, or name their own code: each is a process."""
 
 SLOW = (
+    "ant",
     "functions",
     "digits",
     "guided",
     "humanoid",
     "maze",
     "quality_diversity",
+    "racing",
     "recurrent",
     "t_maze",
     "trap",
@@ -77,6 +83,8 @@ def test_example_runs(name, tmp_path, monkeypatch, capsys):
     """Most in this process: a start takes longer than an example."""
     if name == "digits":
         pytest.importorskip("sklearn")
+    if name == "ant":
+        pytest.importorskip("pybullet_envs_gymnasium")
     file, words = str(FOLDER / f"{name}.py"), ARGUMENTS.get(name, [])
     if name in ALONE:
         command = [sys.executable, "-W", "error", file, *words]

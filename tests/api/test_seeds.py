@@ -1,5 +1,7 @@
 """``train`` with several seeds, from Python."""
 
+import sys
+
 import pytest
 import torch
 from tests.own_code import Features
@@ -7,6 +9,9 @@ from torch import nn
 
 import escalade
 from escalade import InputError
+from escalade.api.seeds import own_code
+from escalade.api.series import series_folder
+from escalade.config.options import Config
 
 TINY = {"preset": None, "population": 4, "workers": 0, "generations": 1, "max_episode_steps": 20}
 TINY |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
@@ -24,6 +29,33 @@ def test_runs_of_a_factorys_networks_have_their_policies_each_time(tmp_path):
                 torch.testing.assert_close(value, read[name], rtol=0, atol=0)
         first, second = (run.policy.network.readout.weight for run in runs)
         assert not torch.equal(first, second)  # a network each
+
+
+def test_a_series_of_other_layers_is_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
+
+    def folders(activation, seed):
+        torch.manual_seed(seed)
+        network = nn.Sequential(nn.Linear(4, 3), activation, nn.Linear(3, 2))
+        return [
+            run.folder.path for run in escalade.train("CartPole-v1", network=network, seeds=[1], **options)
+        ]
+
+    first = folders(nn.Tanh(), 0)
+    assert folders(nn.ReLU(), 0) != first
+    assert folders(nn.Tanh(), 1) == first  # whose weights begin at random: it goes on
+
+
+def test_classes_of_two_scripts_are_two(monkeypatch):
+    config = Config(env="__main__:Mine")
+    told = []
+    for script in ("a.py", "b.py"):
+        monkeypatch.setattr(sys.modules["__main__"], "__file__", script, raising=False)
+        told.append(series_folder({"config": config}, None, own_code(config, None)))
+    assert told[0] != told[1]
+    plain = Config(env="CartPole-v1")
+    assert series_folder({"config": plain}, None, own_code(plain, None)) == series_folder({"": plain}, None)
 
 
 def test_the_latest_policy_of_a_factory_is_found_without_checkpoints(tmp_path):

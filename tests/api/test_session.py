@@ -30,12 +30,14 @@ from escalade.training.loop import Loop
 from escalade.training.saved import SavedPolicy
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
+OWN = {name: value for name, value in TINY.items() if name != "hidden"}
+"""For a network of one's own."""
 TINY |= {"eval_episodes": 2, "verbose": False}
 NO_POLICY = ("film", "with image", "text", "sequence")
 SPACES = [(name, "discrete", {}) for name in OBSERVATIONS if name not in NO_POLICY]
 SPACES += [("box", name, {}) for name in ACTIONS if name not in ("text", "dict", "discrete")]
 SPACES += [("dict", "box", {"action_map": how}) for how in ("rescale", "tanh")]
-SPACES += [("tuple", "half", {"action_map": "rescale"}), ("box32", "unbounded", {"action_map": "tanh"})]
+SPACES += [("tuple", "box", {"action_map": "rescale"}), ("box32", "box", {"action_map": "tanh"})]
 SPACES += [("box", "box", {"head": "uniform:3"}), ("box", "half", {"head": "custom:-1,0.5,2"})]
 SPACES += [("matrix", "box32", {"action_noise": 5.0})]
 
@@ -142,7 +144,7 @@ def test_a_users_module_trains_through_torch_func(tmp_path):
         torch.manual_seed(3)
         return nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.SiLU(), nn.Linear(6, 2))
 
-    options = TINY | {"sigma": 0.5}
+    options = OWN | {"sigma": 0.5}
     run = escalade.train("CartPole-v1", network=module(), run_dir=str(tmp_path / "r"), **options)
     other = escalade.train(
         "CartPole-v1", network=module(), run_dir=str(tmp_path / "w"), **(options | {"workers": 2})
@@ -233,7 +235,7 @@ def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
     first, again = (escalade.evaluate(tmp_path / "w", episodes=5, workers=0).returns for _ in range(2))
     np.testing.assert_array_equal(first, again)
     # A module of the user's own may be made anew with other numbers in it: those it was trained with count.
-    mine = escalade.train("CartPole-v1", network=Features(4, 2), run_dir=str(tmp_path / "m"), **TINY)
+    mine = escalade.train("CartPole-v1", network=Features(4, 2), run_dir=str(tmp_path / "m"), **OWN)
     results = [
         escalade.evaluate(tmp_path / "m", episodes=5, workers=0, network=Features(4, 2), checkpoint=which)
         for which in ("latest", 2)
@@ -261,12 +263,35 @@ def test_a_sequential_with_a_forward_of_its_own_acts_as_it_trained(tmp_path):
 
 def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
     network = Dropping(4, 2)
-    run = escalade.train("CartPole-v1", network=network, run_dir=str(tmp_path / "r"), **TINY)
+    run = escalade.train("CartPole-v1", network=network, run_dir=str(tmp_path / "r"), **OWN)
     loaded = escalade.load(tmp_path / "r", network=Dropping(4, 2))
     assert not run.policy.network.training
     assert not loaded.network.layers.training
     seen = torch.rand(1, 4)
     assert torch.equal(loaded(seen), run.policy(seen))
+
+
+@pytest.mark.parametrize("options", [{"hidden": (3,)}, {"policy": "gru"}, {"init": "zeros"}, {"bias": False}])
+def test_options_of_named_policies_are_refused_beside_a_network(options, tmp_path):
+    with pytest.raises(
+        InputError, match=f"`{next(iter(options))}` does nothing with a `network` of your own"
+    ):
+        escalade.train("CartPole-v1", network=nn.Linear(4, 2), run_dir=str(tmp_path / "r"), **OWN | options)
+
+
+def test_a_run_of_a_named_policy_takes_no_network(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
+    for use in (escalade.evaluate, escalade.resume):
+        with pytest.raises(
+            InputError, match="the run's policy is mlp, which needs no `network`: leave it out"
+        ):
+            use(run, network=nn.Linear(4, 2))
+
+
+def test_maps_that_have_no_bounds_to_map_to_are_refused(tmp_path):
+    options = TINY | {"env_kwargs": {"action": "unbounded"}, "action_map": "tanh"}
+    with pytest.raises(InputError, match="`action_map` tanh does nothing where no action has two bounds"):
+        escalade.train("tests.environments:Tiny-v0", run_dir=str(tmp_path / "r"), **options)
 
 
 def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path, capsys):
@@ -442,12 +467,12 @@ def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys
 )
 def test_things_of_another_kind_are_named(arguments, said, tmp_path):
     with pytest.raises(InputError, match=said):
-        escalade.train(run_dir=str(tmp_path / "r"), **TINY, **arguments)
+        escalade.train(run_dir=str(tmp_path / "r"), **OWN, **arguments)
     assert not (tmp_path / "r").exists()
 
 
 def test_an_evaluation_in_this_process_leaves_torchs_threads_alone(tmp_path):
-    escalade.train("CartPole-v1", network=Dropping(4, 2), run_dir=str(tmp_path / "r"), **TINY)
+    escalade.train("CartPole-v1", network=Dropping(4, 2), run_dir=str(tmp_path / "r"), **OWN)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -20,6 +20,7 @@ from escalade.policies.networks import to_vector
 ENV = "tests.environments:Walk-v0"
 OPTIONS = {"population": 6, "generations": 2, "seed": 3, "eval_every": 2, "eval_episodes": 4}
 OPTIONS |= {"preset": None, "verbose": False, "hidden": [5, 4], "episodes_per_member": 2, "sigma": 0.3}
+OWN = OPTIONS | {"hidden": None}
 
 
 def leaky():
@@ -29,7 +30,7 @@ def leaky():
 
 def trained(policy, folder, **options):
     own = {"network": leaky()} if policy == "own" else {"policy": policy}
-    return escalade.train(ENV, run_dir=folder, **own, **(OPTIONS | options))
+    return escalade.train(ENV, run_dir=folder, **own, **(OWN if policy == "own" else OPTIONS) | options)
 
 
 def network_of(policy):
@@ -178,7 +179,7 @@ class Named(nn.Module):
 
 def test_a_state_may_be_a_named_tuple(tmp_path):
     torch.manual_seed(0)
-    done = escalade.train(ENV, network=Named(), run_dir=tmp_path / "r", workers=0, **OPTIONS)
+    done = escalade.train(ENV, network=Named(), run_dir=tmp_path / "r", workers=0, **OWN)
     assert len(escalade.evaluate(done, episodes=2, workers=0, network=Named()).returns) == 2
     policy = escalade.load(done, network=Named())
     policy.reset(1)
@@ -187,7 +188,7 @@ def test_a_state_may_be_a_named_tuple(tmp_path):
 
 def test_a_chain_without_a_stateful_layer_acts(tmp_path):
     chain = Chain(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
-    run = escalade.train(ENV, network=chain, run_dir=tmp_path / "run", **OPTIONS)
+    run = escalade.train(ENV, network=chain, run_dir=tmp_path / "run", **OWN)
     policy = escalade.load(run, network=chain)
     for count in (1, 3):
         assert policy.act(np.zeros((count, 2), np.float32)).shape[0] == count

@@ -130,9 +130,9 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
         torch.manual_seed(5)
         return nn.Sequential(nn.Linear(2, 3), nn.Sigmoid(), nn.Linear(3, 1))
 
-    first = train(tmp_path / "a", network=module())
+    first = train(tmp_path / "a", network=module(), hidden=None)
     for source in (first, tmp_path / "a" / "policy.safetensors"):
-        second = train(tmp_path / f"b{len(str(source))}", network=module(), start_from=source)
+        second = train(tmp_path / f"b{len(str(source))}", network=module(), hidden=None, start_from=source)
         center = read(RunFolder(tmp_path / "a").checkpoints.path(2)).tensors["strategy.center"]
         np.testing.assert_array_equal(first_state(second.folder.path)["strategy.center"], center)
     with pytest.raises(InputError, match="module of your own"):

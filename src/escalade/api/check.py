@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 from escalade.api.named import named
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.envs import ActionMap, Environment, probe_purity, settle_backend, vectorize
+from escalade.envs import ActionMap, Environment, SlotError, probe_purity, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
 from escalade.envs.frames import FRAMES
@@ -253,6 +253,8 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
                 steps += len(running)
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)
+    except SlotError as failed:
+        return None, Finding("speed", "failed", _said(failed.problem))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return None, Finding("speed", "failed", _said(problem))
     finally:

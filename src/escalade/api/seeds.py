@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,12 +17,34 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import whole_number
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from escalade.api.run import Run
 
 
 def _named_by(config: Config) -> list[str]:
     """The names of code that a config holds."""
     return [config.env, config.strategy, config.policy, *config.wrappers, config.behaviour or ""]
+
+
+def own_code(config: Config, network: nn.Module | None) -> list[str]:
+    """The code that a config does not tell apart: the layers of a module, and the script of what is in it.
+
+    Weights are left out: a script whose module begins at random goes on with its series, too.
+    """
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    here = [f"{os.path.abspath(script)}:{name}" for name in _named_by(config) if script and _in_script(name)]
+    if network is None:
+        return here
+    return [
+        *here,
+        repr(network),
+        repr([(name, tuple(part.shape)) for name, part in network.named_parameters()]),
+    ]
+
+
+def _in_script(name: str) -> bool:
+    return name.startswith("__main__:")
 
 
 def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, **given: Any) -> list[Run]:
@@ -51,11 +75,12 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         raise InputError(
             f"`jobs` above 1 runs in other processes, which cannot be given {names}: leave it out"
         )
-    if jobs > 1 and (here := [name for name in _named_by(config) if name.startswith("__main__:")]):
+    if jobs > 1 and (here := [name for name in _named_by(config) if _in_script(name)]):
         raise InputError(
             f"`jobs` above 1 runs in other processes, which do not have {here[0]}: put it in a module"
         )
-    planned = plan_series({"config": config}, numbers, series_folder({"config": config}, config.run_dir))
+    folder = series_folder({"config": config}, config.run_dir, own_code(config, given.get("network")))
+    planned = plan_series({"config": config}, numbers, folder)
     missing = [one for one in planned if not one.done]
     if jobs > 1:
         with Interrupts() as interrupts, interrupts.allowed():  # SIGTERM too: the runs would go on without us

@@ -82,15 +82,18 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def series_folder(configs: Mapping[str, Config], run_dir: str | PathLike[str] | None) -> Path:
+def series_folder(
+    configs: Mapping[str, Config], run_dir: str | PathLike[str] | None, code: Sequence[str] = ()
+) -> Path:
     """The folder of a series: ``run_dir``, or one in runs/ that the same configurations always get.
 
     Its name ends with a digest of every option but seeds, budgets, evaluation, and where runs run.
-    So whoever asks for the same again, or for more seeds, goes on in it.
+    So whoever asks for the same again, or for more seeds, goes on in it. ``code`` is what tells apart what
+    was given in Python.
     """
     if run_dir is not None:
         return path_of(run_dir, "choose another `run_dir`")
-    tellings = []
+    tellings: list[Any] = [list(code)] if code else []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir"}
         options = {option: repr(value) for option, value in vars(config).items() if option not in hidden}

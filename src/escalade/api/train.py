@@ -51,6 +51,10 @@ class _Listeners:
     callbacks: Sequence[Callback]
 
 
+_OF_POLICIES = ("policy", "hidden", "activation", "init", "bias")
+"""Options of policies that are named."""
+
+
 @overload
 def train(
     env: str | Callable[..., Any],
@@ -122,6 +126,8 @@ def train(
         StorageFailure: the run folder cannot be written.
     """
     values = from_values(named({"env": env} | options))
+    if network is not None and (idle := [name for name in _OF_POLICIES if values.get(name) is not None]):
+        raise InputError(f"`{idle[0]}` does nothing with a `network` of your own: leave it out")
     config = presets.layer(values, inherited(values), preset, say if verbose else None)
     if seeds is not None:
         if "seed" in values:

@@ -82,6 +82,12 @@ class ActionMap:
         """True where noise added to the raw outputs is noise on the action."""
         return isinstance(self.space, spaces.Box) and self.head == "plain"
 
+    @property
+    def bounded(self) -> bool:
+        """True where a number of an action has bounds at both ends."""
+        space = self.space
+        return isinstance(space, spaces.Box) and bool((space.bounded_below & space.bounded_above).any())
+
     def compile(self) -> Callable[[Array], Array]:
         """The map as a function, from raw outputs (k, outputs), float32, to an array of k actions.
 

@@ -57,7 +57,7 @@ class ModuleCaller:
         self._matrices = dict(module.named_parameters())
         self._probed = self._refused = False
         self._cleared: Attributes | None = None
-        """What it had in attributes that calls write to and never read; None where there are none."""
+        """Attributes that calls write to and never read, as they were; None where there are none."""
         self._said: set[str] = set()
 
     def begin(self, center: Vector) -> None:

@@ -83,7 +83,8 @@ class PolicyFile:
         content = read(path)
         if content.state.get("kind") != KIND:
             raise Damaged(
-                f"{path} is not a policy that a run of train saved; load_evolved reads those of evolve"
+                f"{path} is not a policy that a run of train saved, as its policy.safetensors and "
+                "best.safetensors are; load_evolved reads what evolve saved"
             )
         with about(f"{path} cannot be used", Damaged):
             return cls._checked(content)

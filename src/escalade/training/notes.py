@@ -90,6 +90,11 @@ class Notes:
             raise EnvironmentFailure(
                 f"return {scores[first]} or the like in all {len(bad)} {self.words.unit} of "
                 f"generation {generation} ({who} first): there is nothing to learn from"
+                + (
+                    f"; without `{self.words.forgives}` what was raised is shown"
+                    if self.words.forgives
+                    else ""
+                )
             )
         if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
             raise EnvironmentFailure(
@@ -99,8 +104,8 @@ class Notes:
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         text = (
-            f"generation {generation}: {who} returned {scores[first]}{others}; such members "
-            "count as the worst of their generation"
+            f"generation {generation}: {who} {'failed, or ' if self.words.forgives else ''}"
+            f"returned {scores[first]}{others}; such members count as the worst of their generation"
         )
         if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())

@@ -123,7 +123,8 @@ class SavedPolicy:
         """
         if content.state.get("run") == "evolve":
             raise InputError(
-                "it is a run of escalade.evolve: go on with evolve(..., run_dir=..., resume=True)"
+                "it is a run of escalade.evolve: load_evolved reads it, and evolve(..., run_dir=..., "
+                "resume=True) goes on with it"
             )
         facts = record(_SavedFacts, content.state, "its state")
         config = _config(facts.config)
@@ -131,6 +132,8 @@ class SavedPolicy:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
+        if network is not None and not facts.own_network and ":" not in config.policy:
+            raise InputError(f"the run's policy is {config.policy}, which needs no `network`: leave it out")
         number = _center(content.tensors, config, facts.progress.rows, center, ended or {})
         tensors = of_center(content.tensors, number)
         sizes = check_arrays(tensors, _TENSORS, "its state")
