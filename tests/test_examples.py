@@ -83,6 +83,8 @@ def test_example_runs(name, tmp_path, monkeypatch, capsys):
     """Most in this process: a start takes longer than an example."""
     if name == "digits":
         pytest.importorskip("sklearn")
+    if name == "racing":
+        pytest.importorskip("envpool")
     if name == "ant":
         pytest.importorskip("pybullet_envs_gymnasium")
     file, words = str(FOLDER / f"{name}.py"), ARGUMENTS.get(name, [])

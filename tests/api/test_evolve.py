@@ -631,6 +631,23 @@ class Remembers(nn.Module):
         return self.hidden
 
 
+class RemembersPair(Remembers):
+    """The same with a pair, which is None at first; and with a view that nobody may write to."""
+
+    def __init__(self):
+        super().__init__()
+        self.pair, self.mask = None, torch.ones(1).expand(3)
+        self.hidden = torch.zeros(3)
+
+    def forward(self, x):
+        self.calls += 1
+        hidden, count = (torch.zeros(3), 0) if self.pair is None else self.pair
+        found = torch.tanh(self.part(x) + 0.9 * hidden * self.mask) / (count + 1)
+        self.pair = found, count + 1
+        self.made_since = found
+        return found
+
+
 def remembered(module):
     seen = torch.ones(3) if isinstance(module, nn.Module) else torch.ones(len(module), 3)
     for _ in range(3):
@@ -639,13 +656,14 @@ def remembered(module):
 
 
 @pytest.mark.filterwarnings("ignore:.*one after the other")
-def test_what_a_member_leaves_in_attributes_does_not_reach_the_next():
+@pytest.mark.parametrize("kind", [Remembers, RemembersPair])
+def test_what_a_member_leaves_in_attributes_does_not_reach_the_next(kind):
     torch.manual_seed(0)
-    first = Remembers()
+    first = kind()
     start = first.state_dict()
     found = []
     for options in ({}, {"workers": 2}, {"batched": True}, {"batched": True, "batch_size": 3, "workers": 2}):
-        module = Remembers()
+        module = kind()
         module.load_state_dict(start)
         evolved = escalade.evolve(
             module, remembered, **{"workers": 0} | options, population=8, generations=4, verbose=False
@@ -653,6 +671,7 @@ def test_what_a_member_leaves_in_attributes_does_not_reach_the_next():
         found.append(evolved.center.tobytes())
         assert (module.calls, module.hidden.tolist()) == (0, [0, 0, 0])
         assert not hasattr(module, "made_since")
+        assert getattr(module, "pair", None) is None
     assert found[0] == found[1]
     assert found[2] == found[3]
     np.testing.assert_allclose(*(np.frombuffer(bits, np.float32) for bits in found[1:3]), rtol=1e-4)

@@ -273,7 +273,7 @@ def make_place(place):
     (place / "NOTHING" / "progress.csv").write_text("generation\n1\n")
     escalade.train(ENV, generations=1, run_dir=str(place / "DAMAGED"), **options)
     network = torch.nn.Linear(4, 2)
-    own = options | {"generations": 1, "run_dir": str(place / "OWN")}
+    own = options | {"generations": 1, "run_dir": str(place / "OWN"), "hidden": None}
     escalade.train(ENV, network=network, **own)
     for checkpoint in (place / "DAMAGED" / "checkpoints").iterdir():
         checkpoint.write_bytes(b"damaged" * 9)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from torch import nn
 
 from escalade.api.jobs import run_jobs
 from escalade.api.series import plan_series, run_series, series_folder
@@ -17,9 +20,9 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import whole_number
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from escalade.api.run import Run
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another in each process
 
 
 def _named_by(config: Config) -> list[str]:
@@ -27,20 +30,20 @@ def _named_by(config: Config) -> list[str]:
     return [config.env, config.strategy, config.policy, *config.wrappers, config.behaviour or ""]
 
 
-def own_code(config: Config, network: nn.Module | None) -> list[str]:
-    """The code that a config does not tell apart: the layers of a module, and the script of what is in it.
+def own_code(config: Config, network: Any) -> list[str]:
+    """The code that a config does not tell apart: a module's layers and classes, and the script they are in.
 
-    Weights are left out: a script whose module begins at random goes on with its series, too.
+    Weights are left out: a script whose module begins at random goes on with its series, too. Notebooks
+    have no file, so two of them are one.
     """
+    names, layers = _named_by(config), []
+    if isinstance(network, nn.Module):
+        kinds = [type(part) for part in network.modules()]
+        names += [f"{kind.__module__}:{kind.__qualname__}" for kind in kinds]
+        shapes = [(name, tuple(part.shape)) for name, part in network.named_parameters()]
+        layers = [_ADDRESS.sub("", repr(network)), repr(names), repr(shapes)]
     script = getattr(sys.modules["__main__"], "__file__", None)
-    here = [f"{os.path.abspath(script)}:{name}" for name in _named_by(config) if script and _in_script(name)]
-    if network is None:
-        return here
-    return [
-        *here,
-        repr(network),
-        repr([(name, tuple(part.shape)) for name, part in network.named_parameters()]),
-    ]
+    return [*(os.path.abspath(script) for name in names if script and _in_script(name)), *layers]
 
 
 def _in_script(name: str) -> bool:

@@ -17,7 +17,7 @@ from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
-from escalade.config.options import RESUMABLE, Config
+from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.envs import settle_backend
 from escalade.errors import InputError
 from escalade.policies.policy import load
@@ -158,6 +158,10 @@ def train_config(
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
+        if config.action_map != OPTIONS["action_map"].default and not parts.policy.actions.bounded:
+            raise InputError(
+                f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
+            )
         make_search(config, parts)  # refused before there is a folder
         config = _warm_started(_with_backend(config, parts), parts, network)
         folder = new_folder(config)

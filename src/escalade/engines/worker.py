@@ -103,11 +103,12 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     # own, which simulators and loaders of data do: here it looks at this entry.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     one_blas_thread()
-    collect_garbage()
     become_worker()
     threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
     try:
-        _serve(factory.load(), messages)
+        loaded = factory.load()
+        collect_garbage()
+        _serve(loaded, messages)
     except _EngineGone:
         pass  # and with it whoever wanted a result
     except EscaladeError as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -11,7 +11,12 @@ from torch import Tensor, nn
 _TORCHS = frozenset(vars(nn.Module()))
 """Attributes that torch gives to every module."""
 
-Value = Tensor | complex | str | None  # a complex number may be a float, an integer or a truth value
+Value = (
+    Tensor | complex | str | tuple[Any, ...] | None
+)  # a complex number may be any number, or a truth value
+
+_MOST = 2**20
+"""Numbers in an attribute that may be a memory; larger ones are data."""
 
 
 class Kept:
@@ -51,38 +56,57 @@ class Buffers:
 
 
 class Attributes:
-    """The tensors, numbers and texts of a module's attributes at one moment; some modules remember there."""
+    """The tensors, numbers, texts and tuples of them in a module's attributes at one moment.
+
+    Some modules remember there. Lists, dicts and other objects are left as they are, so is what shares its
+    memory with a parameter.
+    """
 
     def __init__(self, module: nn.Module) -> None:
         owners = [vars(part) for part in module.modules()]
-        self._tables = [(own, _simple(own), frozenset(own)) for own in owners]
-        self._numbers = _Numbers(value for _, known, _ in self._tables for value in known.values())
+        evolved = {part.untyped_storage().data_ptr() for part in module.parameters()}
+        self._tables = [(own, _simple(own, evolved), frozenset(own)) for own in owners]
+        self._numbers = _Numbers(
+            (value for _, known, _ in self._tables for value in known.values()), counted=True
+        )
 
     def restore(self) -> None:
         """Put all of them back, and remove those that were made since."""
         for own, known, names in self._tables:
-            for name in own.keys() - names if len(own) > len(names) else ():
+            for name in _simple(own).keys() - names:
                 del own[name]
             own.update(known)
         self._numbers.restore()
 
     def changed(self) -> bool:
         """Tell whether there are others, or one has other numbers."""
-        return any(self._numbers.differ(known, _simple(own)) for own, known, _ in self._tables)
+        return any(
+            _simple(own).keys() - names
+            or self._numbers.differ(known, {name: own.get(name) for name in known})
+            for own, known, names in self._tables
+        )
 
 
 class _Numbers:
-    """Copies of what tensors hold. Their count of writes is no help: batch_norm does not count its own."""
+    """Copies of what tensors hold.
 
-    def __init__(self, values: Iterable[Value]) -> None:
-        tensors = (value for value in values if isinstance(value, Tensor))
+    Where writes are ``counted``, tensors that nobody wrote to are left alone: some cannot be written to, and
+    data are large. Those of buffers are not: batch_norm does not count its own.
+    """
+
+    def __init__(self, values: Iterable[Value], counted: bool = False) -> None:
+        tensors = (part for value in values for part in _tensors(value))
         self._saved = {id(value): (value, value.detach().clone()) for value in tensors}
+        self._writes = {key: _writes(value) for key, (value, _) in self._saved.items()} if counted else {}
 
     def restore(self) -> None:
         """Write them back."""
         with torch.no_grad():
-            for value, saved in self._saved.values():
-                value.copy_(saved)
+            for key, (value, saved) in self._saved.items():
+                if not self._untouched(value):
+                    value.copy_(saved)
+                    if key in self._writes:
+                        self._writes[key] = _writes(value)
 
     def differ(self, before: dict[str, Any], now: dict[str, Any]) -> bool:
         """Tell whether a table has other names than before, or other numbers."""
@@ -93,16 +117,40 @@ class _Numbers:
     def _holds(self, value: Value, now: Value) -> bool:
         """Tell whether ``now``, in the place of ``value``, has its numbers."""
         if isinstance(value, Tensor) and isinstance(now, Tensor):
-            return _same(now, self._saved[id(value)][1])
+            return (now is value and self._untouched(value)) or _same(now, self._saved[id(value)][1])
+        if isinstance(value, tuple) and isinstance(now, tuple):
+            return len(value) == len(now) and all(map(self._holds, value, now))
         return value is now or (type(value) is type(now) and value == now)
 
+    def _untouched(self, value: Tensor) -> bool:
+        return id(value) in self._writes and self._writes[id(value)] == _writes(value)
 
-def _simple(attributes: dict[str, Any]) -> dict[str, Any]:
+
+def _simple(attributes: dict[str, Any], evolved: Collection[int] = ()) -> dict[str, Any]:
     return {
         name: value
         for name, value in attributes.items()
-        if name not in _TORCHS and (value is None or isinstance(value, Tensor | int | float | complex | str))
+        if name not in _TORCHS and _may_remember(value, evolved)
     }
+
+
+def _may_remember(value: Any, evolved: Collection[int]) -> bool:
+    if isinstance(value, tuple):
+        return all(_may_remember(part, evolved) for part in value)
+    if not isinstance(value, Tensor):
+        return value is None or isinstance(value, int | float | complex | str)
+    return value.numel() <= _MOST and not (evolved and value.untyped_storage().data_ptr() in evolved)
+
+
+def _tensors(value: Value) -> Iterable[Tensor]:
+    if isinstance(value, tuple):
+        return [tensor for part in value for tensor in _tensors(part)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+def _writes(value: Tensor) -> int:
+    """The number of writes to a tensor so far; 0 of one of inference mode, which does not count them."""
+    return 0 if value.is_inference() else value._version
 
 
 def _same(now: Tensor, saved: Tensor) -> bool:

@@ -84,9 +84,11 @@ class ModuleCaller:
                 if not self._probed:
                     self._probe(members, inputs, named)
                 if self.one_at_a_time is None:
-                    outputs = self._together(members, inputs, named)
-                    if self._cleared is not None:
-                        self._cleared.restore()
+                    try:
+                        outputs = self._together(members, inputs, named)
+                    finally:
+                        if self._cleared is not None:
+                            self._cleared.restore()
                     if kept is None or not kept.buffers.changed():
                         return outputs
                     self._give_up(_WRITES)
@@ -183,19 +185,24 @@ class ModuleCaller:
     def _remembers(
         self, members: Members, place: int, inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> bool:
-        """Tell whether what a call leaves in the module's attributes is read by the next."""
+        """Tell whether a call may read what the one before left in the module's attributes.
+
+        So it may where two equal calls differ in a bit, in what they give or in what they leave. A memory
+        that stays empty at these inputs is not found.
+        """
         before, first = self._held(), Kept(self.module)
         try:
             members.write(place)
             own, own_named = pytree.tree_map(partial(_one_of, place), (inputs, named))
             generators, outputs = Generators(), []
             for _ in range(2):
+                left = Attributes(self.module)
                 generators.restore()
                 outputs.append(pytree.tree_map_only(Tensor, Tensor.clone, self.module(*own, **own_named)))
+            return left.changed() or not all(map(_equal, *map(pytree.tree_leaves, outputs)))
         finally:
             first.restore()
             self._write(before)
-        return not _close(*outputs)
 
     def _held(self) -> Vector:
         """The parameters that the module holds between calls."""
@@ -240,6 +247,10 @@ def _room(*shape: int) -> Any:
 def _one_of(place: int, part: Any) -> Any:
     """A member's own of a tensor with the members' axis first, in memory of its own; all else as it is."""
     return part[place].clone() if isinstance(part, Tensor) else part
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return not isinstance(one, Tensor) or torch.equal(one, other)
 
 
 def _close(first: Any, second: Any) -> bool:

@@ -103,13 +103,20 @@ class Notes:
                 "as the worst; without it the first that raises is shown"
             )
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
+        gave = "failed, or returned" if self.words.forgives else "returned"
         text = (
-            f"generation {generation}: {who} {'failed, or ' if self.words.forgives else ''}"
-            f"returned {scores[first]}{others}; such members count as the worst of their generation"
+            f"generation {generation}: {who} {gave} {scores[first]}{others}; such members "
+            "count as the worst of their generation"
         )
         if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
+
+    @property
+    def _mend(self) -> str:
+        """The way to see what was raised, where exceptions are forgiven."""
+        forgives = self.words.forgives
+        return f"; without `{forgives}` the first that is raised is shown" if forgives else ""
 
     def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float | None) -> None:
         """Say so when the members' ``fitness`` holds no gradient; larger is better in both.

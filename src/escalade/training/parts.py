@@ -104,10 +104,6 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
     for name in ("action_noise", "action_map"):
         if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
-    if config.action_map != OPTIONS["action_map"].default and not actions.bounded:
-        raise InputError(
-            f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
-        )
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}

@@ -21,6 +21,7 @@ from escalade.engines.feed import JobDropped
 from escalade.engines.ray.messages import UnfitNode
 from escalade.engines.results import Batch, Results
 from escalade.errors import EngineFailure, EscaladeError
+from escalade.support.own_process import become_worker
 from escalade.support.versions import versions
 
 if TYPE_CHECKING:
@@ -100,10 +101,14 @@ class RayWorker:
             raise UnfitNode(f"has {differs}: install the same versions on every node", self._node)
         self._one_thread = one_thread()  # kept: what nobody keeps would end at once
         self._one_thread.__enter__()  # for good: the process has no other purpose
+        # A thread that hangs cannot be ended, a process can.
+        has_crew = processes > 1 or step_timeout is not None
+        if not has_crew:
+            become_worker()
         pickled, arrays = self._ray.get(factory[0])
         # This reads what the engine, which started this actor, has just written.
         make: Factory = cloudpickle.loads(pickled, buffers=arrays)
-        if processes > 1 or step_timeout is not None:  # a thread that hangs cannot be ended, a process can
+        if has_crew:
             from escalade.engines.ray.crew import Crew
 
             return Crew(make, max(1, processes), step_timeout, self._notes.append)
@@ -167,7 +172,6 @@ class ChunkFeed:
                 return
             self.number, self._job, self._fresh = number, job, True
             self._forget(set(self._chunks.values()))
-            self._waiting.clear()
             self._news.notify()
 
     def add(self, number: int, items: Sequence[int]) -> Answer:
