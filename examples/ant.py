@@ -1,9 +1,9 @@
-"""AntBulletEnv-v0 runs within a quarter of an hour of one core: a linear policy that knows of walking.
+"""AntBulletEnv-v0 runs in 6 to 16 minutes of one core: a linear policy that knows a little of walking.
 
     pip install 'escalade[pybullet]'
     python examples/ant.py [SECONDS [SEED]]
 
-A plain linear policy reached 1,240 in that time on two cores (benchmarks/learning.md). This one is given
+A plain linear policy reached 1,240 in 13 minutes of two cores (benchmarks/learning.md). This one is given
 what that of humanoid.py is given, and learns 105 numbers by CMA-ES from the environment's own reward:
 
 - springs hold each joint at a place between its limits, which the linear part moves: joints at limits cost;
@@ -22,10 +22,8 @@ from torch import Tensor, nn
 import escalade
 
 STRIDE = 30.0  # environment steps of 0.0165 seconds, as long as the learned rate is zero
-STIFFNESS, DAMPING = (
-    1.5,
-    0.6,
-)  # of the springs, in actions for half a joint's range, and for 10 radians a second
+# Of the springs: actions for half of a joint's range, and for 10 radians a second.
+STIFFNESS, DAMPING = 1.5, 0.6
 # Legs in the order of the joints: front left, back left, back right, front right; a hip, then an ankle. Hips
 # turn forward, ankles down, by these signs.
 SIGNS = torch.tensor([-1, 1, -1, -1, 1, -1, 1, 1.0])
@@ -51,10 +49,8 @@ class Runner(nn.Module):
         both, other = alike @ self.alike, apart @ self.apart
         left, right = both + other, both - other
         target = SIGNS * torch.cat([left, right[:, 2:], right[:, :2]], dim=1)
-        angles, speeds = (
-            seen[:, 8:24:2],
-            seen[:, 9:24:2],
-        )  # of joints: 1 at a limit, 1 for 10 radians a second
+        # Angles are 1 at a joint's limit, speeds are 1 at 10 radians a second.
+        angles, speeds = seen[:, 8:24:2], seen[:, 9:24:2]
         actions = STIFFNESS * (target - angles) - DAMPING * speeds
         return actions, phase + 2 * math.pi / STRIDE * torch.exp(self.rate)
 

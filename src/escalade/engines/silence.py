@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 _FIRST_NOTE_SECONDS = 30.0
 _NOTE_FACTOR = 4.0  # between the silence after which a note is made and that of the next
-_LONGEST_LOOK = (
-    SHORTEST_TIMEOUT / 2
-)  # that counts between two looks: this process may have been stopped itself
+# Of the time between two looks this much counts at most: this process may have been stopped itself.
+_LONGEST_LOOK = SHORTEST_TIMEOUT / 2
 _NAMED = 3  # items that a note names
 
 

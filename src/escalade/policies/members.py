@@ -33,7 +33,7 @@ class Members:
         self._caller = caller
         self._population, self._numbers = population, members
         self.buffers: dict[int, Kept] = {}
-        """Those that calls one after the other have changed, by the member's place."""
+        """Buffers and attributes of members, by place, where calls one after the other have changed them."""
         self.left: Kept | None = None
         """Those that the module was left with after such a call."""
 
