@@ -1,14 +1,11 @@
 """The policy of examples/ant.py: what it is told of the simulator is so, and its sides are alike."""
 
-import importlib.util
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
 import torch
+from tests.examples import load
 
-FILE = Path(__file__).parent.parent / "examples" / "ant.py"
 # Hip and ankle of the front left, back left, back right and front right leg.
 PARTNERS = [6, 7, 4, 5, 2, 3, 0, 1]
 SIGNS = np.array([-1, 1] * 4)
@@ -16,10 +13,7 @@ SIGNS = np.array([-1, 1] * 4)
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("ant", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("ant")
 
 
 @pytest.fixture

@@ -1,19 +1,16 @@
 """Every example runs as its reader would run it, with every warning an error."""
 
-import importlib.util
 import runpy
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests.examples import FOLDER, load
 
 from escalade.strategies import OpenAIES
-
-FOLDER = Path(__file__).parent.parent / "examples"
 
 # Smaller settings for the tests, through each example's own arguments.
 ARGUMENTS = {
@@ -101,13 +98,6 @@ def test_example_runs(name, tmp_path, monkeypatch, capsys):
     assert SAYS[name] in said
     if name == "functions":
         assert (tmp_path / "functions.png").stat().st_size > 10_000
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_minimal_es_is_minimal():

@@ -1,15 +1,12 @@
 """The policy of examples/humanoid.py: what it is told of the simulator is so, and its sides are alike."""
 
-import importlib.util
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
 import torch
+from tests.examples import load
 
 pytest.importorskip("mujoco")
-FILE = Path(__file__).parent.parent / "examples" / "humanoid.py"
 UNSEEN = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 # Joints in the order of the simulator's positions: waist (z, y, x), right leg, left leg, right arm, left arm.
 PARTNERS = [0, 1, 2, 7, 8, 9, 10, 3, 4, 5, 6, 14, 15, 16, 11, 12, 13]
@@ -19,10 +16,7 @@ ACTUATORS = [1, 0, *range(2, 17)]  # they begin with the waist's y
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("humanoid", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("humanoid")
 
 
 @pytest.fixture

@@ -1,24 +1,18 @@
 """The policy of examples/racing.py: it sees what the simulator shows, and its sides are alike."""
 
-import importlib.util
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
 import torch
+from tests.examples import load
 
-FILE = Path(__file__).parent.parent / "examples" / "racing.py"
 PAIRS, WHEEL_BAR, TURN_BAR, ASIDE = range(5), 5, 6, 7
 AHEAD, SPEED, HARD, LOST = 1, 7, 8, 9
 
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("racing", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("racing")
 
 
 def seen(example, picture, wheel=None, pedal=None):

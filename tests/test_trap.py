@@ -1,22 +1,15 @@
 """The walls of examples/trap.py hold an ant, which is Gymnasium's own elsewhere."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
+from tests.examples import load
 
 pytest.importorskip("mujoco")
 
 
 @pytest.fixture(scope="module")
 def trap():
-    spec = importlib.util.spec_from_file_location(
-        "trap", Path(__file__).parent.parent / "examples" / "trap.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("trap")
 
 
 def thrown(env, place, velocity):

@@ -39,7 +39,10 @@ def test_episodes_that_fail_count_as_the_worst_whoever_runs_them(when, tmp_path)
 
 
 def test_more_than_a_tenth_of_failures_ends_the_run(tmp_path):
-    said = r"^\d+ of 40 episodes of generation 1 failed, or gave no usable number \(member "
+    said = (
+        r"^\d+ of 40 episodes of generation 1 failed, or gave no usable number "
+        r"\(member \d+ \(episode seed \d+\) first\): with `on_error=worst` no more than a tenth"
+    )
     with pytest.raises(EnvironmentFailure, match=said):
         train(tmp_path / "run", every=3, workers=0, on_error="worst")
 

@@ -1,18 +1,16 @@
 """Persistent ES and noise-reuse ES against their papers, and against what they are for."""
 
-import importlib.util
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.examples import load
 
 from escalade import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import OpenAIES, PersistentES
 
 TABLE = NoiseTable(2, 2**15)
-EXAMPLE = Path(__file__).parents[2] / "examples" / "truncated_unrolls.py"
 
 
 def noise(generation, number, dimension, seed=5):
@@ -128,9 +126,7 @@ def test_it_goes_on_bit_for_bit():
 
 @pytest.mark.slow("examples")
 def test_the_example_ends_where_whole_unrolls_do():
-    spec = importlib.util.spec_from_file_location("truncated_unrolls", EXAMPLE)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = load("truncated_unrolls")
     found = {
         method: example.unroll(example.tune(method, 600)[None], *example.begin(1), example.STEPS)[0][0]
         for method in ("persistent", "noise-reuse", "truncated", "whole")

@@ -105,8 +105,10 @@ class Frames:
         """
         if is_atari(spec):
             env = channels_first(self._wrap_atari(env))
+        elif self.off:
+            env = channels_first(env)
         else:
-            env = channels_first(env) if self.off else self._wrap_plain(env, spec)
+            env = self._wrap_plain(env, spec)
         if self.frame_stack == 1:
             return env
         one = env.observation_space

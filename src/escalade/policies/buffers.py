@@ -11,9 +11,8 @@ from torch import Tensor, nn
 _TORCHS = frozenset(vars(nn.Module()))
 """Attributes that torch gives to every module."""
 
-Value = (
-    Tensor | complex | str | tuple[Any, ...] | None
-)  # a complex number may be any number, or a truth value
+Value = Tensor | complex | str | tuple[Any, ...] | None
+"""Of a simple attribute or a buffer; to a type checker, any number and truth value is complex."""
 
 _MOST = 2**20
 """Numbers in an attribute that may be a memory; larger ones are data."""
@@ -58,8 +57,8 @@ class Buffers:
 class Attributes:
     """The tensors, numbers, texts and tuples of them in a module's attributes at one moment.
 
-    Some modules remember there. Lists, dicts and other objects are left as they are, so is what shares its
-    memory with a parameter.
+    Some modules remember there. Left as they are: lists, dicts and other objects, tensors of more than a
+    million numbers, and what shares its memory with a parameter.
     """
 
     def __init__(self, module: nn.Module) -> None:

@@ -81,14 +81,10 @@ class ModuleCaller:
             watched = not self._probed or self._refused
             generators, kept = Generators(), Kept(self.module) if watched else None
             try:
-                if not self._probed:
-                    self._probe(members, inputs, named)
+                if kept is not None and not self._probed:
+                    self._probe(members, inputs, named, kept)
                 if self.one_at_a_time is None:
-                    try:
-                        outputs = self._together(members, inputs, named)
-                    finally:
-                        if self._cleared is not None:
-                            self._cleared.restore()
+                    outputs = self._together(members, inputs, named)
                     if kept is None or not kept.buffers.changed():
                         return outputs
                     self._give_up(_WRITES)
@@ -96,8 +92,11 @@ class ModuleCaller:
                 if not any(words in str(problem) for words in CANNOT_BATCH):
                     raise
                 # In this call alone: another may be batched, in whatever process it is.
-                self._refused, why = True, str(problem).partition("\n")[0]
-                self._say(f"{self._kind} are called one after the other, which is slow: {why}")
+                self._refused = True
+                self._say_apart(str(problem).partition("\n")[0])
+            finally:
+                if self._cleared is not None:
+                    self._cleared.restore()
             generators.restore()
             if kept is not None:
                 kept.restore()
@@ -154,9 +153,12 @@ class ModuleCaller:
         members.left = first
         return outputs
 
-    def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Compare the last member's outputs with those of the module that holds its parameters."""
-        last, first = len(members) - 1, Kept(self.module)
+    def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any], first: Kept) -> None:
+        """Compare the last member's outputs with those of the module that holds its parameters.
+
+        ``first`` is what the module keeps before it is called.
+        """
+        last = len(members) - 1
         with generators_kept():
             try:
                 outputs = self._together(members, inputs, named)
@@ -228,11 +230,12 @@ class ModuleCaller:
 
     def _give_up(self, why: str) -> None:
         self.one_at_a_time = why
-        self._say(f"{self._kind} are called one after the other, which is slow: {why}")
+        self._say_apart(why)
 
-    @property
-    def _kind(self) -> str:
-        return f"members of {type(self.module).__name__}"
+    def _say_apart(self, why: str) -> None:
+        self._say(
+            f"members of {type(self.module).__name__} are called one after the other, which is slow: {why}"
+        )
 
     def _say(self, what: str) -> None:
         if what not in self._said:

@@ -87,14 +87,12 @@ class Notes:
         first = int(bad[0])
         who = describe(first)
         if len(bad) == len(scores):
+            hint = (
+                f"; without `{self.words.forgives}` what was raised is shown" if self.words.forgives else ""
+            )
             raise EnvironmentFailure(
                 f"return {scores[first]} or the like in all {len(bad)} {self.words.unit} of "
-                f"generation {generation} ({who} first): there is nothing to learn from"
-                + (
-                    f"; without `{self.words.forgives}` what was raised is shown"
-                    if self.words.forgives
-                    else ""
-                )
+                f"generation {generation} ({who} first): there is nothing to learn from{hint}"
             )
         if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
             raise EnvironmentFailure(
@@ -111,12 +109,6 @@ class Notes:
         if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
-
-    @property
-    def _mend(self) -> str:
-        """The way to see what was raised, where exceptions are forgiven."""
-        forgives = self.words.forgives
-        return f"; without `{forgives}` the first that is raised is shown" if forgives else ""
 
     def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float | None) -> None:
         """Say so when the members' ``fitness`` holds no gradient; larger is better in both.
