@@ -27,6 +27,7 @@ from escalade.config.options import Config
 from escalade.engines.registry import ENGINES, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
+from escalade.envs.frames import Frames
 from escalade.perturbation import DensePopulation, slices
 from escalade.policies.networks import batched_network, from_vector
 from escalade.policies.recognition import LAYERS, Kind
@@ -267,3 +268,5 @@ def test_a_new_backend(follow, monkeypatch):
     np.testing.assert_array_equal(ours.step(np.array([1]), np.array([1]))[0].shape, (1, 2))
     with pytest.raises(escalade.InputError, match="has no CartPole-v1"):
         settle_backend(resolve("CartPole-v1", backend="mountain-car"))
+    with pytest.raises(escalade.InputError, match=r"options of frames and `early_end` cannot work on"):
+        settle_backend(resolve("MountainCar-v0", backend="mountain-car", frames=Frames(frame_skip=2)))

@@ -52,6 +52,11 @@ def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
         raise kind(f"{subject}: {problem}" if subject else str(problem)) from None
 
 
+def one_line(problem: BaseException) -> str:
+    """An exception in one line: ``TypeError: its message``."""
+    return " ".join(f"{type(problem).__name__}: {problem}".split())
+
+
 def place_of(problem: BaseException) -> str:
     """The place where an exception was raised: ``line N of FILE``."""
     where = traceback.extract_tb(problem.__traceback__)[-1]

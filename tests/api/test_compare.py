@@ -123,6 +123,9 @@ def test_scores_are_between_the_bounds_of_their_task():
         ({"CartPole-v1": (0, 20)}, "`normalize` has no bounds for Acrobot-v1"),
         (BOUNDS | {"Acrobot-v2": (0, 1)}, "no run is of 'Acrobot-v2'.*Acrobot-v1"),
         (BOUNDS | {"Acrobot-v1": (1, 1)}, "Acrobot-v1=1,1 must be two different finite numbers"),
+        (BOUNDS | {"Acrobot-v1": 500}, "Acrobot-v1=500 must be two numbers, LOW and HIGH"),
+        (BOUNDS | {"Acrobot-v1": (500,)}, r"Acrobot-v1=\(500,\) must be two numbers"),
+        (BOUNDS | {"Acrobot-v1": ("low", 1)}, "must be two numbers"),
         (BOUNDS, "no configuration has runs with a return on all 2 tasks.*`group_by`"),
     ],
 )
@@ -190,7 +193,7 @@ def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
     assert escalade.plot([tmp_path / "runs"], tmp_path / "c.svg").left_out == ()
     assert "evaluations of members" in (tmp_path / "c.svg").read_text()
     (line,) = escalade.compare([tmp_path / "runs"]).lines
-    assert (line.env, line.label, len(line.runs)) == ("Linear: openai-es", "openai-es", 2)
+    assert (line.env, line.label, len(line.runs)) == ("Linear", "openai-es", 2)
     assert (line.seeds, line.env_steps, line.ended, line.eval_episodes) == ((1, 2), None, 2, 2)
 
 

@@ -20,7 +20,7 @@ from escalade import EnvironmentFailure, InputError, evolve, load_evolved
 from escalade.fitness.work import FitnessSetup
 from escalade.perturbation import NoiseTable
 from escalade.policies.layout import Layout
-from escalade.strategies import PGPE, SNES, OpenAIES
+from escalade.strategies import PGPE, SNES, OpenAIES, PersistentES
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import exponential
 from escalade.support.shared_memory import LARGE
@@ -846,6 +846,7 @@ def test_nan_parameters_are_refused():
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
         ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr: leave it out"),
         ({"strategy": "cem", "strategy_options": {"elites": 3}}, "takes no elites; did you mean elite"),
+        ({"strategy": PersistentES}, "strategy PersistentES needs windows: fix it with functools.partial"),
         ({"population": 7}, "population 7 is odd"),
         ({"sigma": -1}, "sigma -1"),
         ({"lr": "fast"}, "lr 'fast' is neither a number nor"),
@@ -1361,3 +1362,27 @@ def test_a_resumed_run_takes_no_other_schedule_that_was_made_by_the_same_functio
     evolve(network(), total, **options | {"sigma": exponential(0.1, 0.99)})
     with pytest.raises(InputError, match="sigma"):
         evolve(network(), total, resume=True, **options | {"sigma": exponential(0.5, 0.9), "generations": 5})
+
+
+def slower(rate, generation):
+    return rate / (1 + generation)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"lr": partial(slower, 0.1)}, {"lr": partial(slower, 0.5)}),
+        ({"strategy": "snes", "sigma": [0.1] * 21}, {"strategy": "snes", "sigma": np.full(21, 0.2)}),
+        (
+            {"strategy": "snes", "sigma": np.full(21, 0.1)},
+            {"strategy": "snes", "sigma": np.array([0.1] * 10 + [0.1000000001] + [0.1] * 10)},
+        ),
+    ],
+)
+def test_a_resumed_run_takes_no_other_numbers(first, then, tmp_path):
+    options = {"population": 8, "generations": 2, "run_dir": tmp_path / "run"}
+    evolve(network(), total, **options | first)
+    (name,) = {*then} - {"strategy"}
+    with pytest.raises(InputError, match=name):
+        evolve(network(), total, resume=True, **options | then | {"generations": 3})
+    evolve(network(), total, resume=True, **options | first | {"generations": 3})

@@ -83,10 +83,31 @@ def test_the_facts_of_both_kinds_of_runs_are_read(tmp_path):
     options = {"population": 4, "generations": 1, "run_dir": tmp_path / "evolved"}
     evolved = escalade.evolve(nn.Linear(2, 1), lambda module: float(module.weight.sum()), **options)
     facts = read_facts(evolved.folder)
-    assert (facts.task, facts.target, facts.config) == ("Linear: openai-es", None, None)
-    assert facts.options["population"] == 4
+    assert (facts.task, facts.target, facts.config) == ("Linear", None, None)
+    assert (facts.options["population"], facts.options["parameters"]) == (4, 3)
     with pytest.raises(InputError, match=r"evolved is a run of escalade\.evolve"):
         read_config(evolved.folder)
+
+
+def test_strategies_and_sizes_of_modules_are_lines_of_one_task(tmp_path):
+    for size, strategy in [(2, "openai-es"), (3, "openai-es"), (2, "snes")]:
+        folder = tmp_path / f"{strategy}-{size}"
+        options = {"population": 4, "generations": 1, "strategy": strategy, "run_dir": folder}
+        escalade.evolve(nn.Linear(size, 1), lambda module: float(module.weight.sum()), **options)
+    groups = group_runs(tmp_path)
+    assert {group.task for group in groups} == {"Linear"}
+    sizes = ["openai-es, parameters=3", "openai-es, parameters=4", "snes, parameters=3"]
+    assert sorted(group.label for group in groups) == sizes
+
+
+def test_networks_of_ones_own_are_told_apart_by_their_parameters(tmp_path):
+    options = {name: value for name, value in SMALL.items() if name != "policy"}
+    for size in (2, 3):
+        network = nn.Sequential(nn.Linear(4, size), nn.Linear(size, 2))
+        escalade.train("CartPole-v1", network=network, run_dir=tmp_path / str(size), **options)
+    escalade.train("CartPole-v1", policy="linear", run_dir=tmp_path / "line", **options)
+    labels = [group.label.partition(", ")[2] for group in group_runs(tmp_path)]
+    assert [label.partition("parameters=")[2] for label in labels] == ["16", "23", ""]
 
 
 def test_a_config_is_read_once(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from tests.commands import bits, command
 from tests.environments import Offset, Tiny, Walk
 
@@ -157,6 +158,8 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     [
         ({"env": lambda: Walk("truncated")}, "`env` .*lambda.* has no name that a resumed run could find"),
         ({"env": Walk()}, "`env` is a Walk that was made already"),
+        ({"strategy": CMAES(np.zeros(3))}, "`strategy` is a CMAES that was made already: give its class"),
+        ({"policy": torch.nn.Linear(3, 1)}, "`policy` takes a name: give a module of yours as `network`"),
         ({"env": not_an_environment}, "made a int, not a gymnasium.Env"),
         ({"env": "tests.environments:Wolk"}, "unknown environment 'tests.environments:Wolk'"),
         ({"wrappers": [lambda env: env]}, "`wrappers` .*lambda"),

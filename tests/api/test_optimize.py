@@ -11,7 +11,8 @@ import torch
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.strategies import CMAES, DeepGA, DensePopulation, OpenAIES, Strategy
+from escalade.strategies import CMAES, SNES, DeepGA, DensePopulation, OpenAIES, PersistentES, Strategy
+from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.registry import STRATEGIES
 
 
@@ -442,6 +443,19 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"x0": np.array(["2020-01-01"], dtype="datetime64[D]")}, "x0 must be a vector of numbers"),
         ({"x0": [10**400, 1]}, "x0 must be a vector of numbers"),
         ({"x0": torch.ones(3, device="meta")}, "x0 must be a vector of numbers"),
+        (
+            {"function": lambda x: None, "vectorized": True},
+            "gave no numbers: it must give one number a point",
+        ),
+        ({"strategy": lambda x0, sigma: CMAES(x0)}, "<lambda> takes no direction: make it accept direction="),
+        ({"strategy": PersistentES}, "PersistentES needs windows: fix it with functools.partial"),
+        (
+            {"strategy": SNES, "x0": EarlierPoints([[1.0, 2.0]], [3.0])},
+            "EarlierPoints are for strategy cma-es",
+        ),
+        ({"bounds": (0, 10**400)}, "bounds must be"),
+        ({"integers": [[0], [1, 2]]}, "integers must be a list of numbers"),
+        ({"target": torch.ones(2)}, "target must be a number"),
         ({"strategy": lambda *given, **options: None}, "made a NoneType, not an escalade Strategy"),
         ({"callback": lambda found: np.zeros(2)}, "a callback returned a ndarray"),
     ],
@@ -463,6 +477,14 @@ def test_what_a_partial_fixes_is_not_overridden_in_silence(fixed):
     (name,) = fixed
     with pytest.raises(InputError, match=f"`{name}` is fixed in the strategy"):
         escalade.optimize(lambda x: float((x**2).sum()), np.zeros(2), partial(CMAES, **fixed), budget=20)
+
+
+def test_a_class_of_ours_is_what_its_name_is():
+    options = {"restarts": "ipop", "budget": 200, "seed": 3}
+    by_name = escalade.optimize(sphere, np.zeros(3), "cma-es", **options)
+    by_class = escalade.optimize(sphere, np.zeros(3), CMAES, **options)
+    assert np.array_equal(by_name.best, by_class.best)
+    assert escalade.optimize(sphere, np.zeros(3), CMAES, integers=[0], budget=50).best[0] % 1 == 0
 
 
 def test_an_endless_budget_is_none():

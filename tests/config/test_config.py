@@ -320,7 +320,10 @@ def test_a_preset_of_another_strategy_gives_the_problem_alone_and_says_so(tmp_pa
     assert "population, sigma, top_directions are left out" in line
     config = configured(tmp_path, "CartPole-v1", "--strategy", "openai-es")
     assert (config.population, config.sigma, config.target_return) == (64, 0.1, 475.0)
-    assert "was tuned for ars: with openai-es" in capsys.readouterr().out
+    assert (
+        "was tuned for ars: with openai-es its population, sigma, lr, top_directions are"
+        in capsys.readouterr().out
+    )
     configured(tmp_path, "CartPole-v1", "--strategy", "ars")
     (tmp_path / "whole.toml").write_text(to_toml(config))
     configured(tmp_path, file=(tmp_path / "whole.toml").read_text())

@@ -25,6 +25,12 @@ def test_a_number_of_numpys_is_taken_as_pythons(name, value, kept):
     assert (found, type(found)) == (kept, type(kept))
 
 
+@pytest.mark.parametrize("name", ["crop", "resize", "recorder", "info_keys", "wrappers"])
+def test_none_is_no_value_of_a_list(name):
+    for none in ("none", "None", ["none"], (), None):
+        assert convert(name, none, text=isinstance(none, str)) == ()
+
+
 def test_arguments_are_what_a_resumed_run_reads():
     given = {"size": (3, 4), "names": {1: "a"}}
     kept = from_values({"env": "E", "env_kwargs": given})["env_kwargs"]

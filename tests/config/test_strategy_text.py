@@ -52,6 +52,7 @@ def test_options_of_a_strategy_are_kept_until_another_is_named():
     assert layered(ars, {"strategy": "snes"} | more)["strategy_options"] == {"b": 3}
     assert layered(more, ars)["strategy_options"] == {"a": 1, "b": 2}  # ars is what no name stands for
     assert ars["strategy_options"] == {"a": 1, "b": 2}
+    assert layered({"lr": 1}, {"strategy": "snes"}) == {"lr": 1, "strategy": "snes"}
 
 
 def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):

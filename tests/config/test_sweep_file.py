@@ -41,6 +41,20 @@ def test_what_a_file_says(written):
     assert (config.sigma, config.hidden, config.strategy, config.generations) == (0.2, (16,), "pgpe", 5)
 
 
+def test_ranges_of_a_strategys_own_hold_fractions(written):
+    text = 'trials = 2\n[options]\nenv = "CartPole-v1"\ngenerations = 2\nstrategy = "openai-es"\n[space]\n'
+    plan = read_sweep(written(f"{text}strategy_options.momentum = {{low = 0, high = 0.9, step = 0.1}}\n"))
+    assert plan.space["momentum"] == FloatDistribution(0.0, 0.9, step=0.1)
+
+
+def test_lists_of_wrappers_are_lists_in_a_trial_too(written):
+    clip, scale = "gymnasium.wrappers:ClipReward(-1, 1)", "gymnasium.wrappers:RescaleAction(-1, 1)"
+    text = 'trials = 2\n[options]\nenv = "Pendulum-v1"\ngenerations = 2\n[space]\n'
+    plan = read_sweep(written(f'{text}wrappers = [[], ["{clip}"], ["{clip}", "{scale}"]]\n'))
+    chosen = [plan.config({"wrappers": choice}).wrappers for choice in plan.space["wrappers"].choices]
+    assert chosen == [(), (clip,), (clip, scale)]
+
+
 WRONG = {
     'trials = "many"': "trials 'many' is not valid: it takes a whole number",
     "trials = 0": "trials must be a whole number of at least 1",

@@ -204,14 +204,19 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
     assert len(engine.pids) == 3
 
 
+def test_a_job_may_hold_what_a_script_defines(engine):
+    of_a_script = type("Signs", (), {"__module__": "__main__"})()
+    assert values(engine.run(("fine", of_a_script), 4).in_order()) == [0, 1, 4, 9]
+
+
 @pytest.fixture
 def hasty(monkeypatch):
     monkeypatch.setattr(processes, "_MOST_DEATHS", 4)
 
 
 def test_items_that_always_kill_their_worker_raise(hasty, engine):
-    with pytest.raises(EngineFailure, match=r"workers died .* times in a row.*code 3.*`workers=0`"):
-        engine.run(("die", 0), 1)
+    with pytest.raises(EngineFailure, match=r"times in a row.*last, in item 5, .*code 3.*`workers=0`"):
+        engine.run(("die", 5), 8)
 
 
 def test_shares_shrink_where_workers_do_not_live_to_finish_them():

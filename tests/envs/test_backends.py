@@ -288,7 +288,6 @@ def test_a_render_mode_among_the_arguments_gives_way_to_that_of_a_film():
 def test_spaces_and_limits_are_read_from_the_environment():
     environment = resolve("CartPole-v1")
     assert environment.max_episode_steps == 500
-    assert environment.threshold == 475.0
     assert environment.action_space == spaces.Discrete(2)
     assert resolve("CartPole-v1", max_episode_steps=7).max_episode_steps == 7
 

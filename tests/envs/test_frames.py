@@ -10,6 +10,7 @@ from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
 from escalade import InputError
+from escalade.envs import resolve
 from escalade.envs.frames import Frames
 from escalade.envs.wrappers import LifeLossEnds
 
@@ -224,7 +225,7 @@ def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
 
 
 REFUSED = [
-    (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for Atari games, and Recorded-v0 is none"),
+    (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for ALE's games, and Recorded-v0 is none of them"),
     (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
     (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`max_pool` needs images"),
     (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, and memory is none"),
@@ -347,3 +348,9 @@ def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():
     assert last[2]  # in the third of four: 39 steps are nine times four and three
     expected = np.moveaxis(RECORDED[LENGTH - 2 : LENGTH].max(axis=0), -1, 0)
     np.testing.assert_array_equal(last[0], expected)
+
+
+def test_what_an_option_says_is_not_said_again_in_the_arguments():
+    pytest.importorskip("ale_py")
+    with pytest.raises(InputError, match="`env_kwargs` frameskip: an option of frames says it already"):
+        resolve("ALE/Pong-v5", {"frameskip": 5}, frames=Frames(frame_skip=2))

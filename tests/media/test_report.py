@@ -138,6 +138,9 @@ def test_a_command_that_is_typed_gives_the_config_back(options):
     words = shlex.split(train_command(config))
     assert words[:3] == ["escalade", "train", "CartPole-v1"]
     assert config_typed(make_parser().parse_args(words[1:])) == config
+    assert ("--frame-skip" in words) == (
+        config.start_from is not None
+    )  # "none" is said: that run may skip some
 
 
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")

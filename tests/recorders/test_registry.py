@@ -64,6 +64,21 @@ def test_a_class_is_no_recorder(run):
     check_recorders([Counting(run)])
 
 
+class Bare:
+    """A recorder that is made without the run, and has no note."""
+
+
+def test_a_class_that_does_not_fit_is_one_line(run):
+    with pytest.raises(InputError, match=r"^`recorder` .*:Bare cannot be called with a RunInfo: .* takes no"):
+        start_recorder(f"{__name__}:Bare", run)
+    with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is no recorder: it needs the methods"):
+        start_recorder(f"{__name__}:replaced", run)
+
+
+def replaced(run):
+    return run
+
+
 def test_an_unknown_name_is_answered_with_its_nearest(run):
     with pytest.raises(InputError, match=r"unknown `recorders` 'consol'; did you mean console\?"):
         start_recorder("consol", run)

@@ -4,6 +4,7 @@ import errno
 import os
 import random
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,6 +205,23 @@ def test_the_newest_whole_checkpoint_is_loaded(tmp_path):
     checkpoints.path(1).unlink()
     with pytest.raises(InputError, match=r"no checkpoint to go on from .*000003.* is damaged"):
         checkpoints.load_latest(content)
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path)
+    for generation in (1, 2):
+        checkpoints.save(generation, TENSORS, STATE, snapshot_every=1)
+    read_bytes = Path.read_bytes
+
+    def away(path):
+        if "000002" in path.name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", away)
+    with pytest.raises(InputError, match=r"000002.* cannot be read: .*: take it away to go on from the one"):
+        checkpoints.load_latest(content)
+    assert checkpoints.generations() == [1, 2]
 
 
 def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):

@@ -41,6 +41,13 @@ def test_a_zero_descent_only_slows_down():
     assert optimizer.center.tolist() == [-1.5, 0.0]
 
 
+@pytest.mark.parametrize("scale", [1e-42, 1e-24, 1e-20, 1.0, 1e19, 1e38])
+def test_only_the_direction_of_a_descent_counts(scale):
+    optimizer = ClipUp([torch.zeros(2)])
+    optimizer.step(torch.tensor([0.6, 0.8]) * scale, lr=1.0)
+    assert optimizer.center.tolist() == pytest.approx([-0.6, -0.8], rel=1e-2)  # 1e-42 has ten bits
+
+
 @pytest.mark.parametrize(
     "keywords",
     [

@@ -257,3 +257,8 @@ def test_one_diverged_fitness_leaves_the_memory_finite(make):
     before = es.center.clone()
     run(es, 1)
     assert not torch.equal(es.center, before)
+
+
+def test_an_optimiser_that_maximises_is_refused():
+    with pytest.raises(InputError, match="must not maximize"):
+        OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.1, maximize=True))

@@ -6,6 +6,7 @@ import pytest
 
 from escalade.errors import InputError
 from escalade.strategies import schedules
+from escalade.strategies.schedules import parse, parse_sigma
 
 
 def test_values():
@@ -112,3 +113,14 @@ def test_populations():
 def test_populations_that_cannot_be(text, said):
     with pytest.raises(InputError, match=f"^`population` '{text}'.* {said}"):
         schedules.parse_population(text, "`population`")
+
+
+def test_a_schedule_that_is_a_function_ends_where_its_text_does():
+    with pytest.raises(InputError, match=r"lr is 1e\+39 in generation 3 .* at most 1e\+30"):
+        parse(lambda generation: 1e39 if generation == 2 else 0.1, "lr")(2)
+
+
+def test_a_floor_ends_a_sigma_that_decays_at_once():
+    assert parse_sigma("exponential:0.1:0:0.01")(5) == 0.01
+    with pytest.raises(InputError, match="ends at 0"):
+        parse_sigma("exponential:0.1:0:0")

@@ -172,7 +172,7 @@ def test_another_dimension_is_refused(make):
         (MAES, CanonicalES, "matrix"),
         (OpenAIES, ARS, "optimizer"),
         (PGPE, partial(OpenAIES, optimizer="clipup"), "deviations"),
-        (CEM, XNES, "shape"),
+        (CEM, XNES, "matrix"),
     ],
 )
 def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
@@ -807,3 +807,21 @@ def test_a_vector_of_deviations_may_run_backwards():
 def test_a_table_smaller_than_a_member_is_refused():
     with pytest.raises(InputError, match="a table of 1,000 numbers is too small for noise of 2,000"):
         OpenAIES(np.zeros(2000), 10, perturbation=NoiseTable(0, 1000)).ask()
+
+
+@pytest.mark.parametrize("make", [SNES, XNES])
+def test_a_sigma_beyond_all_numbers_is_refused(make):
+    es = make(np.zeros(3), 10, sigma_lr=1e4)
+
+    def generations():
+        for _ in range(3):
+            es.tell((es.ask() ** 2).sum(1))
+
+    with pytest.raises(InputError, match=r"generation \d takes sigma beyond the largest number"):
+        generations()
+
+
+def test_numbers_with_a_gradient_are_taken_as_they_are():
+    x0 = torch.zeros(3, requires_grad=True)
+    assert SNES(x0, 8, sigma=torch.full((3,), 0.5, requires_grad=True)).sigma == pytest.approx(0.5)
+    assert CMAES(x0, 8, covariance=torch.eye(3, requires_grad=True)).sigma == pytest.approx(0.5)

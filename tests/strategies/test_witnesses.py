@@ -181,9 +181,9 @@ def test_xnes_follows_its_paper(dimension, population, fitness):
         shape = shape @ linalg.expm(eta / 2 * (g_m - g_s * unit))
         es.tell(told)
         close(es.center.numpy(), mean)
-        close(es.shape, shape)
+        close(es.matrix, shape)
         assert es.step_size == pytest.approx(sigma, rel=1e-9)
-        assert np.linalg.slogdet(es.shape)[1] == pytest.approx(0, abs=1e-9)
+        assert np.linalg.slogdet(es.matrix)[1] == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize(("dimension", "seed"), [(2, 0), (2, 1), (2, 2), (3, 0), (3, 1)])

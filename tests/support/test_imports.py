@@ -25,3 +25,12 @@ def test_a_module_that_exits_is_not_the_end_of_the_process(tmp_path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"cannot be imported \(SystemExit: usage: escalade_script ARM\)"):
         import_named("escalade_script", "environment escalade_script:Arm")
+
+
+def test_an_error_in_a_module_comes_with_its_place(tmp_path, monkeypatch):
+    (tmp_path / "escalade_slip.py").write_text("x = 1\n\ny = n.zeros(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        InputError, match=r"\(NameError: name 'n' is not defined.*, line 3 of escalade_slip\.py\)"
+    ):
+        import_named("escalade_slip", "`strategy` escalade_slip:Mine")

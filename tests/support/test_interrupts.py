@@ -99,3 +99,12 @@ def test_a_process_without_a_leader_waits_for_none(monkeypatch):
     before = threading.active_count()
     end_with_leader()
     assert threading.active_count() == before
+
+
+def test_handlers_that_python_did_not_set_are_left_alone(monkeypatch):
+    monkeypatch.setattr(signal, "getsignal", lambda number: None)
+    set_to = []
+    monkeypatch.setattr(signal, "signal", lambda *given: set_to.append(given))
+    with Interrupts():
+        pass
+    assert set_to == []

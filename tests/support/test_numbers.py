@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
+from escalade import InputError
 from escalade.support.html import shown
-from escalade.support.numbers import finite, number, plain
+from escalade.support.numbers import finite, number, plain, real_number
 
 
 @pytest.mark.parametrize(
@@ -47,3 +49,9 @@ def test_results_are_shown_the_same_way():
 def test_json_has_no_nan():
     found = finite({"mean": math.nan, "most": math.inf, "count": 3, "name": "a", "kept": 0.5})
     assert found == {"mean": None, "most": None, "count": 3, "name": "a", "kept": 0.5}
+
+
+@pytest.mark.parametrize("given", [torch.ones(2), 10**400, "3", None, math.nan])
+def test_what_is_no_number_is_named(given):
+    with pytest.raises(InputError, match="target must be a number, not "):
+        real_number(given, "target")

@@ -133,6 +133,18 @@ def test_a_solved_run_of_several_centres_keeps_its_target_which_says_which_of_th
     assert same_again({"solved": False, "generations": 3, "center": 1})["generations"] == 3
 
 
+def test_an_interrupted_run_of_several_centres_does_not_promise_which_is_kept(tmp_path):
+    run = escalade.train(
+        **{"env": "CartPole-v1", "preset": None, "policy": "linear", "population": 4, "eval_episodes": 1},
+        **{"generations": 2, "centres": 2, "novelty": "nsr", "behaviour": "observation:0", "workers": 0},
+        **{"run_dir": tmp_path / "run", "verbose": False},
+    )
+    assert "Another of the centres" not in card(run.folder, "CartPole-v1", run.summary)
+    assert "Another of the centres" in card(
+        run.folder, "CartPole-v1", run.summary | {"stop_reason": "interrupted"}
+    )
+
+
 def test_only_a_card_of_ours_is_written_again(tmp_path, capsys):
     run = str(tmp_path / "run")
     assert cli.main(["train", "CartPole-v1", *TINY, "--run-dir", run]) == 0

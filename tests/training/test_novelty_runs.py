@@ -205,6 +205,8 @@ def test_evolve_refuses_novelty_without_behaviours():
         evolved(novelty="far")
     with pytest.raises(escalade.EnvironmentFailure, match=r"behaviour that fitness returns .* \(member 0"):
         evolved(lambda module: (1.0, "far"))
+    with pytest.raises(InputError, match="behaviours for some members and none for others"):
+        evolved(lambda module, seed: (1.0, [1.0]) if seed % 2 else 1.0)
     with pytest.raises(InputError, match="behaviours of 1 and 2 numbers"):
         evolved(lambda module, seed: (1.0, [1.0] * (1 + seed % 2)))
 
@@ -251,7 +253,9 @@ def behind_a_function(x0, **options):
     return RMES(x0, **options)
 
 
-@pytest.mark.parametrize("strategy", ["rm-es", RMES, Patient, partial(RMES, paths=3), behind_a_function])
+@pytest.mark.parametrize(
+    "strategy", ["rm-es", "les", RMES, Patient, partial(RMES, paths=3), behind_a_function]
+)
 def test_evolve_refuses_a_strategy_that_compares_generations(strategy, tmp_path):
     """What it would be told are ranks within a generation, of which the best are the same in each."""
     options = {"strategy": strategy, "lr": None, "run_dir": tmp_path / "run"}

@@ -53,3 +53,16 @@ def test_a_centre_whose_fitness_is_beyond_all_meets_no_target(direction):
     huge = 1e35 if direction == "maximize" else -1e35
     found = evolved([*range(8), huge, huge], direction=direction, target_return=huge / 1e33)
     assert not found.summary["solved"]
+
+
+@pytest.mark.parametrize("huge", [np.nan, 1e35])
+def test_a_centre_without_a_usable_number_has_no_rank(huge):
+    assert evolved([*range(8), huge, 3.5]).history["unperturbed_rank"] == [None]
+
+
+@pytest.mark.filterwarnings("ignore:.*count as the worst:RuntimeWarning")
+@pytest.mark.parametrize("huge", [np.nan, 1e35])
+def test_members_without_a_usable_number_rank_below_the_centre(huge, capsys):
+    assert evolved([huge, *range(1, 8), 3.5, 3.5]).history["unperturbed_rank"] == [5]
+    evolved([huge, *[2.0] * 7, 3.5, 3.5], verbose=True)
+    assert "all members have the same fitness" in capsys.readouterr().out

@@ -9,10 +9,10 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
+from escalade.api.evolved_facts import facts_of
 from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
@@ -26,9 +26,8 @@ from escalade.policies.layout import Layout, M, refuse_scripted
 from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import State
 from escalade.strategies.base import Direction
-from escalade.strategies.novelty import check_searchable, columns
+from escalade.strategies.novelty import check_searchable
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.space import StrategyFactory
@@ -172,7 +171,6 @@ def evolve(
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
     }
     asked |= _further(strategy_options or {}, asked)
-    columns(novelty)  # refuses what is none
     check_searchable(novelty)
     if novelty is not None and shaping is None:
         asked |= kept_ranks(strategy)
@@ -210,7 +208,7 @@ def evolve(
             recorders=recorders,
             callbacks=callbacks,
             device=None if place is None else describe_device(place),
-            facts=_facts(module, layout, strategy, asked | noise | {"population": made.population_size})
+            facts=facts_of(module, layout, strategy, asked | noise | {"population": made.population_size})
             | ({"batch": batch} if batched else {})
             | ({} if novelty is None else {"novelty": novelty}),
         )
@@ -286,27 +284,6 @@ def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFold
                 f"run_dir {folder.path} holds a run already: go on with resume=True, or name another"
             ) from problem
         raise
-
-
-def _facts(
-    module: nn.Module, layout: Layout, strategy: str | StrategyFactory, asked: Mapping[str, Any]
-) -> State:
-    """Every option that moves the centre, as plain values; what is code goes by its name."""
-    plain = {name: _plain(value) for name, value in asked.items() if value is not None}
-    shapes = {name: list(shape) for name, shape in layout.shapes.items()}
-    named_by = {"module": type(module).__name__, "parameters": shapes}
-    return named_by | plain | {"strategy": _plain(strategy)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, partial):
-        given = ", ".join(f"{name}={_plain(item)}" for name, item in value.keywords.items())
-        return f"{_plain(value.func)}({given})"
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__name__)
-    return value if isinstance(value, str | bool | int | float) else str(value)
 
 
 def _start(setup: FitnessSetup, engine: str, workers: int, step_timeout: float | None) -> Engine:

@@ -28,7 +28,7 @@ AnyRun = str | PathLike[str]
 _SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
-_NOT_COMPARED = {*_SAME, *_WHERE, "run", "parameters"}
+_NOT_COMPARED = {*_SAME, *_WHERE, "run"}
 _NAMED = 4  # differing options, at most, in a label
 _SHORT = 12  # letters, at most, of the words for a value that is not set
 _DEEPEST = 3  # folders between a folder of runs and a run
@@ -40,7 +40,7 @@ class RunFacts:
 
     folder: RunFolder
     task: str
-    """The environment, or the module and the strategy of a run of ``evolve``."""
+    """The environment, or the class of the module of a run of ``evolve``."""
     target: float | None
     config: Config | None
     """None of a run of ``evolve``."""
@@ -86,7 +86,7 @@ class RunFacts:
 
     def told(self) -> dict[str, Any]:
         """The options that a comparison shows where they differ: all but the seed and where the run ran."""
-        hidden = {*_WHERE, "seed", "run", "parameters"}
+        hidden = {*_WHERE, "seed", "run"}
         return {name: value for name, value in self.flat.items() if name not in hidden}
 
     def content(self) -> str | None:
@@ -101,12 +101,15 @@ class RunFacts:
 
     @cached_property
     def flat(self) -> dict[str, Any]:
-        """The options, those of the strategy alone by their own names."""
+        """The options, those of the strategy alone by their own names, and the size of an own module."""
         own = {
             name if name not in OPTIONS else f"strategy:{name}": value
             for name, value in (self.options.get("strategy_options") or {}).items()
         }
-        return {name: value for name, value in self.options.items() if name != "strategy_options"} | own
+        found = {name: value for name, value in self.options.items() if name != "strategy_options"} | own
+        if self.summary.get("network") == "own":
+            found["parameters"] = self.summary.get("parameters")
+        return found
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,10 @@ def read_facts(folder: RunFolder) -> RunFacts:
     """
     if is_evolved(folder):
         values = parse_toml(folder.config)
-        task = f"{values.get('module', 'module')}: {values.get('strategy', 'evolve')}"
-        return RunFacts(folder, task, None, None, values)
+        shapes = values.get("parameters")
+        if isinstance(shapes, dict):
+            values["parameters"] = sum(math.prod(shape) for shape in shapes.values())
+        return RunFacts(folder, str(values.get("module", "module")), None, None, values)
     config = read_config(folder)
     return RunFacts(folder, config.env, config.target_return, config, dict(vars(config)))
 

@@ -22,7 +22,6 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.installing import check_installed
 from escalade.training.card import model_card
 
-_FILMS = ("video.mp4", "video.gif")
 _CODE = ("env", "strategy", "policy", "wrappers")
 """Options that may name code to import: a pulled config that does is refused."""
 _PLACELESS: dict[str, Any] = {
@@ -61,7 +60,7 @@ def push(run: str | PathLike[str], repo: str) -> str:
         raise InputError(
             f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
         )
-    films = [name for name in _FILMS if (folder.path / name).is_file()]
+    films = [film.name for film in folder.films]
     files: dict[str, Any] = {name: folder.path / name for name in ("policy.safetensors", *films)}
     files |= {"config.toml": settings.encode(), "README.md": model_card(settings, summary, repo).encode()}
     if get_token() is None:

@@ -17,7 +17,7 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
     arguments become ``env_kwargs``; a wrapper likewise; a strategy a class; a behaviour a function.
 
     Raises:
-        InputError: one has no name by which a resumed run could find it.
+        InputError: one has no name by which a resumed run could find it, or is what another option takes.
     """
     found = dict(options)
     env, strategy, wrappers = (found.get(name) for name in ("env", "strategy", "wrappers"))
@@ -28,6 +28,10 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
             f"`env` is a {type(env).__name__} that was made already, and every worker makes its own: "
             "give its class, or a function that makes one"
         )
+    if hasattr(strategy, "ask") and not isinstance(strategy, type):
+        raise InputError(f"`strategy` is a {type(strategy).__name__} that was made already: give its class")
+    if callable(found.get("policy")):
+        raise InputError("`policy` takes a name: give a module of yours as `network`")
     if callable(env):
         factory, keywords = _parts(env, "`env`")
         found["env"] = name_of(factory, "`env`")

@@ -19,11 +19,12 @@ from escalade.strategies.bounds import Given
 from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.result import Optimum
 from escalade.strategies.space import StrategyFactory
+from escalade.support.naming import called
 from escalade.support.numbers import counted, seed_number
 from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
 from escalade.training.search import Search, turn
-from escalade.training.search_plan import SearchOptions, SearchPlan, name_of
+from escalade.training.search_plan import SearchOptions, SearchPlan
 
 Function = Callable[[Any], Any]
 """A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
@@ -128,7 +129,7 @@ def optimize(
         )
         closing.enter_context(calls)
         goals = Goals(
-            f"{name_of(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
+            f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
             f"{counted(workers, 'worker') if workers else 'in this process'}",
             target,
             seconds=seconds,

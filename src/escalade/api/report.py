@@ -20,7 +20,7 @@ from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table
 from escalade.media.figure import Array
 from escalade.media.panels import Workers
 from escalade.media.plane import Archived
-from escalade.media.report import FILMS, Reported, Swept, write_report
+from escalade.media.report import Reported, Swept, write_report
 from escalade.recorders import read_notes
 from escalade.storage.files import check_output, path_of
 from escalade.storage.run_folder import RunFolder
@@ -97,7 +97,7 @@ def _with_sweeps(places: Sequence[Path]) -> tuple[list[Path], list[Swept]]:
             continue
         study = load_sweep(place)
         if (best := best_of(study)) is None:
-            raise InputError(f"{place}: no trial of this sweep has ended; go on with `escalade sweep`")
+            raise InputError(f"{place}: no trial of this sweep has ended; go on with 'escalade sweep'")
         runs.append(trial_folder(place, best.number))
         facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
         shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
@@ -131,7 +131,7 @@ def _reported(facts: RunFacts, name: str) -> Reported:
         {str(key): str(value) for key, value in versions.items()} if isinstance(versions, dict) else {},
         [(_EVOLVED, "")] if config is None else _commands(config, facts.summary),
         workers,
-        _film(folder),
+        next(iter(folder.films), None),
         [*_notes(facts, curves, workers), *lost],
         archived,
     )
@@ -205,11 +205,6 @@ def _archived(folder: RunFolder) -> tuple[Archived | None, list[str]]:
         return None, [f"the archive of behaviours is left out: {problem}"]
 
 
-def _film(folder: RunFolder) -> Path | None:
-    paths = (folder.path / f"video{ending}" for ending in FILMS)
-    return next((path for path in paths if path.is_file()), None)
-
-
 def _notes(facts: RunFacts, curves: Curves, workers: Workers) -> list[str]:
     path = facts.folder.notes
     said = read_notes(path)
@@ -219,7 +214,7 @@ def _notes(facts: RunFacts, curves: Curves, workers: Workers) -> list[str]:
     if not facts.summary:
         notes.append("the run has not ended: this is how far it is")
     if not curves.population:
-        notes.append("it has no population.csv, from which quantiles are drawn: it is of an earlier version")
+        notes.append("it has no population.csv, from which quantiles are drawn")
     if not workers and str(facts.summary.get("workers", "")) != "0":
         notes.append("there is no record of its workers' idle time")
     return notes

@@ -127,7 +127,12 @@ def _check_bounds(bounds: Bounds, tasks: Sequence[str]) -> None:
                 f"`normalize` has no bounds for {task}: give {task}=LOW,HIGH, the returns that score 0 and "
                 "1, such as a random policy's and the target"
             )
-        low, high = bounds[task]
+        try:
+            low, high = map(float, bounds[task])
+        except (TypeError, ValueError):
+            raise InputError(
+                f"`normalize` {task}={bounds[task]!r} must be two numbers, LOW and HIGH"
+            ) from None
         if not (math.isfinite(low) and math.isfinite(high)) or low == high:
             raise InputError(f"`normalize` {task}={low:g},{high:g} must be two different finite numbers")
 

@@ -109,7 +109,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
         say(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
         if os.path.isfile(parsed.run):
-            say(f"played without wrappers, limits and arguments of the environment: {checkpoint} keeps none")
+            without = "wrappers and limits" if others else "wrappers, limits and arguments"
+            say(f"played without {without} of the environment: {checkpoint} keeps none")
     return 0
 
 

@@ -57,7 +57,9 @@ def _check_frames(config: Config) -> None:
         raise InputError("`max_pool` needs a `frame_skip` of at least 2")
     _lengths(config, "resize", (0, 1, 2))
     _lengths(config, "crop", (0, 2, 4))
-    if any(not 0 <= first < last for first, last in zip(config.crop[::2], config.crop[1::2], strict=True)):
+    if any(start < 0 for start in config.crop):
+        raise InputError(f"`crop` {_listed(config.crop)}: rows and columns are counted from 0")
+    if any(first >= last for first, last in zip(config.crop[::2], config.crop[1::2], strict=True)):
         raise InputError(f"`crop` {_listed(config.crop)}: each end must be above its start")
 
 

@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+from escalade.config.forms import form
 from escalade.config.options import OPTIONS, Config
 
 
@@ -34,7 +35,9 @@ def _typed(config: Config) -> list[str]:
         names |= {
             name for name, option in OPTIONS.items() if option.metadata["group"] in ("policy", "frames")
         }
-    return [name for name in OPTIONS if name in names and name != "env" and getattr(config, name) is not None]
+    # None too, where what the run starts from may have a value; but for flags that take none.
+    told = {name for name in names if getattr(config, name) is not None or (config.start_from and form(name))}
+    return [name for name in OPTIONS if name in told and name != "env"]
 
 
 def train_command(config: Config) -> str:

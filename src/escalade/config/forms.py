@@ -42,8 +42,6 @@ def describe(annotation: Any) -> str:
     """Describe the values of this type, for someone who gave another."""
     if get_origin(annotation) is Literal:
         return "one of " + ", ".join(get_args(annotation))
-    if annotation == tuple[float, ...]:
-        return "numbers with commas between, such as 0.5,-1"
     parts = _alternatives(annotation)
     if len(parts) > 1:
         return " or ".join(describe(part) for part in parts if part not in (type(None), os.PathLike[str]))

@@ -272,8 +272,8 @@ class Config:
     )
     on_error: str = _run(
         "stop",
-        "what an environment that raises does to the run: stop it, or have its episode count as the worst of "
-        "its generation (a tenth of which may fail)",
+        "what an environment that raises does to the run: stop it, or, on the backend gymnasium, have its "
+        "episode count as the worst of its generation (a tenth of which may fail)",
         choices=("stop", "worst"),
         resumable=True,
     )

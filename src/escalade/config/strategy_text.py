@@ -39,7 +39,10 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     for layer in layers:
         before = found.get("strategy", DEFAULT)
         kept = found.get("strategy_options", {}) if layer.get("strategy", before) == before else {}
-        found |= {**layer, "strategy_options": kept | layer.get("strategy_options", {})}
+        own = kept | layer.get("strategy_options", {})
+        found |= layer
+        if own or "strategy_options" in found:
+            found["strategy_options"] = own
     return found
 
 

@@ -57,7 +57,8 @@ class SweepPlan:
         chosen, own = {}, {}
         for name, value in params.items():
             if name in OPTIONS:
-                chosen[name] = convert(name, value, text=isinstance(value, str))
+                listed = value_of(value) if OPTIONS[name].metadata["repeats"] else value
+                chosen[name] = convert(name, listed, text=isinstance(listed, str))
             else:
                 own[name] = value_of(value) if isinstance(value, str) else value
         return layered(self.options, split_strategy(chosen), {"strategy_options": own})
@@ -154,7 +155,8 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
                     )
             found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
-            found[name] = _dimension(name, value, partial(convert, name, text=False))
+            text = json.dumps if name in OPTIONS and OPTIONS[name].metadata["repeats"] else text_of
+            found[name] = _dimension(name, value, partial(convert, name, text=False), text)
     return found
 
 
@@ -178,11 +180,12 @@ def _dimension(
         raise InputError(f"{where} must be a list of values, or a range such as {{low = 1, high = 9}}")
     checked = _read(value, _RANGE, f"{where}: ")
     ends = {end: read(value[end]) for end in ("low", "high")}
-    if type(ends["low"]) not in (int, float):
+    if any(type(end) not in (int, float) for end in ends.values()):
         raise InputError(f"{where} is not a number: list its values")
     if not all(map(math.isfinite, ends.values())):
         raise InputError(f"{where}: its ends must be finite")
-    whole = type(ends["low"]) is int
+    whole = all(type(end) is int for end in ends.values())
+    ends = ends if whole else {name: float(end) for name, end in ends.items()}
     if whole and "step" in checked:
         if checked["step"] < 1 or not checked["step"].is_integer():
             raise InputError(f"{where}: step must be a whole number of at least 1")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from escalade.engines.feed import ListFeed
+from escalade.errors import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,8 +144,7 @@ def close_work(work: Work) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as problem:  # noqa: BLE001 - it must not hide what ended the run
-        said = " ".join(f"{type(problem).__name__}: {problem}".split())
-        print(f"escalade: closing the environments: {said}", file=sys.stderr)  # noqa: T201
+        print(f"escalade: closing the environments: {one_line(problem)}", file=sys.stderr)  # noqa: T201
 
 
 class InProcessEngine:

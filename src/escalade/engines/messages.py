@@ -19,8 +19,11 @@ class JobMessage:
 
     def __init__(self, number: int, job: Any) -> None:
         self._large: list[SharedMemory] = []
-        # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only.
-        self._pickled = pickle.dumps(
+        import cloudpickle
+
+        # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only. A
+        # script's classes, of noise of its own say, go by value.
+        self._pickled = cloudpickle.dumps(
             ("job", number, job), pickle.HIGHEST_PROTOCOL, buffer_callback=self._stays_inside
         )
 

@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from typing import Any, Literal
 
-from escalade.engines.base import EngineOptions, Factory, ignore_note, keep_waiting
+from escalade.engines.base import EngineOptions, Factory, describe, ignore_note, keep_waiting
 from escalade.engines.fork_server import warm_up
 from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker, stop_all
@@ -223,9 +223,10 @@ class ProcessEngine:
         self._share_halvings += 1
         code = stop_all([worker])
         if self._deaths >= _MOST_DEATHS:
+            alone = [f", in {describe(self._job, item)}," for item in worker.items if len(worker.items) == 1]
             raise EngineFailure(
                 f"workers died {self._deaths} times in a row without finishing anything "
-                f"(the last {_how(code)}): run with `workers=0` to see why"
+                f"(the last{''.join(alone)} {_how(code)}): run with `workers=0` to see why"
             )
         self._replace(worker)
 

@@ -1,7 +1,7 @@
 """The backends by name. A new backend is one file and one entry here.
 
-A backend's file has two functions: ``supports(environment)``, whether it runs that environment exactly
-as Gymnasium would be asked to, and ``make_vector(environment, slots)``, which makes a
+A backend's file has two functions: ``supports(environment)``, whether it runs that environment just as
+Gymnasium would, and ``make_vector(environment, slots)``, which makes a
 :class:`VectorEnvironment`. It is imported when it is asked for, and imports its package only for an
 environment that it may run.
 """
@@ -92,6 +92,11 @@ def settle_backend(environment: Environment) -> Environment:
             raise InputError(
                 f"`{environment.asked_by(environment.info_keys[-1])}` {keys}: {entry.title} does not give "
                 f"these of {environment.id}: use `backend=gymnasium`"
+            )
+        if not environment.plain and supports(environment.without_frames()):
+            raise InputError(
+                f"options of frames and `early_end` cannot work on {entry.title}'s {environment.id}: use "
+                "`backend=gymnasium`"
             )
         raise InputError(
             f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"

@@ -31,7 +31,7 @@ def channels_last(env: Env) -> Env:
 
 
 def _are_last(space: spaces.Space[Any]) -> bool:
-    """Tell where an image's channels are: its smallest dimension, the first of equal ones."""
+    """Tell whether an image's channels are last: they are its smallest dimension, the first of equal ones."""
     assert space.shape is not None
     return space.shape[2] < min(space.shape[:2])
 

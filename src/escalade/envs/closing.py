@@ -6,7 +6,7 @@ import traceback
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from escalade.errors import shortened
+from escalade.errors import one_line, shortened
 from escalade.support.output import visible
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def close(env: gymnasium.Env[Any, Any]) -> None:
     try:
         env.close()
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
-        text = visible(shortened(" ".join(f"{type(problem).__name__}: {problem}".split())))
+        text = visible(shortened(one_line(problem)))
         name = type(getattr(env, "unwrapped", env)).__name__
         text = f"{name}.close() raised {text} (its episodes count all the same)"
         if text not in _said:

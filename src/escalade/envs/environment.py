@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -54,7 +54,6 @@ class Environment:
     max_episode_steps: int | None
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
-    threshold: float | None = field(default=None, compare=False)
     fresh: bool = False
     """True where every episode is run in an environment object of its own."""
     frames: Frames = Frames()
@@ -91,6 +90,10 @@ class Environment:
     def plain(self) -> bool:
         """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.early_end is None
+
+    def without_frames(self) -> Environment:
+        """The same, :attr:`plain`."""
+        return replace(self, frames=Frames(), early_end=None)
 
     def asked_by(self, key: str) -> str:
         """The option that asks for this entry of an info."""
@@ -172,10 +175,10 @@ def resolve(
     """
     kwargs = dict(kwargs or {})
     further = tuple(dict.fromkeys(key for key in behaviour_keys if key not in info_keys))
+    headless()  # before a module of the user's imports what draws
     spec = _find(env_id)
     if backend != "auto":
         named("backend", backend, BACKENDS).check_installed("backend")
-    headless()
     bare = Environment(
         spec,
         kwargs,
@@ -190,6 +193,10 @@ def resolve(
         info_keys=(*info_keys, *further),
         behaviour_keys=further,
     )
+    if twice := sorted(bare.frames.kwargs(spec).keys() & kwargs.keys()):
+        raise InputError(
+            f"`env_kwargs` {twice[0]}: an option of frames says it already: leave one of them out"
+        )
     bare, env = _first(bare, env_id)
     spec = bare.spec
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
@@ -213,7 +220,6 @@ def resolve(
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
-        threshold=spec.reward_threshold,
         fresh=fresh_environments or needs_fresh(spec),
     )
 

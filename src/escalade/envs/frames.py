@@ -144,7 +144,7 @@ class Frames:
         return NoopStart(env, self.noop_max) if self.noop_max else env
 
     def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
-        self._refuse(("noop_max",), f"is for Atari games, and {spec.id} is none")
+        self._refuse(("noop_max",), f"is for ALE's games, and {spec.id} is none of them")
         if len(env.observation_space.shape or ()) < 2:
             self._refuse(_OF_IMAGES, f"needs images, and {spec.id} gives none")
         env = Owned(env)

@@ -19,6 +19,7 @@ from escalade.envs.closing import close
 from escalade.envs.environment import Environment
 from escalade.envs.spaces import flatten
 from escalade.envs.vector import VectorEnvironment
+from escalade.errors import one_line
 
 Verdict = Literal["pure", "history", "random", "shared", "unknown"]
 
@@ -87,8 +88,7 @@ def probe_purity(environment: Environment, seed: int = 0) -> Purity:
             return _probe_waves(player, seed)
         return _probe(environment, player, seed)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
-        said = " ".join(f"{type(problem).__name__}: {problem}".split())
-        return Purity("unknown", steps=player.steps, problem=said)
+        return Purity("unknown", steps=player.steps, problem=one_line(problem))
 
 
 def _probe(environment: Environment, player: _Player, seed: int) -> Purity:

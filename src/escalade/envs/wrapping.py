@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.envs.closing import close
 from escalade.envs.observed import one_number
-from escalade.errors import InputError
+from escalade.errors import InputError, one_line
 from escalade.support.imports import imported
 
 if TYPE_CHECKING:  # the options are checked before Gymnasium is wanted
@@ -107,7 +107,7 @@ def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium
             made = wrapper(env)
         except (Exception, SystemExit) as problem:  # whatever the wrapper's own code raises
             close(env)
-            said = " ".join(f"{type(problem).__name__}: {problem}".split())
+            said = one_line(problem)
             raise InputError(f"`wrappers` {wrapper.text} cannot wrap the environment: {said}") from problem
         if not isinstance(made, Env):
             close(env)

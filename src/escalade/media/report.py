@@ -19,7 +19,7 @@ from escalade.media.report_style import STYLE
 from escalade.storage.files import write_bytes
 from escalade.support.mappings import differing
 
-FILMS = {".mp4": "video/mp4", ".gif": "image/gif", ".webm": "video/webm"}
+FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
 """Endings of films that a page can hold, and their media types."""
 
 # Nothing is loaded from anywhere, and no script runs, whatever a run's names hold.

@@ -141,10 +141,7 @@ class CenterPopulation:
 
 
 def shared_center(population: Population | None, center: Center | None) -> Center | None:
-    """The centre that all members are around, and the unperturbed ``center`` where there are none of them.
-
-    None of a population without a centre.
-    """
+    """The population's own centre, where it has one; otherwise ``center``, the unperturbed one."""
     found: Center | None = getattr(population, "center", center)
     return found
 

@@ -62,13 +62,13 @@ def start_recorders(
     Raises:
         InputError: a name is unknown, or what it records into cannot be written.
     """
-    named: set[str] = set()
+    seen: set[str] = set()
     started: list[Recorder] = []
     run = replace(run, say=announcer)
     for which in wanted:
-        if isinstance(which, str) and which in named:
+        if isinstance(which, str) and which in seen:
             continue
-        named |= {which} if isinstance(which, str) else set()
+        seen |= {which} if isinstance(which, str) else set()
         started.append(start_recorder(which, run))
         closing.callback(started[-1].close)
     return started
@@ -109,9 +109,15 @@ def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
         return which
     if which in TRACKERS:
         return Tracking(TRACKERS[which], run)
-    recorder: Recorder = find("recorders", which, RECORDERS)(run)
-    if ":" in which:
-        _check_methods(recorder, which, "recorders")
+    if ":" not in which:
+        made: Recorder = find("recorders", which, RECORDERS)(run)
+        return made
+    make = find("recorder", which, RECORDERS)
+    try:
+        recorder: Recorder = make(run)
+    except TypeError as problem:
+        raise InputError(f"`recorder` {which} cannot be called with a RunInfo: {problem}") from problem
+    _check_methods(recorder, which, "recorder")
     return recorder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
-from escalade.errors import InputError, StorageFailure
+from escalade.errors import InputError, StorageFailure, one_line
 from escalade.recorders.population import QUANTILES
 from escalade.recorders.row import Row
 from escalade.recorders.run_info import RunInfo
@@ -74,7 +74,7 @@ class Tracking:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever a tracker raises, the run is worth more
             self._log = None
-            said = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
+            said = one_line(problem)[:300]
             with suppress(StorageFailure):  # of notes.csv: no reason to end the run either
                 self._say(f"{self._title} failed, and the run goes on without it: {said}")
             return None

@@ -272,7 +272,10 @@ class Rollouts:
         return found
 
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """True for ended episodes that saw an observation that is no number: their returns mean nothing."""
+        """True for ended episodes whose last observation is no number: their returns mean nothing.
+
+        Where observations are normalised, their sums tell of those before it, too.
+        """
         finite = self._finite(rows)
         if self.job.normalization is not None:
             finite &= np.isfinite(self._moments[0, rows]).all(axis=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from escalade.errors import InputError
-from escalade.storage.files import storage
+from escalade.storage.files import Unreadable, storage
 from escalade.storage.tensors import Damaged, State, Stored, Tensors, read, write
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ class Checkpoints:
             self.make()
         again = generation in self.generations()
         write(self.path(generation), tensors, state)
-        # Only the third newest: older ones were kept for good, under an earlier `snapshot_every` too.
+        # Only the third newest: older ones were kept for good, under an earlier `snapshot_every` too, or were
+        # left where a process was killed at this place.
         for older in [] if again else self.generations()[:-_KEPT][-1:]:
             if not (snapshot_every and older % snapshot_every == 0):
                 self._remove(older)
@@ -66,13 +67,15 @@ class Checkpoints:
                 is whole but cannot be used. Whatever else it raises goes to the caller.
 
         Raises:
-            InputError: none is left.
+            InputError: none is left, or a file that may be whole cannot be read.
         """
         problems: list[str] = []
         for generation in reversed(self.generations()):
             path = self.path(generation)
             try:
                 content = read(path)
+            except Unreadable as problem:  # it may be well: what comes next would drop it
+                raise InputError(f"{problem}: take it away to go on from the one before") from None
             except InputError as problem:
                 problems.append(str(problem))
                 continue

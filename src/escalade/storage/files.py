@@ -64,11 +64,16 @@ def write_bytes(path: Path, data: bytes) -> None:
         _sync_folder(path.parent)
 
 
+class Unreadable(InputError):
+    """A file cannot be read now: it is another user's, or its disk or server does not answer."""
+
+
 def read_bytes(path: Path) -> bytes:
     """Read a regular file: not a pipe, which would be waited for, nor a device, which may never end.
 
     Raises:
-        InputError: it is not there, is of another kind, or cannot be read.
+        Unreadable: it is there, and cannot be read.
+        InputError: it is not there, or is of another kind.
     """
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
@@ -76,7 +81,7 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+        raise Unreadable(f"{path} cannot be read: {problem.strerror}") from None
     except ValueError:
         raise InputError(f"{str(path)!r} is no name of a file") from None
     if not regular:

@@ -79,7 +79,7 @@ class FolderLock:
             self._close()
 
     def look(self) -> tuple[Held, str]:
-        """Return whether the lock is held, and by whom; of one that was killed, who it was.
+        """Return whether the lock is held, and by whom; of one that is so no longer, who it was.
 
         Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
         """
@@ -95,6 +95,9 @@ class FolderLock:
         try:
             holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            state: Held = (
+                "killed" if self._is_the_file(descriptor) else "free"
+            )  # where it was let go meanwhile
         except BlockingIOError:
             return "held", holder
         except OSError:
@@ -102,7 +105,7 @@ class FolderLock:
         finally:
             os.close(descriptor)
         # Its holder removes the file before it lets go: this one could not, or is about to make it.
-        return ("killed", holder) if holder else ("held", "another process")
+        return (state, holder) if holder else ("held", "another process")
 
     def __del__(self) -> None:
         self.release()
@@ -129,7 +132,8 @@ class FolderLock:
             ) from None
         except OSError as problem:
             if problem.errno not in _NO_LOCKS:
-                raise
+                with storage(self._file):
+                    raise
         with storage(self._file):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

@@ -55,6 +55,12 @@ class RunFolder:
         """True where it is of a policy that comes with the package."""
         return self.path.parent == ZOO
 
+    @property
+    def films(self) -> list[Path]:
+        """The films of its latest policy that are there."""
+        paths = [self.path / f"video{ending}" for ending in (".mp4", ".gif")]
+        return [path for path in paths if path.is_file()]
+
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""
         with storage(self.centers):

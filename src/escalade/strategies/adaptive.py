@@ -87,7 +87,9 @@ def first_deviations(sigma: Any, center: Tensor) -> Tensor:
     try:
         # Torch does not read arrays that run backwards.
         given = np.ascontiguousarray(sigma) if isinstance(sigma, np.ndarray) else sigma
-        values = torch.as_tensor(float(given) if isinstance(given, str) else given, dtype=center.dtype)
+        values = torch.as_tensor(
+            float(given) if isinstance(given, str) else given, dtype=center.dtype, device=center.device
+        )
         vector = values.detach().expand(center.numel()).clone()
     except (RuntimeError, TypeError, ValueError):
         raise InputError(

@@ -65,7 +65,7 @@ class Strategy(ABC):
     """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
 
     compares_generations: ClassVar[bool] = False
-    """True where a step size follows from fitness beside the last generation's: ranks of one will not do."""
+    """True where an update depends on the fitness of generations before: ranks within one will not do."""
 
     elitist: ClassVar[bool] = False
     """True where the best members live on unchanged."""
@@ -260,6 +260,10 @@ class Strategy(ABC):
             raise InputError(
                 f"generation {self.generation + 1} takes the centre beyond the largest {before.dtype}: "
                 f"use a smaller {lr}sigma (now {self.sigma:g})"
+            )
+        if not math.isfinite(self.sigma):
+            raise InputError(
+                f"generation {self.generation + 1} takes sigma beyond the largest number: use smaller rates"
             )
         self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.

@@ -176,7 +176,7 @@ def _possible(lower: Any, upper: Any) -> bool:
     try:
         low, high = (np.array(detached(bound), dtype=np.float64) for bound in (lower, upper))
         return bool((low < high).all())
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         return False
 
 
@@ -184,7 +184,7 @@ def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:
     try:
         found = np.array(none if bound is None else detached(bound), dtype=np.float64)
         vector = np.broadcast_to(found, (dimension,)).copy()
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(
             f"bounds must be (lower, upper), each a number or {dimension} of them: {bound!r} is neither"
         ) from None

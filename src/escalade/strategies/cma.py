@@ -5,7 +5,6 @@ and the default constants (its table 1) are numbered as there.
 from __future__ import annotations
 
 import math
-import os
 from functools import cached_property
 from typing import ClassVar
 
@@ -16,11 +15,11 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.matrix import refuse_if_too_large
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.step_size import expected_norm, heaviside
-
-_MATRICES = 6  # float64 (d, d) alive at once: C, its eigenvectors, and what eigh and the update need
+from escalade.strategies.vectors import detached
 
 
 class CMAES(SizedStrategy):
@@ -139,8 +138,8 @@ class CMAES(SizedStrategy):
 def _checked(covariance: ArrayLike, n: int) -> Matrix:
     """A copy of the first covariance; InputError where it is none of n parameters."""
     try:
-        matrix = np.array(covariance, dtype=np.float64)
-    except (TypeError, ValueError):
+        matrix = np.array(detached(covariance), dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"covariance {covariance!r} must hold numbers") from None
     if matrix.shape != (n, n):
         raise InputError(f"covariance of shape {matrix.shape} must be of shape {(n, n)}")
@@ -148,17 +147,3 @@ def _checked(covariance: ArrayLike, n: int) -> Matrix:
     if not symmetric or np.linalg.eigvalsh(matrix).min() <= 0:
         raise InputError("covariance must be symmetric and positive definite")
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def refuse_if_too_large(n: int, what: str) -> None:
-    """Raise InputError where the matrices of ``what`` in n dimensions would not fit in this host's memory."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not on Windows
-        memory = 8 * 2**30
-    needed = _MATRICES * 8 * n * n
-    if needed > memory / 2:
-        raise InputError(
-            f"{what} of dimension {n} needs {needed / 2**30:.0f} GiB for its covariance, more than half"
-            f" of this host's {memory / 2**30:.0f} GiB: use SepCMAES or SNES, whose memory is O(dimension)"
-        )

@@ -38,7 +38,7 @@ class EarlierPoints:
             self.points, self.values = (
                 np.array(detached(given), dtype=np.float64) for given in (points, values)
             )
-        except (TypeError, ValueError, RuntimeError):
+        except (TypeError, ValueError, RuntimeError, OverflowError):
             raise InputError("EarlierPoints takes numbers: points (n, dimension), and values (n,)") from None
         if self.points.ndim != 2 or self.points.size == 0 or self.values.shape != self.points.shape[:1]:
             raise InputError(

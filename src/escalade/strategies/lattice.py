@@ -52,7 +52,10 @@ def lattice_of(integers: Sequence[int] | NDArray[np.generic], bounds: Bounds, sc
         InputError: they are no parameters of the vector, or leave fewer than two whole numbers.
     """
     dimension = len(scale)
-    given = np.asarray(integers)
+    try:
+        given = np.asarray(integers)
+    except ValueError:  # lists of several lengths
+        raise InputError("integers must be a list of numbers of parameters, such as [0, 3]") from None
     if given.dtype == np.bool_:
         if given.shape != (dimension,):
             raise InputError(f"integers: a mask has one truth value for each of the {dimension} parameters")

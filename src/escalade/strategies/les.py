@@ -59,6 +59,7 @@ class LES(AdaptiveStrategy):
 
     adapted = ("paths", "record")
     antithetic = False
+    compares_generations = True
 
     def __init__(
         self,

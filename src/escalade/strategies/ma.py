@@ -10,13 +10,12 @@ import math
 import numpy as np
 
 from escalade.strategies.base import Fitness
-from escalade.strategies.cma import refuse_if_too_large
+from escalade.strategies.matrix import MatrixStrategy
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.step_size import expected_norm
 
 
-class MAES(SizedStrategy):
+class MAES(MatrixStrategy):
     """Adapt a matrix ``M``, which turns noise into steps, along one evolution path.
 
     Members are ``centre + step_size * M z``. With weights ``w`` of the better half, and
@@ -24,7 +23,7 @@ class MAES(SizedStrategy):
 
         ``M += M (c_1 / 2 * (s s' - I) + c_w / 2 * (sum_i w_i z_i z_i' - I))``
 
-    Time and memory are O(dimension**2) for each member: a tenth of CMA-ES's in a hundred dimensions.
+    Memory is O(dimension**2), and time as much for each member: a tenth of CMA-ES's in a hundred dimensions.
 
     Args:
         x0: the first centre, shape (dimension,).
@@ -38,33 +37,17 @@ class MAES(SizedStrategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
-    decomposes = True
-    adapted = ("matrix", "path")
+    adapted = ("path",)
 
     def begin(self, n: int, population: int) -> None:
-        refuse_if_too_large(n, "MA-ES")
+        super().begin(n, population)
         self.weights = log_weights(population)
         m = self.mu_eff = 1 / float((self.weights**2).sum())
         self.c_s = (m + 2) / (n + m + 5)
         self.c_1 = 2 / ((n + 1.3) ** 2 + m)
         self.c_w = min(1 - self.c_1, 2 * (m + 1 / m - 2) / ((n + 2) ** 2 + m))
         self.damping = 1 + self.c_s + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1)
-        self.matrix: Matrix = np.eye(n)
         self.path = np.zeros(n)
-
-    @property
-    def scale(self) -> Matrix:
-        """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return np.asarray(self.step_size * np.linalg.norm(self.matrix, axis=1))
-
-    @property
-    def condition(self) -> float:
-        """The largest variance of the search distribution over the smallest, along its axes."""
-        lengths = np.linalg.svd(self.matrix, compute_uv=False)
-        return float((lengths[0] / max(lengths[-1], 1e-150)) ** 2)
-
-    def shaped(self, z: Matrix) -> Matrix:
-        return np.asarray(z @ self.matrix.T)
 
     def update(self, fitness: Fitness) -> None:
         z, y = self.draw()

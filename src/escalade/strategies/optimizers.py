@@ -25,6 +25,7 @@ from escalade.strategies.torch_optimizer import TorchOptimizer
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
+_SHORT = 1e-15  # a descent whose squares float32 holds
 _MOST = 1e18  # of a descent's numbers: their squares, which Adam remembers, must be float32 too
 
 
@@ -122,8 +123,9 @@ class ClipUp(CenterOptimizer):
     def step(self, descent: Tensor, lr: float) -> None:
         velocity, limit = self.memory["velocity"], 2 * lr if self.max_speed is None else self.max_speed
         length = float(descent.norm())
-        if math.isinf(length):  # its square overflows: only the direction counts
-            descent = descent / descent.abs().max()
+        if length < _SHORT or math.isinf(length):  # squares are 0 or infinite: only the direction counts
+            largest = float(descent.abs().max())
+            descent = descent / largest if largest > 0 else descent
             length = float(descent.norm())
         velocity.mul_(self.momentum).sub_(descent, alpha=lr / length if length > 0 else 0.0)
         speed = float(velocity.norm())
@@ -175,6 +177,10 @@ def make_optimizer(
         held = [part for group in made.param_groups for part in group["params"]]
         if len(held) != 1 or held[0] is not center:
             raise InputError(f"optimizer {optimizer!r} must move the parameters it is given, and no others")
+        if any(group.get("maximize") for group in made.param_groups):
+            raise InputError(
+                f"optimizer {optimizer!r} must not maximize, as it is given a descent: leave it out"
+            )
         if any(given.default is given.empty for given in inspect.signature(made.step).parameters.values()):
             raise InputError(f"optimizer {optimizer!r} asks for a closure in each step: use another")
         return TorchOptimizer([center], made, factory)

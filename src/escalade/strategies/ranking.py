@@ -37,8 +37,8 @@ def share_ties(by_rank: Array, fitness: Array) -> Array:
 def log_weights(population: int, parents: int | None = None) -> Array:
     """Weights of the best, the second best, ... member, shape (population,); their sum is 1.
 
-    ``ln(n + 1/2) - ln(rank)`` for the best n, normalised, and 0 for the others; without ``parents`` n is half
-    of the population, and a whole half where that is odd (Hansen 2016, arXiv 1604.00772, eq. 49 and 53).
+    ``ln(n + 1/2) - ln(rank)`` for the best floor(n), normalised, and 0 for the others; without ``parents`` n
+    is half of the population (Hansen 2016, arXiv 1604.00772, eq. 49 and 53).
     """
     most = population / 2 if parents is None else parents
     raw = np.log(most + 0.5) - np.log(np.arange(1, population + 1))

@@ -121,11 +121,11 @@ def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
             number = float(value)
         except (TypeError, ValueError, RuntimeError):
             number = math.nan
-        if not (0 < number < math.inf or (zero and number == 0)):
+        if not (0 < number <= LARGEST or (zero and number == 0)):
             least = "at least 0" if zero else "above 0"
             raise InputError(
                 f"{name} is {value!r} in generation {generation + 1} (called with {generation}): a schedule "
-                f"must give finite numbers {least}"
+                f"must give numbers {least}, and of at most {LARGEST:g}"
             )
         return number
 
@@ -148,7 +148,8 @@ def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
     schedule = parse(value, name)
     if not callable(value) and ":" not in str(value):
         return schedule
-    if isinstance(value, str) and float(value.split(":")[2]) == 0:
+    kind, _, *ends = str(value).split(":") if isinstance(value, str) else ("", "", "1")
+    if not any(map(float, ends if kind == "exponential" else ends[:1])):
         raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
     return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
 

@@ -17,7 +17,7 @@ from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import default_population
 from escalade.strategies.step_size import expected_norm, heaviside
-from escalade.strategies.vectors import first_center
+from escalade.strategies.vectors import as_tensor
 from escalade.support.numbers import population_number
 
 
@@ -53,7 +53,7 @@ class SepCMAES(AdaptiveStrategy):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        n = first_center(x0).numel()
+        n = as_tensor(x0, "x0").numel()
         population = default_population(n) if population is None else population
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         self._set_constants(n, population_number(population, 4))

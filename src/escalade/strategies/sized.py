@@ -15,7 +15,7 @@ from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, NoiseSource
 from escalade.strategies.base import Direction, State, Strategy
 from escalade.strategies.schedules import parse
-from escalade.strategies.vectors import first_center
+from escalade.strategies.vectors import as_tensor
 from escalade.support.numbers import population_number
 
 Matrix = NDArray[np.float64]
@@ -53,7 +53,7 @@ class SizedStrategy(Strategy):
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
-        n = first_center(x0).numel()
+        n = as_tensor(x0, "x0").numel()
         population = population_number(self.usual_population(n) if population is None else population, 4)
         super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
         self.step_size = first_step_size(sigma)
@@ -129,7 +129,7 @@ def first_step_size(sigma: float | str) -> float:
     """The number that ``sigma`` is; InputError for a schedule, since the strategy adapts it."""
     try:
         return parse(float(sigma), "sigma")(0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(
             f"sigma {sigma!r} must be a positive number: this strategy adapts it from there"
         ) from None

@@ -18,7 +18,9 @@ from escalade.strategies.earlier import EarlierPoints, beginning
 from escalade.strategies.lattice import lattice_of
 from escalade.strategies.restarts import Start
 from escalade.strategies.sized import default_population
-from escalade.support.keywords import keywords_of, parameters_of
+from escalade.strategies.vectors import detached
+from escalade.support.keywords import check_call, keywords_of, parameters_of
+from escalade.support.naming import called
 
 Array = NDArray[np.float64]
 StrategyFactory = Callable[..., Strategy]
@@ -103,6 +105,7 @@ class SearchSpace:
         known = keywords_of(factory)
         if "perturbation" not in fixed and (known is None or "perturbation" in known):
             options["perturbation"] = self._noise
+        check_call(factory, options, options, f"strategy {called(factory)}")
         made = factory(x0, **options)
         if not isinstance(made, Strategy):
             raise InputError(f"strategy made a {type(made).__name__}, not an escalade Strategy")
@@ -149,7 +152,7 @@ def _vector(x0: Any) -> Array:
 
 def _sigma(sigma: Any, dimension: int) -> Array:
     try:
-        deviations = np.broadcast_to(np.array(sigma, dtype=np.float64), (dimension,)).copy()
+        deviations = np.broadcast_to(np.array(detached(sigma), dtype=np.float64), (dimension,)).copy()
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them") from None
     if not (np.isfinite(deviations) & (deviations > 0)).all():

@@ -20,7 +20,7 @@ class VDCMA(AxisStrategy):
     Members are ``centre + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
     natural gradient of the better half of the members and of the path. The step size follows the path as in
     CMA-ES, with a rate of its own. Beyond the paper, a step of v or D changes neither by more than 0.7 of its
-    length, and the rates are those of 8 dimensions where there are fewer. Time and memory are O(dimension)
+    length, and in few dimensions the rates are at least half of CMA-ES's. Time and memory are O(dimension)
     for each member.
 
     Args:

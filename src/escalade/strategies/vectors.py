@@ -46,8 +46,8 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
 
 
 def detached(given: Any) -> Any:
-    """A user's numbers as numpy reads them: of a tensor the one on the CPU, without its gradient."""
-    return given.detach().cpu() if isinstance(given, Tensor) else given
+    """A user's numbers as numpy reads them: of a tensor the array of its numbers, without its gradient."""
+    return given.detach().cpu().numpy() if isinstance(given, Tensor) else given
 
 
 class GivenAway(np.ndarray[Any, Any]):

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.cma import refuse_if_too_large
+from escalade.strategies.matrix import MatrixStrategy
 from escalade.strategies.schedules import Schedule, parse
 from escalade.strategies.shaping import nes_utilities
-from escalade.strategies.sized import Matrix, SizedStrategy
+from escalade.strategies.sized import Matrix
 
 
-class XNES(SizedStrategy):
+class XNES(MatrixStrategy):
     """Follow the natural gradient of the centre, the step size and the shape of the search.
 
     Members are ``centre + sigma * B z`` with z standard normal and ``det B = 1``. With utilities ``u_i``
@@ -47,9 +47,6 @@ class XNES(SizedStrategy):
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
     """
 
-    decomposes = True
-    adapted = ("shape",)
-
     def __init__(
         self,
         x0: ArrayLike | Tensor,
@@ -65,26 +62,10 @@ class XNES(SizedStrategy):
     ) -> None:
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         n = self.dimension
-        refuse_if_too_large(n, "xNES")
         usual = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
         self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse(usual if sigma_lr is None else sigma_lr, "sigma_lr", zero=True)
         self._shape_lr = parse(usual if shape_lr is None else shape_lr, "shape_lr", zero=True)
-        self.shape: Matrix = np.eye(n)
-
-    @property
-    def scale(self) -> Matrix:
-        """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return np.asarray(self.step_size * np.linalg.norm(self.shape, axis=1))
-
-    @property
-    def condition(self) -> float:
-        """The largest variance of the search distribution over the smallest, along its axes."""
-        lengths = np.linalg.svd(self.shape, compute_uv=False)
-        return float((lengths[0] / max(lengths[-1], 1e-150)) ** 2)
-
-    def shaped(self, z: Matrix) -> Matrix:
-        return np.asarray(z @ self.shape.T)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr, shape_lr = self.lr, self._sigma_lr(self.generation), self._shape_lr(self.generation)
@@ -93,9 +74,9 @@ class XNES(SizedStrategy):
         self.move(lr * (weights @ y))
         gradient = (z.T * weights) @ z - weights.sum() * identity
         of_sigma = float(np.trace(gradient)) / n
-        self.step_size *= math.exp(sigma_lr / 2 * of_sigma)
-        change = shape_lr / 2 * (gradient - of_sigma * identity)
-        self.shape = self.shape @ exponential(change)
+        with np.errstate(over="ignore", invalid="ignore"):  # tell refuses what is beyond all numbers
+            self.step_size *= float(np.exp(sigma_lr / 2 * of_sigma))
+            self.matrix = self.matrix @ exponential(shape_lr / 2 * (gradient - of_sigma * identity))
         self.updates += 1
 
 

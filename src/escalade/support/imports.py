@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError, nearest, one_line, place_of
 
 
 def import_named(module: str, what: str) -> ModuleType:
@@ -18,10 +18,12 @@ def import_named(module: str, what: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the module's own code raises
-        kind = "" if isinstance(problem, ImportError) else f"{type(problem).__name__}: "
+        said = str(problem) if isinstance(problem, ImportError) else one_line(problem)
+        if not isinstance(problem, ImportError | SyntaxError | SystemExit):  # which say where, or mean it
+            said += f", {place_of(problem)}"
         missing = isinstance(problem, ModuleNotFoundError) and f"{module}.".startswith(f"{problem.name}.")
         mend = ": run this in the folder that holds it, or set PYTHONPATH to that folder" if missing else ""
-        raise InputError(f"{what}: module {module} cannot be imported ({kind}{problem}){mend}") from None
+        raise InputError(f"{what}: module {module} cannot be imported ({said}){mend}") from None
 
 
 def imported(home: str, what: str) -> Any:

@@ -60,7 +60,10 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                before = signal.getsignal(number)
+                if before is None:
+                    continue  # of the program that Python runs in, which could not be put back
+                if number == signal.SIGHUP and before == signal.SIG_IGN:
                     continue  # nohup: the run is to go on without its terminal
                 self._before[number] = signal.signal(number, self._handle)
         return self

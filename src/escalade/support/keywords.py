@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
+
+from escalade.errors import InputError, nearest
 
 
 def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
@@ -18,6 +20,31 @@ def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
     if any(part.kind is part.VAR_KEYWORD for part in parameters.values()):
         return None
     return {*parameters}
+
+
+def check_call(
+    factory: Callable[..., Any], given: Collection[str], always: Collection[str], what: str
+) -> None:
+    """Refuse to call ``factory`` with the keywords ``given``, where it takes or needs others.
+
+    Args:
+        factory: a class or a function, or a partial of one.
+        given: names of keywords.
+        always: those that every factory must take.
+        what: the thing that it makes, in errors.
+
+    Raises:
+        InputError: it does not take one, or needs one that neither is given nor fixed by the partial.
+    """
+    known = keywords_of(factory)
+    for key in given:
+        if known is not None and key not in known:
+            mend = f": make it accept {key}=" if key in always else nearest(key, known) or ": leave it out"
+            raise InputError(f"{what} takes no {key}{mend}")
+    fixed = factory.keywords if isinstance(factory, partial) else {}
+    for key, part in parameters_of(factory).items():
+        if part.kind is part.KEYWORD_ONLY and part.default is part.empty and key not in {*given, *fixed}:
+            raise InputError(f"{what} needs {key}: fix it with functools.partial")
 
 
 def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:

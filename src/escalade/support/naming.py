@@ -8,6 +8,12 @@ from typing import Any
 from escalade.errors import InputError
 
 
+def called(thing: object) -> str:
+    """The name of a function or a class, without its module; a name as it is."""
+    named = getattr(thing, "func", thing)  # what a partial calls
+    return named if isinstance(named, str) else getattr(named, "__name__", type(named).__name__)
+
+
 def name_of(thing: Any, what: str) -> str:
     """``module:name`` of a class or function, by which a resumed run finds it again.
 

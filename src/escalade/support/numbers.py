@@ -62,10 +62,10 @@ def real_number(value: Any, name: str) -> float:
     """
     try:
         number = math.nan if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor of several numbers
         number = math.nan
     if math.isnan(number):
-        raise InputError(f"{name} must be a number, not {value!r}")
+        raise InputError(f"{name} must be a number, not {value!r:.100}")
     return number
 
 

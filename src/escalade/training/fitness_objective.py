@@ -230,6 +230,10 @@ class FitnessObjective:
             results = self._engine.run(job, job.items).in_order()
         rows = [row for part in results for row in part]
         sizes = {len(row) - 1 for row in rows if len(row) > 1 or not math.isnan(row[0])}
+        if 0 in sizes and len(sizes) > 1:
+            raise InputError(
+                "fitness gave behaviours for some members and none for others: give one for each"
+            )
         check_sizes(sizes)
         fitness = np.array([row[0] for row in rows], dtype=np.float64)
         size = max(sizes, default=0)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from escalade.errors import one_line
 from escalade.perturbation import Population
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
@@ -36,7 +37,7 @@ def forgotten(strategy: Strategy) -> str | None:
         if all(_one_generation(live, fresh) for _ in range(_GENERATIONS)):
             return None
     except Exception as problem:  # noqa: BLE001 - whatever the user's code raises: the run itself does not need this
-        said = " ".join(f"{type(problem).__name__}: {problem}".split())
+        said = one_line(problem)
         return f"the state of {name} cannot be saved and loaded, so a resumed run will not go on: {said}"
     what = ", ".join(key for key in left_out if key != "nonfinite") or "something"
     return (

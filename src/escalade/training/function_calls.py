@@ -85,7 +85,10 @@ class FunctionCalls:
         """
         job, n = PointsJob(self._seed, self._generations, points.copy()), len(points)
         results = self.engine.run(job, 1 if self._vectorized else n).in_order()
-        values = as_float64(results[0][0] if self._vectorized else [value for value, _ in results])
+        try:
+            values = as_float64(results[0][0] if self._vectorized else [value for value, _ in results])
+        except InputError as problem:
+            raise InputError("the function gave no numbers: it must give one number a point") from problem
         if values.size != n:
             raise InputError(
                 f"the function gave an array of shape {values.shape} for {n} points: it must give one number "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.strategies.shaping import usable_number
+
 Array = NDArray[np.float64]
 
 _GENERATIONS = 20
@@ -37,6 +39,8 @@ class SurvivalHint:
     def evaluated(self, mean: float, length: float) -> None:
         """Take note of an evaluation: its mean return, and the mean length of its episodes."""
         self._lasts = length >= self._longest
+        if not usable_number(mean):
+            return
         if not mean <= self._best + _BETTER * abs(self._best):
             self._best, self._generations = mean, 0
 

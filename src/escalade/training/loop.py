@@ -18,7 +18,7 @@ from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
-from escalade.strategies.shaping import usable_number
+from escalade.strategies.shaping import finite_fitness, usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
@@ -61,6 +61,7 @@ class Loop:
         strategy: how the centre moves.
         limits: when to stop.
         eval_every: generations between evaluations of the centre; 0 for none but the last.
+        interrupts: what notes the signals that end the run.
         recorders: who records rows and notes.
         callbacks: who may look at every generation, and stop the run.
         saver: what writes checkpoints.
@@ -243,8 +244,7 @@ class Loop:
     def _record(
         self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], began: float
     ) -> Row:
-        done, total = self.progress, self.progress.total
-        steps = outcome.env_steps
+        done, total, steps = self.progress, self.progress.total, outcome.env_steps
         row = Row(
             generation=done.rows,
             episodes=total.episodes,
@@ -266,11 +266,12 @@ class Loop:
         return row
 
     def _rank(self, outcome: Outcome) -> int | None:
-        """The centre's rank among the members, 1 for the best; None when it was not evaluated as they are."""
+        """The centre's rank among the members, 1 for the best; None where they cannot be compared."""
         if outcome.evaluation is None:
             return None
-        fitness = self.objective.direction * outcome.fitness
-        evaluation = self.objective.direction * outcome.evaluation.fitness if outcome.comparable else None
+        fitness, _ = finite_fitness(self.objective.direction * outcome.fitness)
+        comparable = outcome.comparable and usable_number(outcome.evaluation.fitness)
+        evaluation = self.objective.direction * outcome.evaluation.fitness if comparable else None
         if not self.progress.solved:
             told = (fitness, evaluation) if outcome.told is None else (outcome.told, None)
             self.notes.explain_rank(self.progress.rows, *told)

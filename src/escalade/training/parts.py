@@ -15,7 +15,7 @@ from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import SHORTEST_TIMEOUT, Engine, start_engine
 from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import observation_shape
-from escalade.errors import InputError
+from escalade.errors import InputError, one_line
 from escalade.perturbation import NoiseSource, Stream, seeds
 from escalade.perturbation.registry import make_source
 from escalade.policies.modules import Chain
@@ -147,7 +147,7 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     start = to_vector(policy.network)
     noise = make_source(config.perturbation, config.seed, layout_of(policy.network).held_shapes)
     behaviour = None if config.behaviour is None else parse(config.behaviour).found(environment)
-    further = [start if network else _start(config, policy, seed) for seed in _seeds(config)[1:]]
+    further = [start if network is not None else _start(config, policy, seed) for seed in _seeds(config)[1:]]
     reward = reward_transform(config)
     return Parts(environment, policy, start, noise, further, reward, behaviour=behaviour)
 
@@ -205,8 +205,7 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     except InputError as problem:  # its arguments are no options of the run, which stand in backticks
         raise InputError(f"{what}: {str(problem).replace('`', '')}") from None
     except Exception as problem:  # whatever the user's code raises, or a value of another type than ours take
-        said = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise InputError(f"{what} cannot be made: {said}") from problem
+        raise InputError(f"{what} cannot be made: {one_line(problem)}") from problem
     if config.novelty is not None:
         refuse_ranks(made)
     if config.growth and not made.grows:

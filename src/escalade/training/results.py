@@ -26,6 +26,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
     best_return, best_generation = loop.objective.best_seen(done)
     return {
         **what,
+        "parameters": loop.strategy.dimension,
         "generations": done.rows,
         "episodes": total.episodes,
         "env_steps": total.env_steps if steps else None,

@@ -10,7 +10,6 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies.base import Direction
 from escalade.strategies.choice import choose
-from escalade.strategies.cma import CMAES
 from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.margin import MarginCMAES
 from escalade.strategies.registry import STRATEGIES
@@ -18,6 +17,8 @@ from escalade.strategies.restarts import RESTARTS, Restarts, once
 from escalade.strategies.sized import default_population
 from escalade.strategies.space import SearchSpace, StrategyFactory
 from escalade.strategies.stopping import StopRules
+from escalade.support.keywords import keywords_of
+from escalade.support.naming import called
 from escalade.support.numbers import population_number, real_number, whole_number
 from escalade.support.registry import named
 from escalade.training.search import Search, Turns
@@ -80,12 +81,17 @@ class SearchPlan:
                 population=options.population,
             )
             strategy, self.note = choice.name, f"auto takes {choice.name}: {choice.why}"
-        self.name = name_of(strategy)
+        if callable(strategy):  # a class of ours goes by its name
+            strategy = next(
+                (name for name, entry in STRATEGIES.items() if entry.load() is strategy), strategy
+            )
+        self.name = called(strategy)
         self._factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
-        if isinstance(x0, EarlierPoints) and strategy != "cma-es" and not callable(strategy):
+        taken = keywords_of(self._factory)
+        if isinstance(x0, EarlierPoints) and taken is not None and "covariance" not in taken:
             raise InputError("EarlierPoints are for strategy cma-es: give a vector as x0")
         if integers is not None:
-            if strategy not in ("cma-es", CMAES):
+            if strategy != "cma-es":
                 raise InputError(
                     "integers is for strategy cma-es: leave it out, or round within the function"
                 )
@@ -116,9 +122,3 @@ class SearchPlan:
                 start = self._starts.send(search.evaluations - before)
             except StopIteration:
                 return reason
-
-
-def name_of(given: object) -> str:
-    """The name of a function or a class; a name as it is."""
-    called = getattr(given, "func", given)  # what a partial calls
-    return called if isinstance(called, str) else getattr(called, "__name__", type(called).__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
@@ -14,7 +14,8 @@ from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.space import StrategyFactory
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
-from escalade.support.keywords import keywords_of, parameters_of
+from escalade.support.keywords import check_call, parameters_of
+from escalade.support.naming import called
 from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 
@@ -30,20 +31,14 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
         InputError: there is no such strategy, or it does not take one of the options.
     """
     factory = _factory_of(strategy)
-    name = getattr(strategy, "__name__", str(strategy))
+    name = called(strategy)
     fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
-    known_options = keywords_of(factory)
-    for key in given:
-        if known_options is not None and key not in known_options:
-            other = nearest(key, known_options) or ": leave it out"
-            mend = f": make it accept {key}=" if key in _ALWAYS else other
-            raise InputError(f"strategy {name} takes no {key}{mend}")
+    check_call(factory, given, _ALWAYS, f"strategy {name}")
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
 
-    x0 = (
-        start.view(GivenAway) if isinstance(strategy, str) else start
-    )  # a user's may keep it, or is made anew
+    # A named strategy keeps `start` as its centre; one of the user's, which is made again from it, copies it.
+    x0 = start.view(GivenAway) if isinstance(strategy, str) else start
 
     def make() -> Strategy:
         with generators_seeded(seed):
@@ -82,6 +77,6 @@ def refuse_ranks(strategy: Strategy) -> None:
     """
     if strategy.compares_generations:
         raise InputError(
-            f"{type(strategy).__name__} compares a generation's fitness with that of the one before, and a "
+            f"{type(strategy).__name__} compares a generation's fitness with that of those before, and a "
             "search for novelty gives it ranks within one: use another strategy"
         )

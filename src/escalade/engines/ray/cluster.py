@@ -46,6 +46,14 @@ class RayCluster:
         arrays: list[pickle.PickleBuffer] = []
         pickled = dumped(factory, protocol=5, buffer_callback=arrays.append)  # before anything is started
         self._connection = Connection(options.address, room)
+        try:
+            self._prepare(pickled, arrays, options.step_timeout)
+        except BaseException:  # Ctrl-C too: a cluster that stays would be joined by the next run
+            self._connection.close()
+            raise
+
+    def _prepare(self, pickled: bytes, arrays: list[pickle.PickleBuffer], step_timeout: float | None) -> None:
+        """Put what workers are made of where they fetch it."""
         self.events: SimpleQueue[Event] = SimpleQueue()
         self.dashboard = self._connection.dashboard
         self._ray = ray = self._connection.ray
@@ -60,7 +68,7 @@ class RayCluster:
             "max_concurrency": _CALLS,
         }
         # In lists, so that a worker fetches what is in them when it needs it.
-        self._made_of = [ray.put((pickled, arrays))], int(cpus), options.step_timeout, all_versions()
+        self._made_of = [ray.put((pickled, arrays))], int(cpus), step_timeout, all_versions()
         self._calls: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
 
     def put(self, job: Any) -> Any:

@@ -113,4 +113,5 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
         ) from None
     finally:
         with suppress(ValueError):  # not the main thread: no handler was set
-            signal.signal(signal.SIGTERM, before)  # Ray's would end the process before the run is saved
+            if before is not None:  # else it is of the program that Python runs in, and cannot be put back
+                signal.signal(signal.SIGTERM, before)  # Ray's would end the process before the run is saved
