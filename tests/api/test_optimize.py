@@ -449,6 +449,7 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ),
         ({"strategy": lambda x0, sigma: CMAES(x0)}, "<lambda> takes no direction: make it accept direction="),
         ({"strategy": PersistentES}, "PersistentES needs windows: fix it with functools.partial"),
+        ({"strategy": lambda x0, far, **options: CMAES(x0)}, "<lambda> needs far: fix it"),
         (
             {"strategy": SNES, "x0": EarlierPoints([[1.0, 2.0]], [3.0])},
             "EarlierPoints are for strategy cma-es",
@@ -485,6 +486,17 @@ def test_a_class_of_ours_is_what_its_name_is():
     by_class = escalade.optimize(sphere, np.zeros(3), CMAES, **options)
     assert np.array_equal(by_name.best, by_class.best)
     assert escalade.optimize(sphere, np.zeros(3), CMAES, integers=[0], budget=50).best[0] % 1 == 0
+
+
+class Unrolled(PersistentES):
+    """Fixes what its base needs."""
+
+    def __init__(self, x0, **options):
+        super().__init__(x0, windows=1, **options)
+
+
+def test_a_subclass_may_fix_what_its_base_needs():
+    assert escalade.optimize(sphere, np.zeros(3), Unrolled, population=8, budget=16).evaluations == 16
 
 
 def test_an_endless_budget_is_none():

@@ -352,5 +352,5 @@ def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():
 
 def test_what_an_option_says_is_not_said_again_in_the_arguments():
     pytest.importorskip("ale_py")
-    with pytest.raises(InputError, match="`env_kwargs` frameskip: an option of frames says it already"):
+    with pytest.raises(InputError, match="`env_kwargs` frameskip and `frame_skip` 2 say the same"):
         resolve("ALE/Pong-v5", {"frameskip": 5}, frames=Frames(frame_skip=2))

@@ -69,7 +69,7 @@ class Bare:
 
 
 def test_a_class_that_does_not_fit_is_one_line(run):
-    with pytest.raises(InputError, match=r"^`recorder` .*:Bare cannot be called with a RunInfo: .* takes no"):
+    with pytest.raises(InputError, match=r"^`recorder` .*:Bare cannot be called with a RunInfo: too many"):
         start_recorder(f"{__name__}:Bare", run)
     with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is no recorder: it needs the methods"):
         start_recorder(f"{__name__}:replaced", run)

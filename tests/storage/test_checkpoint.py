@@ -219,7 +219,9 @@ def test_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(tmp_path, monke
         return read_bytes(path)
 
     monkeypatch.setattr(Path, "read_bytes", away)
-    with pytest.raises(InputError, match=r"000002.* cannot be read: .*: take it away to go on from the one"):
+    with pytest.raises(
+        InputError, match=r"000002.* cannot be read: .*: try again once it can be, or move it away"
+    ):
         checkpoints.load_latest(content)
     assert checkpoints.generations() == [1, 2]
 

@@ -115,9 +115,11 @@ def test_populations_that_cannot_be(text, said):
         schedules.parse_population(text, "`population`")
 
 
-def test_a_schedule_that_is_a_function_ends_where_its_text_does():
+def test_a_schedule_that_is_a_function_gives_no_more_than_float32_holds():
     with pytest.raises(InputError, match=r"lr is 1e\+39 in generation 3 .* at most 1e\+30"):
         parse(lambda generation: 1e39 if generation == 2 else 0.1, "lr")(2)
+    with pytest.raises(InputError, match=r"lr is 1000.* in generation 1"):
+        parse(lambda generation: 10**400, "lr")(0)
 
 
 def test_a_floor_ends_a_sigma_that_decays_at_once():

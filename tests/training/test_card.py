@@ -143,6 +143,8 @@ def test_an_interrupted_run_of_several_centres_does_not_promise_which_is_kept(tm
     assert "Another of the centres" in card(
         run.folder, "CartPole-v1", run.summary | {"stop_reason": "interrupted"}
     )
+    own = run.summary | {"stop_reason": "interrupted", "network": "own"}
+    assert "Another of the centres" in card(run.folder, "CartPole-v1", own)
 
 
 def test_only_a_card_of_ours_is_written_again(tmp_path, capsys):

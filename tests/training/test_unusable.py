@@ -64,5 +64,6 @@ def test_a_centre_without_a_usable_number_has_no_rank(huge):
 @pytest.mark.parametrize("huge", [np.nan, 1e35])
 def test_members_without_a_usable_number_rank_below_the_centre(huge, capsys):
     assert evolved([huge, *range(1, 8), 3.5, 3.5]).history["unperturbed_rank"] == [5]
+    assert evolved([huge, *range(1, 8), 0.5, 0.5]).history["unperturbed_rank"] == [8]
     evolved([huge, *[2.0] * 7, 3.5, 3.5], verbose=True)
     assert "all members have the same fitness" in capsys.readouterr().out

@@ -34,12 +34,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, partial):
         named = [f"{name}={_plain(item)}" for name, item in value.keywords.items()]
         return f"{_plain(value.func)}({', '.join([*map(str, map(_plain, value.args)), *named])})"
-    if isinstance(value, np.ndarray | torch.Tensor):
-        numbers = np.array(value.tolist(), dtype=np.float64)
-        digest = hashlib.sha256(numbers.tobytes()).hexdigest()
-        return (
-            str(numbers.tolist()) if numbers.size <= _SHOWN else f"{numbers.size} numbers, SHA-256 {digest}"
-        )
+    if isinstance(value, torch.Tensor):  # numpy has no bfloat16
+        value = value.detach().double().cpu().numpy()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        digest = hashlib.sha256(value.tobytes()).hexdigest()
+        return str(value.tolist()) if value.size <= _SHOWN else f"{value.size} numbers, SHA-256 {digest}"
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
     return value if isinstance(value, str | bool | int | float) else str(value)

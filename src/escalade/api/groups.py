@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -107,9 +108,22 @@ class RunFacts:
             for name, value in (self.options.get("strategy_options") or {}).items()
         }
         found = {name: value for name, value in self.options.items() if name != "strategy_options"} | own
-        if self.summary.get("network") == "own":
-            found["parameters"] = self.summary.get("parameters")
-        return found
+        size = None if self.config is None else self._own_size
+        return found if size is None else found | {"parameters": size}
+
+    @property
+    def _own_size(self) -> int | None:
+        """How many parameters a network of one's own has; None of others, and before the first checkpoint."""
+        if self.summary:
+            return self.summary.get("parameters") if self.summary.get("network") == "own" else None
+        try:
+            saved = self.folder.checkpoints.load_latest(lambda content: content).checkpoint
+        except InputError:
+            return None
+        sizes = [
+            part.size for name, part in saved.tensors.items() if re.match(r"strategy\.(0\.)?center$", name)
+        ]
+        return sizes[0] if sizes and saved.state.get("own_network") else None
 
 
 @dataclass(frozen=True)
@@ -172,7 +186,9 @@ def read_facts(folder: RunFolder) -> RunFacts:
         values = parse_toml(folder.config)
         shapes = values.get("parameters")
         if isinstance(shapes, dict):
-            values["parameters"] = sum(math.prod(shape) for shape in shapes.values())
+            values["parameters"] = sum(
+                math.prod(shape) for shape in shapes.values() if isinstance(shape, list)
+            )
         return RunFacts(folder, str(values.get("module", "module")), None, None, values)
     config = read_config(folder)
     return RunFacts(folder, config.env, config.target_return, config, dict(vars(config)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError, nearest
 from escalade.media.bands import Band
+from escalade.support.numbers import real_number
 from escalade.support.statistics import (
     interquartile_score,
     interval,
@@ -75,7 +76,7 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
         InputError: bounds are missing, equal or not finite, or no method has runs on all tasks.
     """
     tasks = list(dict.fromkeys(task for of in returns.values() for task in of))
-    _check_bounds(bounds, tasks)
+    bounds = _checked(bounds, tasks)
     missing = {label: tuple(task for task in tasks if not of.get(task)) for label, of in returns.items()}
     scores = {
         label: [_normalised(of[task], bounds[task]) for task in tasks]
@@ -117,7 +118,9 @@ def parse_bounds(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _check_bounds(bounds: Bounds, tasks: Sequence[str]) -> None:
+def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The tasks' bounds as numbers; InputError where they are none, or do not fit the tasks."""
+    found = {}
     for task in bounds:
         if task not in tasks:
             raise InputError(f"`normalize`: no run is of {task!r}{nearest(task, tasks)}")
@@ -128,13 +131,15 @@ def _check_bounds(bounds: Bounds, tasks: Sequence[str]) -> None:
                 "1, such as a random policy's and the target"
             )
         try:
-            low, high = map(float, bounds[task])
+            low, high = (real_number(bound, task) for bound in bounds[task])
         except (TypeError, ValueError):
             raise InputError(
                 f"`normalize` {task}={bounds[task]!r} must be two numbers, LOW and HIGH"
             ) from None
         if not (math.isfinite(low) and math.isfinite(high)) or low == high:
             raise InputError(f"`normalize` {task}={low:g},{high:g} must be two different finite numbers")
+        found[task] = low, high
+    return found
 
 
 def _normalised(returns: Sequence[float], bounds: tuple[float, float]) -> Array:

@@ -155,7 +155,7 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
                     )
             found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
-            text = json.dumps if name in OPTIONS and OPTIONS[name].metadata["repeats"] else text_of
+            text = json.dumps if OPTIONS[name].metadata["repeats"] else text_of
             found[name] = _dimension(name, value, partial(convert, name, text=False), text)
     return found
 
@@ -185,7 +185,7 @@ def _dimension(
     if not all(map(math.isfinite, ends.values())):
         raise InputError(f"{where}: its ends must be finite")
     whole = all(type(end) is int for end in ends.values())
-    ends = ends if whole else {name: float(end) for name, end in ends.items()}
+    ends = ends if whole else {which: float(end) for which, end in ends.items()}
     if whole and "step" in checked:
         if checked["step"] < 1 or not checked["step"].is_integer():
             raise InputError(f"{where}: step must be a whole number of at least 1")

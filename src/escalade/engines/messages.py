@@ -11,7 +11,26 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
+from escalade.errors import InputError
 from escalade.support.shared_memory import LARGE, SharedMemory
+
+
+def dumped(value: Any, **how: Any) -> bytes:
+    """An object as cloudpickle writes it; ``how`` are keywords of ``cloudpickle.dumps``.
+
+    Raises:
+        InputError: it holds something that cannot be sent to another process.
+    """
+    import cloudpickle
+
+    try:
+        data: bytes = cloudpickle.dumps(value, **how)
+    except Exception as problem:
+        raise InputError(
+            f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
+            "use `workers=0` or `engine=threads`"
+        ) from problem
+    return data
 
 
 class JobMessage:
@@ -19,13 +38,10 @@ class JobMessage:
 
     def __init__(self, number: int, job: Any) -> None:
         self._large: list[SharedMemory] = []
-        import cloudpickle
-
         # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only. A
         # script's classes, of noise of its own say, go by value.
-        self._pickled = cloudpickle.dumps(
-            ("job", number, job), pickle.HIGHEST_PROTOCOL, buffer_callback=self._stays_inside
-        )
+        how = {"protocol": pickle.HIGHEST_PROTOCOL, "buffer_callback": self._stays_inside}
+        self._pickled = dumped(("job", number, job), **how)
 
     def send(self, messages: Connection) -> None:
         """Send it to one worker.

@@ -223,10 +223,10 @@ class ProcessEngine:
         self._share_halvings += 1
         code = stop_all([worker])
         if self._deaths >= _MOST_DEATHS:
-            alone = [f", in {describe(self._job, item)}," for item in worker.items if len(worker.items) == 1]
+            where = f", in {describe(self._job, min(worker.items))}," if len(worker.items) == 1 else ""
             raise EngineFailure(
                 f"workers died {self._deaths} times in a row without finishing anything "
-                f"(the last{''.join(alone)} {_how(code)}): run with `workers=0` to see why"
+                f"(the last{where} {_how(code)}): run with `workers=0` to see why"
             )
         self._replace(worker)
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import SHORTEST_TIMEOUT, Factory, close_work
 from escalade.engines.feed import JobDropped
-from escalade.engines.messages import received_job
+from escalade.engines.messages import dumped, received_job
 from escalade.engines.results import joined
-from escalade.errors import EscaladeError, InputError, place_of
+from escalade.errors import EscaladeError, place_of
 from escalade.support.own_process import become_worker, collect_garbage
 
 if TYPE_CHECKING:
@@ -51,24 +51,6 @@ class ByValue:
     def __reduce__(self) -> Any:
         # Anew for each worker: what holds shared memory is handed over while its process is started.
         return Pickled, (dumped(self._value),)
-
-
-def dumped(value: Any, **how: Any) -> bytes:
-    """An object as cloudpickle writes it; ``how`` are keywords of ``cloudpickle.dumps``.
-
-    Raises:
-        InputError: it holds something that cannot be sent to another process.
-    """
-    import cloudpickle
-
-    try:
-        data: bytes = cloudpickle.dumps(value, **how)
-    except Exception as problem:
-        raise InputError(
-            f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
-            "use `workers=0` or `engine=threads`"
-        ) from problem
-    return data
 
 
 class Pickled:

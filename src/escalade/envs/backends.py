@@ -93,13 +93,12 @@ def settle_backend(environment: Environment) -> Environment:
                 f"`{environment.asked_by(environment.info_keys[-1])}` {keys}: {entry.title} does not give "
                 f"these of {environment.id}: use `backend=gymnasium`"
             )
-        if not environment.plain and supports(environment.without_frames()):
-            raise InputError(
-                f"options of frames and `early_end` cannot work on {entry.title}'s {environment.id}: use "
-                "`backend=gymnasium`"
-            )
+        if environment.early_end is not None and supports(replace(environment, early_end=None)):
+            raise InputError(f"`early_end` cannot work on {entry.title}: use `backend=gymnasium`")
+        frames = "" if environment.frames.off else ", and options of frames"
         raise InputError(
-            f"{entry.title} has no {environment.id} with these arguments and spaces: use `backend=gymnasium`"
+            f"{entry.title} has no {environment.id} with these arguments and spaces{frames}: use "
+            "`backend=gymnasium`"
         )
     for name, entry in BACKENDS.items():
         if environment.id.startswith(entry.by_name_only) or not entry.installed:

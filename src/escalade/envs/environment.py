@@ -91,10 +91,6 @@ class Environment:
         """True where nothing stands between the environment and a policy."""
         return self.frames.off and self.early_end is None
 
-    def without_frames(self) -> Environment:
-        """The same, :attr:`plain`."""
-        return replace(self, frames=Frames(), early_end=None)
-
     def asked_by(self, key: str) -> str:
         """The option that asks for this entry of an info."""
         return "behaviour" if key in self.behaviour_keys else "info_keys"
@@ -193,10 +189,7 @@ def resolve(
         info_keys=(*info_keys, *further),
         behaviour_keys=further,
     )
-    if twice := sorted(bare.frames.kwargs(spec).keys() & kwargs.keys()):
-        raise InputError(
-            f"`env_kwargs` {twice[0]}: an option of frames says it already: leave one of them out"
-        )
+    bare.frames.refuse_twice(spec, kwargs)
     bare, env = _first(bare, env_id)
     spec = bare.spec
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))

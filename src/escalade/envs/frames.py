@@ -82,6 +82,19 @@ class Frames:
             given[_STICKY] = self.sticky_actions
         return given
 
+    def refuse_twice(self, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
+        """Refuse arguments of the environment that an option says, too.
+
+        Raises:
+            InputError: one is among ``kwargs``.
+        """
+        for name, option in (("frameskip", "frame_skip"), (_STICKY, "sticky_actions")):
+            if name in kwargs and name in self.kwargs(spec):
+                raise InputError(
+                    f"`env_kwargs` {name} and `{option}` {getattr(self, option)} say the same: leave one "
+                    f"of them out (`{option}=none` takes back what a preset says)"
+                )
+
     def stickiness(self, spec: EnvSpec, kwargs: dict[str, Any]) -> str:
         """The chance that the last action is repeated, for a run's header; empty where there is none.
 

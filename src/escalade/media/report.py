@@ -19,8 +19,8 @@ from escalade.media.report_style import STYLE
 from escalade.storage.files import write_bytes
 from escalade.support.mappings import differing
 
-FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
-"""Endings of films that a page can hold, and their media types."""
+_FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
+"""Media types of films, by ending."""
 
 # Nothing is loaded from anywhere, and no script runs, whatever a run's names hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
@@ -202,7 +202,7 @@ def _commands(run: Reported, named: bool) -> str:
 
 def _film(run: Reported, named: bool) -> str:
     assert run.film is not None
-    kind = FILMS[run.film.suffix.lower()]
+    kind = _FILMS[run.film.suffix.lower()]
     source = _data(kind, run.film)
     label = f"An episode of {run.subject}, played by {run.curves.name}"
     if kind.startswith("image/"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -114,9 +115,10 @@ def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
         return made
     make = find("recorder", which, RECORDERS)
     try:
-        recorder: Recorder = make(run)
+        inspect.signature(make).bind(run)
     except TypeError as problem:
         raise InputError(f"`recorder` {which} cannot be called with a RunInfo: {problem}") from problem
+    recorder: Recorder = make(run)
     _check_methods(recorder, which, "recorder")
     return recorder
 

@@ -33,7 +33,7 @@ class Row:
     Where that met the target, it is the mean of the fresh episodes that confirm or refute it."""
     unperturbed_rank: int | None
     """Its rank among the members: 1 when it beats all of them. None where it was not evaluated, or in
-    episodes longer than a cap on theirs."""
+    episodes longer than a cap on theirs, or gave no usable number."""
     sigma: float
     lr: float
     """NaN for strategies without a step size."""

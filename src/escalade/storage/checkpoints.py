@@ -75,7 +75,9 @@ class Checkpoints:
             try:
                 content = read(path)
             except Unreadable as problem:  # it may be well: what comes next would drop it
-                raise InputError(f"{problem}: take it away to go on from the one before") from None
+                raise InputError(
+                    f"{problem}: try again once it can be, or move it away to go on from the one before"
+                ) from None
             except InputError as problem:
                 problems.append(str(problem))
                 continue

@@ -95,9 +95,8 @@ class FolderLock:
         try:
             holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            state: Held = (
-                "killed" if self._is_the_file(descriptor) else "free"
-            )  # where it was let go meanwhile
+            # Its holder may have let go between the two.
+            state: Held = "killed" if self._is_the_file(descriptor) else "free"
         except BlockingIOError:
             return "held", holder
         except OSError:

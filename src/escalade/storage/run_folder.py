@@ -57,9 +57,8 @@ class RunFolder:
 
     @property
     def films(self) -> list[Path]:
-        """The films of its latest policy that are there."""
-        paths = [self.path / f"video{ending}" for ending in (".mp4", ".gif")]
-        return [path for path in paths if path.is_file()]
+        """The films of its latest policy that are there: an MP4, a GIF."""
+        return [path for name in ("video.mp4", "video.gif") if (path := self.path / name).is_file()]
 
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""

@@ -65,7 +65,7 @@ class Strategy(ABC):
     """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
 
     compares_generations: ClassVar[bool] = False
-    """True where an update depends on the fitness of generations before: ranks within one will not do."""
+    """True where an update compares fitness with that of generations before: ranks within one will not do."""
 
     elitist: ClassVar[bool] = False
     """True where the best members live on unchanged."""
@@ -237,7 +237,8 @@ class Strategy(ABC):
 
         Raises:
             InputError: the shape is another one, it does not hold numbers, this generation's members
-                were never asked for, or the centre would not be finite any more; it then stays.
+                were never asked for, or the centre would not be finite any more, nor sigma; the centre
+                then stays.
         """
         if self._sampled is None:
             raise InputError(
@@ -248,23 +249,15 @@ class Strategy(ABC):
             raise InputError(f"fitness must have shape {shape}, one number a member, not {array.shape}")
         cleaned, self.nonfinite = finite_fitness(self._sign * array)
         seen = self._record.judged(self.sample(), cleaned, self.nonfinite) if self._asked else None
-        before = self._center_before()
+        before, sigma = self._center_before(), self.sigma
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
         elif len(self.nonfinite) < len(cleaned):
             self.remember(cleaned)
         norm, moved = float(before.norm()), distance(self.center, before)
-        if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
+        if beyond := self._beyond(moved, sigma):
             self.center.copy_(before)
-            lr = "" if math.isnan(self.lr) else f"lr (now {self.lr:g}) or "
-            raise InputError(
-                f"generation {self.generation + 1} takes the centre beyond the largest {before.dtype}: "
-                f"use a smaller {lr}sigma (now {self.sigma:g})"
-            )
-        if not math.isfinite(self.sigma):
-            raise InputError(
-                f"generation {self.generation + 1} takes sigma beyond the largest number: use smaller rates"
-            )
+            raise InputError(f"generation {self.generation + 1} takes {beyond}")
         self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
         if seen is not None:
@@ -272,6 +265,16 @@ class Strategy(ABC):
         self.generation += 1
         self.population_size = self.first_population
         self._sampled, self._asked = None, False
+
+    def _beyond(self, moved: float, sigma: float) -> str:
+        """Words for what an update by ``moved``, from ``sigma``, made infinite; empty where nothing is."""
+        if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
+            lr = "" if math.isnan(self.lr) else f"lr (now {self.lr:g}) or "
+            largest = f"the centre beyond the largest {self.center.dtype}"
+            return f"{largest}: use a smaller {lr}sigma (now {self.sigma:g})"
+        if math.isfinite(sigma) and not math.isfinite(self.sigma):
+            return "sigma beyond the largest number: use smaller rates"
+        return ""
 
     def _center_before(self) -> Tensor:
         """The centre that an update moves, to keep: a large one is the population's, which has it already."""

@@ -10,9 +10,8 @@ import numpy as np
 from escalade.errors import InputError
 from escalade.strategies.sized import Matrix, SizedStrategy
 
-_MATRICES = (
-    6  # float64 (d, d) alive at once: of CMA-ES C, its eigenvectors, and what eigh and the update need
-)
+# Float64 (d, d) alive at once: of CMA-ES, C, its eigenvectors, and what eigh and the update need.
+_MATRICES = 6
 
 
 class MatrixStrategy(SizedStrategy):

@@ -119,7 +119,7 @@ def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
         value = schedule(generation)
         try:
             number = float(value)
-        except (TypeError, ValueError, RuntimeError):
+        except (TypeError, ValueError, RuntimeError, OverflowError):
             number = math.nan
         if not (0 < number <= LARGEST or (zero and number == 0)):
             least = "at least 0" if zero else "above 0"
@@ -148,10 +148,15 @@ def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
     schedule = parse(value, name)
     if not callable(value) and ":" not in str(value):
         return schedule
-    kind, _, *ends = str(value).split(":") if isinstance(value, str) else ("", "", "1")
-    if not any(map(float, ends if kind == "exponential" else ends[:1])):
+    if isinstance(value, str) and _ends_at_zero(value):
         raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
     return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
+
+
+def _ends_at_zero(text: str) -> bool:
+    """True for a schedule whose end, or factor without a floor above it, is 0."""
+    kind, _, *ends = text.split(":")
+    return not any(map(float, ends if kind == "exponential" else ends[:1]))
 
 
 def parse_share(value: float | str | Schedule, name: str) -> Schedule:

@@ -105,7 +105,8 @@ class SearchSpace:
         known = keywords_of(factory)
         if "perturbation" not in fixed and (known is None or "perturbation" in known):
             options["perturbation"] = self._noise
-        check_call(factory, options, options, f"strategy {called(factory)}")
+        mend = "fix it with functools.partial"
+        check_call(factory, options, options, f"strategy {called(factory)}", mend)
         made = factory(x0, **options)
         if not isinstance(made, Strategy):
             raise InputError(f"strategy made a {type(made).__name__}, not an escalade Strategy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +20,9 @@ def import_named(module: str, what: str) -> ModuleType:
         return importlib.import_module(module)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the module's own code raises
         said = str(problem) if isinstance(problem, ImportError) else one_line(problem)
-        if not isinstance(problem, ImportError | SyntaxError | SystemExit):  # which say where, or mean it
+        # The others say where, or mean it; and of what importlib raises, its own place tells nothing.
+        where = traceback.extract_tb(problem.__traceback__)[-1].filename
+        if not isinstance(problem, ImportError | SyntaxError | SystemExit) and "importlib" not in where:
             said += f", {place_of(problem)}"
         missing = isinstance(problem, ModuleNotFoundError) and f"{module}.".startswith(f"{problem.name}.")
         mend = ": run this in the folder that holds it, or set PYTHONPATH to that folder" if missing else ""

@@ -23,28 +23,30 @@ def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
 
 
 def check_call(
-    factory: Callable[..., Any], given: Collection[str], always: Collection[str], what: str
+    factory: Callable[..., Any], given: Collection[str], always: Collection[str], what: str, mend: str
 ) -> None:
-    """Refuse to call ``factory`` with the keywords ``given``, where it takes or needs others.
+    """Refuse to call ``factory`` with one positional argument and the keywords ``given``.
 
     Args:
         factory: a class or a function, or a partial of one.
         given: names of keywords.
         always: those that every factory must take.
         what: the thing that it makes, in errors.
+        mend: how a further argument is given, in errors.
 
     Raises:
-        InputError: it does not take one, or needs one that neither is given nor fixed by the partial.
+        InputError: it does not take one of them, or needs another.
     """
     known = keywords_of(factory)
     for key in given:
         if known is not None and key not in known:
-            mend = f": make it accept {key}=" if key in always else nearest(key, known) or ": leave it out"
-            raise InputError(f"{what} takes no {key}{mend}")
-    fixed = factory.keywords if isinstance(factory, partial) else {}
-    for key, part in parameters_of(factory).items():
-        if part.kind is part.KEYWORD_ONLY and part.default is part.empty and key not in {*given, *fixed}:
-            raise InputError(f"{what} needs {key}: fix it with functools.partial")
+            other = f": make it accept {key}=" if key in always else nearest(key, known) or ": leave it out"
+            raise InputError(f"{what} takes no {key}{other}")
+    # Of what is called itself: a subclass may fix what its base needs.
+    for part in list(inspect.signature(factory, follow_wrapped=False).parameters.values())[1:]:
+        needed = part.default is part.empty and part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)
+        if needed and part.name not in given:
+            raise InputError(f"{what} needs {part.name}: {mend}")
 
 
 def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:

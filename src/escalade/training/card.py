@@ -139,13 +139,13 @@ def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
         count = changes["generations"]
         of = f" Its {counted(count, 'update')} are counted, so that nothing else ends it."
         settings += f", but `generations={count}` and no other limit and no target"
+    if summary.get("center") is not None and summary["stop_reason"] == "interrupted":
+        of += " Another of the centres may be kept: the last evaluation chooses it, and this run had none."
     if evolved:
         return f"`escalade.evolve` with {settings}, and the same module and fitness, gives the same bits.{of}"
     if summary.get("network") == "own":
         settings += ", `preset=None`"
         return f"`escalade.train` with {settings} and the same `network` gives the same bits.{of}"
-    if summary.get("center") is not None and summary["stop_reason"] == "interrupted":
-        of += " Another of the centres may be kept: the last evaluation chooses it, and this run had none."
     name = folder.path.resolve().name  # of "." too
     given = {"config": f"{name}/config.toml", "preset": "none"}
     given |= {

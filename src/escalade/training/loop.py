@@ -269,13 +269,13 @@ class Loop:
         """The centre's rank among the members, 1 for the best; None where they cannot be compared."""
         if outcome.evaluation is None:
             return None
-        fitness, _ = finite_fitness(self.objective.direction * outcome.fitness)
+        fitness, bad = finite_fitness(self.objective.direction * outcome.fitness)
         comparable = outcome.comparable and usable_number(outcome.evaluation.fitness)
         evaluation = self.objective.direction * outcome.evaluation.fitness if comparable else None
         if not self.progress.solved:
             told = (fitness, evaluation) if outcome.told is None else (outcome.told, None)
             self.notes.explain_rank(self.progress.rows, *told)
-        return None if evaluation is None else 1 + int((fitness > evaluation).sum())
+        return None if evaluation is None else 1 + int((np.delete(fitness, bad) > evaluation).sum())
 
     def _call_back(self, row: Row) -> str | None:
         """Show the generation to every callback; why the run is to stop, where one wants it to."""

@@ -81,10 +81,9 @@ class SearchPlan:
                 population=options.population,
             )
             strategy, self.note = choice.name, f"auto takes {choice.name}: {choice.why}"
-        if callable(strategy):  # a class of ours goes by its name
-            strategy = next(
-                (name for name, entry in STRATEGIES.items() if entry.load() is strategy), strategy
-            )
+        if isinstance(strategy, type):  # a class of ours goes by its name
+            home = f"{strategy.__module__}:{strategy.__qualname__}"
+            strategy = next((name for name, entry in STRATEGIES.items() if entry.home == home), strategy)
         self.name = called(strategy)
         self._factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
         taken = keywords_of(self._factory)

@@ -34,7 +34,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     name = called(strategy)
     fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
-    check_call(factory, given, _ALWAYS, f"strategy {name}")
+    check_call(factory, given, _ALWAYS, f"strategy {name}", "give it in strategy_options")
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
 
     # A named strategy keeps `start` as its centre; one of the user's, which is made again from it, copies it.

@@ -15,10 +15,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from escalade.engines.base import EngineOptions, Factory
+from escalade.engines.messages import dumped
 from escalade.engines.ray.actor import RayWorker, all_versions
 from escalade.engines.ray.connection import Connection
 from escalade.engines.ray.messages import Event, Failed, Handle, Lost, Node, Ready, Reply
-from escalade.engines.worker import dumped
 
 _BY_NAME = ("CPU", "GPU", "memory")  # resources that Ray's options have names for
 _WHOLE = 1e-9  # what a share of a resource may be off by
