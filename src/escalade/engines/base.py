@@ -102,7 +102,10 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """End every worker, its work closed first. The engine cannot be used afterwards."""
+        """End every worker, its work closed first (on Ray it is not: actors are killed).
+
+        The engine cannot be used afterwards.
+        """
         ...
 
 
