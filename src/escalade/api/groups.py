@@ -113,7 +113,7 @@ class RunFacts:
 
     @property
     def _own_size(self) -> int | None:
-        """How many parameters a network of one's own has; None of others, and before the first checkpoint."""
+        """The size of a network of one's own; None of others, and before the first checkpoint."""
         if self.summary:
             return self.summary.get("parameters") if self.summary.get("network") == "own" else None
         try:

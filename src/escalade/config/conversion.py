@@ -41,7 +41,7 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
     """
     annotation = HINTS[name]
     value = value.item() if isinstance(value, np.generic) else value
-    if get_origin(annotation) is tuple and _is_none(value):
+    if get_origin(annotation) is tuple and _is_none(name, value):
         return ()
     if annotation == tuple[str, ...] and isinstance(value, str) and OPTIONS[name].metadata["flag"] is None:
         value = [part.strip() for part in value.split(",") if part.strip()]  # an option that is given once
@@ -51,10 +51,11 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
         raise InputError(f"`{name}` {_short(value)} is not valid: it takes {describe(annotation)}") from None
 
 
-def _is_none(value: Any) -> bool:
-    """True for ``none``, also as the one value of an option that can be given again."""
-    (only,) = value if isinstance(value, list) and len(value) == 1 else (value,)
-    return isinstance(only, str) and only.lower() == "none"
+def _is_none(name: str, value: Any) -> bool:
+    """True for ``none``, also as the one value of an option that is given again for each."""
+    if OPTIONS[name].metadata["repeats"] and isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return isinstance(value, str) and value.lower() == "none"
 
 
 def from_values(values: Mapping[str, Any], where: str = "") -> Values:
