@@ -28,7 +28,8 @@ _spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(tables)
 
-LONG = ["environment.md", "export.md", "networks.md", "novelty.md", "library.md", "migration.md"]
+LONG = ["environment.md", "export.md", "networks.md", "novelty.md", "library.md", "rewards.md", "seeds.md"]
+LONG += sorted(page.name for page in DOCS.glob("migration*.md"))
 SHORT = sorted(
     page.name for page in DOCS.glob("*.md") if page.name not in LONG and BLOCK.search(page.read_text())
 )
@@ -54,7 +55,7 @@ def test_short_guides_run(pages, tmp_path):
 
 
 def test_there_are_short_guides():
-    assert len(SHORT) >= 8
+    assert len(SHORT) >= 5
 
 
 def test_the_readme_is_short_and_its_links_lead_to_files():

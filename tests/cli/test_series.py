@@ -25,6 +25,10 @@ from escalade.training import session
 
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
 SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
+RUNS_BESIDE_EACH_OTHER = pytest.mark.slow(
+    *(f"src/escalade/api/{name}.py" for name in ("jobs", "seeds", "series")),
+    "src/escalade/support/interrupts.py",
+)
 
 
 @pytest.fixture
@@ -233,6 +237,7 @@ def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
     assert call("train", *SMALL, "--seeds", "0-1", "--jobs", 0)[0] == 2
 
 
+@RUNS_BESIDE_EACH_OTHER
 def test_whoever_stops_asking_interrupts_the_runs_and_they_are_saved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = Config(env="CartPole-v1", workers=0, population=4, max_episode_steps=5, generations=1)
@@ -338,6 +343,7 @@ escalade.train(beside.Here, seeds=[1, 2], jobs=2, max_episode_steps=20, run_dir=
 """
 
 
+@RUNS_BESIDE_EACH_OTHER
 def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_path):
     place = tmp_path / "scripts"
     place.mkdir()
