@@ -41,7 +41,7 @@ class SurvivalHint:
         self._lasts = length >= self._longest
         if not usable_number(mean):
             return
-        if not mean <= self._best + _BETTER * abs(self._best):  # the first is: of -inf, the sum is NaN
+        if not mean <= self._best + _BETTER * abs(self._best):  # at first that is NaN, and any is better
             self._best, self._generations = mean, 0
 
     def look(self, returns: Array, lengths: NDArray[np.int64]) -> str | None:
