@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -120,10 +119,10 @@ class RunFacts:
             saved = self.folder.checkpoints.load_latest(lambda content: content).checkpoint
         except InputError:
             return None
-        sizes = [
-            part.size for name, part in saved.tensors.items() if re.match(r"strategy\.(0\.)?center$", name)
-        ]
-        return sizes[0] if sizes and saved.state.get("own_network") else None
+        if not saved.state.get("own_network"):
+            return None
+        name = "strategy.center" if "strategy.center" in saved.tensors else "strategy.0.center"  # of several
+        return saved.tensors[name].size
 
 
 @dataclass(frozen=True)

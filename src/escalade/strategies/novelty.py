@@ -73,12 +73,13 @@ def parse(text: str) -> NoveltyOptions:
 
 
 def check_searchable(text: str | None) -> None:
-    """Refuse to search as ``text`` says, unless that is None, where scipy is not there.
+    """Refuse to search as ``text`` says, unless that is None, where it is no search or scipy is not there.
 
     Raises:
-        InputError: it is not; the message says how to install it.
+        InputError: either; the message says how to write it, or how to install scipy.
     """
     if text is not None:
+        parse(text)
         check_installed(f"`novelty` {text}", "novelty", "scipy")
 
 
