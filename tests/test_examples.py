@@ -26,6 +26,7 @@ ARGUMENTS = {
     "humanoid": ["1"],
     "ant": ["1"],
     "racing": ["1"],
+    "simulator": ["--generations", "2", "--population", "8"],
     "language_model": ["--updates", "3", "--generations", "2", "--population", "4", "--prompts", "4"],
 }
 SAYS = {
@@ -40,6 +41,7 @@ SAYS = {
     "humanoid": "return ",
     "ant": "return ",
     "racing": "return ",
+    "simulator": "the policy balances for",
     "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",

@@ -7,6 +7,7 @@ import pickle
 import signal
 import threading
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -437,10 +438,35 @@ def test_callbacks_see_everything_and_can_change_nothing():
         with torch.no_grad():
             view.module()[0].weight.fill_(7)
 
+    def overwrite(view):
+        view.parameters.zero_()
+
     result = evolve(module, loss, callbacks=[meddle], **QUICK)
-    assert np.array_equal(result.center, evolve(network(), loss, **QUICK).center)
+    undisturbed = evolve(network(), loss, **QUICK)
+    assert np.array_equal(result.center, undisturbed.center)
     assert np.array_equal(views[-1].center, result.center)
     assert views[-1].best_return <= result.best_return
+    overwritten = evolve(network(), loss, callbacks=[overwrite], **QUICK)
+    assert np.array_equal(overwritten.center, undisturbed.center)
+
+
+class LooksAhead(OpenAIES):
+    """A strategy whose members stand around another point than its centre."""
+
+    def members(self):
+        made = super().members()
+        return replace(made, center=made.center + np.float32(1.0))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_the_centre_is_the_strategys_where_members_stand_around_another_point(large, monkeypatch):
+    if large:
+        monkeypatch.setattr("escalade.strategies.base.LARGE", 0)
+    module = network()
+    before = worth(module)
+    result = evolve(module, loss, strategy=LooksAhead, direction="minimize", **QUICK)
+    assert result.history[0].eval_return_mean == pytest.approx(before)
+    assert 0 < result.history[0].update_ratio < 0.5
 
 
 def test_seconds_stop():

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from tests.devices import PLACE
 from torch import nn
 
 from escalade import InputError, evolve
 from escalade.perturbation.device import Counters, DeviceNoise, DevicePopulation
 from escalade.policies.layout import Layout
 
-INPUTS = torch.linspace(-1, 1, 60).reshape(5, 12)
+INPUTS = torch.linspace(-1, 1, 60, device=PLACE).reshape(5, 12)
 TARGETS = INPUTS[:, :1] * 2
 OPTIONS = {
     "population": 20,
@@ -17,13 +18,13 @@ OPTIONS = {
     "lr": 0.05,
     "generations": 3,
     "direction": "minimize",
-    "device": "cpu",
+    "device": PLACE.type,
 }
 
 
 def network(dtype=torch.float32):
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(12, 30), nn.Tanh(), nn.Linear(30, 1)).to(dtype)
+    return nn.Sequential(nn.Linear(12, 30), nn.Tanh(), nn.Linear(30, 1)).to(PLACE, dtype)
 
 
 def loss(module):
@@ -45,7 +46,7 @@ def test_a_module_learns_with_noise_of_the_device(strategy, perturbation):
     result = evolve(module, loss, **options)
     assert float(loss(module).detach()) == pytest.approx(result.eval_return_mean)
     assert result.eval_return_mean < 0.2 * before
-    assert result.summary["device"] == "cpu"
+    assert result.summary["device"].startswith(PLACE.type)
 
 
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
@@ -82,10 +83,10 @@ def test_a_resumed_run_has_the_bits_of_one_without_a_break(tmp_path, optimizer):
 def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbation):
     """Steps far below what bfloat16 tells apart add up, and no member leaves anything behind."""
     module, seen = network(torch.bfloat16), []
-    start = torch.cat([part.detach().float().flatten() for part in module.parameters()])
+    start = torch.cat([part.detach().float().flatten().cpu() for part in module.parameters()])
 
     def fitness(module):
-        seen.append(torch.cat([part.detach().flatten() for part in module.parameters()]))
+        seen.append(torch.cat([part.detach().flatten().cpu() for part in module.parameters()]))
         return loss(module)
 
     options = OPTIONS | {"sigma": 0.01, "lr": 1e-5, "eval_every": 1, "population": 4}
@@ -95,21 +96,21 @@ def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbati
     assert 0 < float((center - start).abs().max()) < 1e-3
     assert not torch.equal(center, center.bfloat16().float())
     assert torch.equal(
-        torch.cat([part.detach().flatten() for part in module.parameters()]), center.bfloat16()
+        torch.cat([part.detach().flatten().cpu() for part in module.parameters()]), center.bfloat16()
     )
     # The first member is the centre and noise of address (seed 0, generation 0, number 0), rounded once.
     layout = Layout(network(torch.bfloat16))
     rank = 0 if perturbation == "full" else 1
-    source = DeviceNoise(Counters(torch.device("cpu")), rank, layout.held_shapes)
-    expected = torch.empty(len(start))
-    DevicePopulation(start, 0.01, source, 0, 0, 4).write(0, expected)
-    assert torch.equal(seen[0], expected.bfloat16())
+    source = DeviceNoise(Counters(PLACE), rank, layout.held_shapes)
+    expected = torch.empty(len(start), device=PLACE)
+    DevicePopulation(start.to(PLACE), 0.01, source, 0, 0, 4).write(0, expected)
+    assert torch.equal(seen[0], expected.bfloat16().cpu())
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"workers": 2}, "device 'cpu' computes in this process: leave workers=2 out"),
+        ({"workers": 2}, f"device '{PLACE.type}' computes in this process: leave workers=2 out"),
         ({"strategy": "pgpe"}, "PGPE does not work with device"),
         ({"strategy": "cma-es", "lr": None}, "CMAES does not work with device"),
         ({"device": "meta"}, "device 'meta' cannot be used here"),

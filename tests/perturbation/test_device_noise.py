@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tests.devices import PLACE
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -12,29 +13,29 @@ from escalade.errors import InputError
 from escalade.perturbation import device as device_module
 from escalade.perturbation import hash64, write_all
 from escalade.perturbation.device import Counters, DeviceNoise, DevicePopulation, as_device, hashed
+from escalade.perturbation.factors import member_of, members_of
 from escalade.strategies import ARS, OpenAIES
 
-CPU = torch.device("cpu")
 SHAPES = ((20, 30), (30,), (8, 4, 3, 3), (1, 50), (5, 2), (), (0, 4), (12, 12), (3,))
 SIZE = 20 * 30 + 30 + 8 * 36 + 50 + 10 + 1 + 0 + 144 + 3
 COUNT = 9
 
 
-def source(rank, device=CPU, shapes=SHAPES):
+def source(rank, device=PLACE, shapes=SHAPES):
     return DeviceNoise(Counters(device), rank, shapes)
 
 
 def numbers(length, *, seed=7, generation=3, count=2, number=0):
-    out = torch.full((length,), math.nan)
-    Counters(CPU).draw(seed, generation, count, length).write(number, out)
-    return out
+    out = torch.full((1, length), math.nan, device=PLACE)
+    Counters(PLACE).draw(seed, generation, count, length).write_rows([number], out)
+    return out[0].cpu()
 
 
 def written(draws):
-    noise = torch.full((COUNT, SIZE), math.nan)
+    noise = torch.full((COUNT, SIZE), math.nan, device=PLACE)
     for number, row in enumerate(noise):
         draws.write(number, 1.0, row)
-    return noise
+    return noise.cpu()
 
 
 # Bits
@@ -45,10 +46,11 @@ def test_the_hash_is_that_of_addresses():
     for state in (0, 1, -1, 2**63 - 1, -(2**63), int(hash64(1, 2, 3).view(np.int64))):
         # The last word of a hash: what came before it is the state.
         expected = hash64(places.numpy().view(np.uint64) ^ np.uint64(state % 2**64))
-        assert np.array_equal(hashed(state, places.clone()).numpy().view(np.uint64), expected)
-    keys = Counters(CPU).draw(5, 6, 4, 10).keys
+        found = hashed(torch.tensor(state, device=PLACE), places.to(PLACE))
+        assert np.array_equal(found.cpu().numpy().view(np.uint64), expected)
+    keys = Counters(PLACE).draw(5, 6, 4, 10).keys
     whole = hash64(5, 1, 6, 2, np.arange(50))
-    assert np.array_equal(hashed(int(keys[2]), torch.arange(50)).numpy().view(np.uint64), whole)
+    assert np.array_equal(hashed(torch.tensor(keys[2]), torch.arange(50)).numpy().view(np.uint64), whole)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 1000, 1001])
@@ -60,7 +62,7 @@ def test_numbers_are_those_of_box_and_muller_whatever_is_made_at_once(length, mo
     expected = np.concatenate([radius * np.cos(2 * np.pi * second), radius * np.sin(2 * np.pi * second)])
     made = numbers(length)
     np.testing.assert_allclose(made, expected[:length], atol=2e-6)
-    monkeypatch.setitem(device_module._BLOCKS, "cpu", 37)
+    monkeypatch.setitem(device_module._BLOCKS, PLACE.type, 37)
     assert torch.equal(numbers(length), made)
 
 
@@ -73,7 +75,7 @@ def test_a_perturbation_depends_on_its_address_alone():
 
 def test_numbers_are_finite_at_the_ends_of_the_range(monkeypatch):
     ends = torch.tensor([0, -1, 2**32 - 1, -(2**32), 2**63 - 1, -(2**63)])
-    monkeypatch.setattr(device_module, "hashed", lambda state, places: ends.clone())
+    monkeypatch.setattr(device_module, "hashed", lambda state, places: ends.to(PLACE)[None])
     made = numbers(12)
     assert float(made.abs().max()) < 6.7  # and no NaN
 
@@ -119,10 +121,9 @@ def test_numbers_that_stand_close_do_not_go_together():
 
 
 def test_a_place_is_standard_normal_over_many_members():
-    draws = Counters(CPU).draw(1, 2, 4000, 40)
-    values = torch.empty(4000, 40)
-    for number, row in enumerate(values):
-        draws.write(number, row)
+    values = torch.empty(4000, 40, device=PLACE)
+    Counters(PLACE).draw(1, 2, 4000, 40).write_rows(range(4000), values)
+    values = values.cpu()
     together = torch.corrcoef(values.T) - torch.eye(40)
     assert float(together.abs().max()) < 4.5 / math.sqrt(4000)
     assert all(distance(column) < 1.95 for column in values.T)  # which 1 in 1000 exceeds
@@ -145,28 +146,66 @@ def test_matrices_have_the_rank(rank):
 @pytest.mark.parametrize("at_once", [2**18, 4000, 1])
 @pytest.mark.parametrize("rank", [0, 1, 3])
 def test_sums_are_those_of_the_written_noise(rank, at_once, monkeypatch):
-    monkeypatch.setattr(device_module, "AT_ONCE", at_once)
+    monkeypatch.setitem(device_module._GATHERED, PLACE.type, at_once)
     draws = source(rank).draw(7, 3, COUNT, SIZE)
     weights = np.random.default_rng(0).normal(size=COUNT)
     weights[4] = 0.0
-    total = draws.weighted_sum(weights)
+    total = draws.weighted_sum(weights).cpu()
     expected = torch.from_numpy(weights) @ written(draws).double()
     torch.testing.assert_close(total.double(), expected, atol=1e-5, rtol=1e-5)
-    assert torch.equal(draws.weighted_sum(weights), total)
+    assert torch.equal(draws.weighted_sum(weights).cpu(), total)
     assert float(draws.weighted_sum(np.zeros(COUNT)).abs().max()) == 0.0
 
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_members_are_the_centre_and_mirrored_noise(rank):
-    made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1))
+    made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1)).to(PLACE)
     population = DevicePopulation(center, 0.1, made, 7, 2, 6)
-    rows = torch.empty(6, SIZE)
+    rows = torch.full((6, SIZE), math.nan, device=PLACE)
     write_all(population, None, rows)
-    noise = torch.empty(SIZE)
+    noise = torch.empty(SIZE, device=PLACE)
     made.draw(7, 2, 3, SIZE).write(1, 0.1, noise)
     assert torch.equal(rows[2], noise + center)
     assert torch.equal(rows[3], center - noise)
-    assert np.array_equal(write_all(population), rows.numpy())
+    assert np.array_equal(write_all(population), rows.cpu().numpy())
+    for some in ([0], [1, 2, 3], [5, 4], [2, 3, 5, 4], [4, 4]):  # pairs, one turned round, and parts
+        found = write_all(population, some, torch.full((len(some), SIZE), math.nan, device=PLACE))
+        assert torch.equal(found, rows[some])
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_members_are_made_in_as_many_calls_of_torch_however_many_they_are(rank):
+    place, center = torch.device("meta"), torch.zeros(SIZE, device="meta")
+    made, calls = source(rank, place), []
+    for size in (8, 80):
+        population = DevicePopulation(center, 0.1, made, 7, 2, size)
+        with Seen() as seen:
+            if rank:
+                given = members_of(made, population, range(size))
+                for part in made.parts:
+                    (given.factors if part.rank else given.parameters)(part)
+            else:
+                write_all(population, None, torch.empty(size, SIZE, device=place))
+            population.draws.weighted_sum(np.ones(size // 2))
+        calls.append(seen.calls)
+    assert calls[0] == calls[1]
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_members_together_are_those_that_come_one_by_one(rank):
+    made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1)).to(PLACE)
+    population = DevicePopulation(center, 0.1, made, 7, 2, 6)
+    together = members_of(made, population, [3, 0, 5])
+    for part in made.parts:
+        for place, number in enumerate([3, 0, 5]):
+            alone = member_of(made, population, number)
+            if part.rank:
+                for some, own in zip(together.factors(part), alone.factors(part), strict=True):
+                    torch.testing.assert_close(some[place], own)
+            else:
+                own = torch.empty(part.size, device=PLACE)
+                alone.write(part, own)
+                assert torch.equal(together.parameters(part)[place], own)
 
 
 # Devices
@@ -177,10 +216,11 @@ class Seen(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.on_cpu = []
+        self.on_cpu, self.calls = [], 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
+        self.calls += 1
         for part in tree_leaves(made):
             if isinstance(part, torch.Tensor) and part.device.type == "cpu":
                 self.on_cpu.append((str(func), part.numel()))

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from tests.devices import PLACE
 from torch import nn
 
 from escalade.errors import InputError
@@ -246,10 +247,10 @@ ALONE = {
 }
 
 
-def setting(make, shapes, rank=2, perturbation=None):
+def setting(make, shapes, rank=2, perturbation=None, place="cpu"):
     """The members 1 to 3 of a population of four, and inputs for them."""
     torch.manual_seed(0)
-    module = make()
+    module = make().to(place)
     dtype, layout = next(module.parameters()).dtype, Layout(module)
     source = make_source(perturbation or f"low-rank:{rank}", 1, layout.held_shapes)
     population = GaussianPopulation(layout.to_vector(module), 0.05, source, 1, 0, 4)
@@ -259,7 +260,7 @@ def setting(make, shapes, rank=2, perturbation=None):
         torch.randint(0, 20, (COUNT, 2, 7)) if shape == "tokens" else torch.randn(COUNT, *shape).to(dtype)
         for shape in shapes
     ]
-    return members, inputs
+    return members, [part.to(place) for part in inputs]
 
 
 def expected(members, inputs):
@@ -287,7 +288,7 @@ def check(members, inputs):
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("name", SHARED)
 def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name, rank):
-    members, inputs = setting(*SHARED[name], rank=rank)
+    members, inputs = setting(*SHARED[name], rank=rank, place=PLACE)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(members, inputs)
@@ -297,7 +298,7 @@ def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name,
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
     *made, note = WRITTEN[name]
-    members, inputs = setting(*made, rank=1)
+    members, inputs = setting(*made, rank=1, place=PLACE)
     with pytest.warns(UserWarning, match=note):
         check(members, inputs)
     with warnings.catch_warnings():  # said once
@@ -320,7 +321,7 @@ def test_what_cannot_be_batched_is_called_a_member_at_a_time_with_a_note(name):
 
 @pytest.mark.parametrize("name", ["linear", "tied", "lstm", "attention"])
 def test_members_of_full_noise_are_called_the_same_way(name):
-    check(*setting(*SHARED[name], perturbation="full"))
+    check(*setting(*SHARED[name], perturbation="full", place=PLACE))
 
 
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
@@ -340,6 +341,30 @@ def test_the_probe_draws_nothing_from_the_callers_generators():
         torch.manual_seed(3)
         assert torch.equal(members(*inputs), first)
     assert members._caller.one_at_a_time is None
+
+
+def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
+    """On a GPU they do, to lay their weights side by side, which a batch of members has no memory for."""
+    laid = []
+
+    def lay(self):
+        if any(torch._C._functorch.is_batchedtensor(part) for part in self._flat_weights):
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        laid.append(self)
+
+    monkeypatch.setattr(nn.RNNBase, "flatten_parameters", lay)
+
+    def forward(self, x):
+        self.part.flatten_parameters()  # as many modules do
+        return self.part(x)[0]
+
+    for perturbation in ("full", "low-rank:1"):
+        module = lambda: Own(forward, part=nn.GRU(10, 12))  # noqa: E731
+        members, inputs = setting(module, [(5, 3, 10)], perturbation=perturbation)
+        laid.clear()
+        check(members, inputs)
+        assert members._caller.one_at_a_time is None
+        assert not laid
 
 
 def test_rows_grouped_by_member_go_through_the_module_itself():

@@ -29,7 +29,7 @@ from escalade.storage.mirror import Mirror
 from escalade.training.sources import absolute
 
 if TYPE_CHECKING:
-    from escalade.training.loop import View
+    from escalade.training.view import View
 
 _PREFIX = "escalade-run-"
 _POLL_SECONDS = 1.0

@@ -37,9 +37,9 @@ from escalade.support.registry import check_named
 from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
-from escalade.training.loop import Callback
 from escalade.training.session import check_listeners
 from escalade.training.strategy import build_strategy, kept_ranks
+from escalade.training.view import Callback
 
 _WARM = ["torch", "escalade.fitness.work"]
 
@@ -125,7 +125,7 @@ def evolve(
         target_patience: evaluations in a row in which the target must be met.
         eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
         recorders: what is given every row and note; see :func:`escalade.train`.
-        callbacks: called with a :class:`escalade.training.loop.View` after each generation; True stops.
+        callbacks: called with a :class:`escalade.training.view.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.
         step_timeout: seconds after which a worker whose call of fitness has not ended is replaced, and the

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
-    from escalade.training.loop import View
+    from escalade.training.view import View
 
 PARTS = 20
 """Parts that a run's budget is cut in; after each, its latest evaluation is reported to Optuna."""

@@ -29,7 +29,7 @@ from escalade.strategies import novelty
 from escalade.support.exact import one_thread
 from escalade.support.output import say
 from escalade.training.limits import Limits
-from escalade.training.loop import Callback, Loop
+from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_search
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
@@ -37,6 +37,7 @@ from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, Session, check_listeners, open_session
 from escalade.training.sources import inherited, without_digest
 from escalade.training.start import begin
+from escalade.training.view import Callback
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import ResumeOptions, TrainOptions
@@ -112,7 +113,7 @@ def train(
         verbose: whether to print how the run goes.
         recorders: what is given every row and note: names of
             :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
-        callbacks: called after every generation with a :class:`escalade.training.loop.View`; one that
+        callbacks: called after every generation with a :class:`escalade.training.view.View`; one that
             returns True stops the run.
         **options: fields of :class:`escalade.config.options.Config`.
 

@@ -7,7 +7,7 @@ anywhere, in any order. Members and sums are made where the module is, and only 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
-from escalade.perturbation.low_rank import AT_ONCE, LowRank, LowRankDraws, Part
+from escalade.perturbation.low_rank import AT_ONCE, LowRank, LowRankDraws, Numbers, Part
 from escalade.perturbation.population import GaussianPopulation
 from escalade.perturbation.source import NoiseSource, Weights
 
@@ -27,6 +27,8 @@ _GOLDEN, _MIX_1, _MIX_2 = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644E
 bits, and the lowest 64 bits of a product are the same."""
 _BLOCKS = {"cpu": 2**15}  # pairs of numbers made at once: what a cache holds,
 _BLOCK = 2**22  # or where there are many threads, enough for all of them
+_GATHERED = {"cpu": AT_ONCE}  # numbers that a sum gathers at once, or an eighth of the parameters if more;
+_GATHER = 2**24  # where a call costs more than its numbers, as many as are nothing beside a GPU's memory
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class DeviceNoise(LowRank):
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
         """A float32 tensor on the device, of any content."""
         return torch.empty(shape, device=self.device)
+
+    def placed(self, values: Any) -> Any:
+        return torch.from_numpy(np.asarray(values, np.float32)).to(self.device)
 
     def _draws(self, drawn: Any) -> DeviceDraws:
         return DeviceDraws(self, drawn)
@@ -77,28 +82,36 @@ class CounterDraws:
     """A hash of seed, generation and perturbation each, shape (count,)."""
     length: int
 
-    def write(self, number: int, out: Tensor) -> None:
-        """Write the numbers of a perturbation into ``out``, shape (length,), on the device.
+    def write_rows(self, numbers: Numbers, out: Tensor) -> None:
+        """Write the numbers of k perturbations into ``out``, shape (k, length), on the device.
 
-        Number k and number k + pairs are cosine and sine of Box and Muller (1958), whose two uniform numbers
-        are the halves of the hash of k.
+        Number i and number i + pairs are cosine and sine of Box and Muller (1958), whose two uniform numbers
+        are the halves of the hash of i. A block holds as many perturbations as there is room for, so that
+        calls of torch are few where members are small.
         """
         pairs, block = (self.length + 1) // 2, _BLOCKS.get(self.device.type, _BLOCK)
-        for low in range(0, pairs, block):
-            high = min(low + block, pairs)
-            bits = hashed(int(self.keys[number]), torch.arange(low, high, device=self.device))
-            # One more, so that the logarithm never sees zero.
-            first = _low_bits(bits >> 32, 32).add_(1).to(torch.float32).mul_(2.0**-32)
-            radius = first.log_().mul_(-2.0).sqrt_()
-            angle = _low_bits(bits, 32).to(torch.float32).mul_(2.0 * math.pi * 2.0**-32)
-            torch.mul(radius, angle.cos(), out=out[low:high])
-            sines = out[pairs + low : pairs + high]  # one fewer at the end of an odd length
-            torch.mul(radius[: len(sines)], angle.sin_()[: len(sines)], out=sines)
+        keys = torch.from_numpy(self.keys[numbers]).to(self.device)[:, None]
+        rows = max(1, block // max(1, pairs))
+        for top in range(0, len(keys), rows):
+            some = slice(top, top + rows)
+            for low in range(0, pairs, block):
+                self._write_block(keys[some], low, min(low + block, pairs), out[some])
+
+    def _write_block(self, keys: Tensor, low: int, high: int, out: Tensor) -> None:
+        pairs, places = (self.length + 1) // 2, torch.arange(low, high, device=self.device)
+        bits = hashed(keys, places)
+        # One more, so that the logarithm never sees zero.
+        first = _low_bits(bits >> 32, 32).add_(1).to(torch.float32).mul_(2.0**-32)
+        radius = first.log_().mul_(-2.0).sqrt_()
+        angle = _low_bits(bits, 32).to(torch.float32).mul_(2.0 * math.pi * 2.0**-32)
+        torch.mul(radius, angle.cos(), out=out[:, low:high])
+        sines = out[:, pairs + low : pairs + high]  # one fewer at the end of an odd length
+        torch.mul(radius[:, : sines.shape[1]], angle.sin_()[:, : sines.shape[1]], out=sines)
 
 
-def hashed(state: int, places: Tensor) -> Tensor:
-    """The last step of :func:`~escalade.perturbation.address.hash64`, written to int64 ``places``."""
-    bits = places.bitwise_xor_(state).add_(_GOLDEN)
+def hashed(state: Tensor, places: Tensor) -> Tensor:
+    """The last step of :func:`~escalade.perturbation.address.hash64`, of int64 tensors."""
+    bits = (places ^ state).add_(_GOLDEN)
     bits = bits.bitwise_xor_(_low_bits(bits >> 30, 34)).mul_(_MIX_1)
     bits = bits.bitwise_xor_(_low_bits(bits >> 27, 37)).mul_(_MIX_2)
     return bits.bitwise_xor_(_low_bits(bits >> 31, 33))
@@ -116,31 +129,32 @@ class DeviceDraws(LowRankDraws):
     source: DeviceNoise
     drawn: Any
 
-    def numbers(self, number: int) -> Any:
-        out = self.source.room(self.source.length)
-        self.drawn.write(number, out)
+    def rows(self, numbers: Numbers) -> Any:
+        out = self.source.room(len(numbers), self.source.length)
+        self.drawn.write_rows(numbers, out)
         return out
 
     def write(self, number: int, scale: Any, out: Any) -> None:
         if self.source.rank:
             super().write(number, scale, out)
         else:  # no memory but that of the member
-            self.drawn.write(number, out)
+            self.drawn.write_rows([number], out[None])
             out *= scale
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Any:
         """``sum_k weights[k] * noise_k``, float32: one product a matrix for as many as are made at once."""
         values, source = np.asarray(weights, np.float32), self.source
         total, used = torch.zeros(source.dimension, device=source.device), np.flatnonzero(values)
-        rows = max(1, max(AT_ONCE, source.dimension // 8) // source.length)
+        at_once = _GATHERED.get(source.device.type, _GATHER)
+        rows = max(1, max(at_once, source.dimension // 8) // source.length)
         room = source.room(min(rows, len(used)), source.length)
         for low in range(0, len(used), rows):
             some = used[low : low + rows]
             numbers = room[: len(some)]
-            for row, number in zip(numbers, some, strict=True):
-                self.drawn.write(number, row)
+            self.drawn.write_rows(some, numbers)
+            given = source.placed(values[some])
             for part in source.parts:
-                _add(part, values[some], numbers, total[part.stretch])
+                _add(part, given, numbers, total[part.stretch])
         return total
 
     def weighted_pieces(self, weights: Weights, dtype: DTypeLike = np.float32) -> Iterator[tuple[slice, Any]]:
@@ -148,15 +162,15 @@ class DeviceDraws(LowRankDraws):
         yield slice(None), self.weighted_sum(weights)
 
 
-def _add(part: Part, weights: NDArray[np.float32], numbers: Any, total: Tensor) -> None:
+def _add(part: Part, weights: Tensor, numbers: Any, total: Tensor) -> None:
     """Add the weighted sum of a part's noise to ``total``, shape (size,)."""
     if not part.rank:
-        for weight, row in zip(weights.tolist(), part.numbers(numbers), strict=True):
-            total.add_(row, alpha=weight)
+        own: Any = part.numbers(numbers)
+        total.addmv_(own.T, weights)
         return
     factors: tuple[Any, Any] = part.factors(numbers)
     a, b = factors
-    scaled = a * torch.from_numpy(weights / math.sqrt(part.rank)).to(total.device)[:, None, None]
+    scaled = a * (weights / math.sqrt(part.rank))[:, None, None]
     total.view(part.shape).addmm_(scaled.flatten(0, 1).T, b.flatten(0, 1))
 
 
@@ -165,6 +179,7 @@ class DevicePopulation(GaussianPopulation):
     """Members whose centre and noise are tensors of a device, float32."""
 
     center: Any
+    source: DeviceNoise
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
@@ -178,6 +193,29 @@ class DevicePopulation(GaussianPopulation):
         made += self.center
         if made is not out:
             torch.from_numpy(out).copy_(made)
+
+    def write_rows(self, members: Sequence[int], out: Tensor) -> None:
+        """Write members into ``out``, shape (k, dimension), on the device: in few calls where noise is full.
+
+        Pairs that stand side by side have their noise made once.
+        """
+        if self.source.rank:
+            for row, member in zip(out, members, strict=True):
+                self.write(member, row)
+            return
+        draws: Any = self.draws
+        numbers, signs = self.perturbations(members)
+        ends = np.array_equal(numbers[0::2], numbers[1::2]) and bool((signs[0::2] == -signs[1::2]).all())
+        if self.antithetic and ends:
+            first, second = out[0::2], out[1::2]
+            draws.drawn.write_rows(numbers[0::2], first)
+            first *= self.source.placed(signs[0::2] * np.float32(self.scale))[:, None]
+            torch.sub(self.center, first, out=second)
+            first += self.center
+        else:
+            draws.drawn.write_rows(numbers, out)
+            out *= self.source.placed(signs * np.float32(self.scale))[:, None]
+            out += self.center
 
 
 def as_device(device: Any) -> torch.device:

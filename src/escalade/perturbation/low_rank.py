@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
-from escalade.perturbation.population import CenterPopulation, GaussianPopulation, Population, write_all
 from escalade.perturbation.source import Center, Draws, NoiseSource, Vector, Weights
 from escalade.support.large import stretches
 from escalade.support.numbers import whole_number
+
+Numbers = Sequence[int] | NDArray[np.integer]
+"""Of some perturbations."""
 
 AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
 _PIECE = 2**20  # numbers of a sum that are a piece by themselves
@@ -165,6 +167,10 @@ class LowRank:
         """Memory for numbers, of any content: an array here, where the noise is made."""
         return np.empty(shape, dtype)
 
+    def placed(self, values: Any) -> Any:
+        """Numbers as float32, where the noise is made."""
+        return np.asarray(values, np.float32)
+
     def _draws(self, drawn: Draws) -> LowRankDraws:
         return LowRankDraws(self, drawn)
 
@@ -178,8 +184,14 @@ class LowRankDraws:
 
     def numbers(self, number: int) -> Vector:
         """The numbers that a perturbation is made of, shape (length,), in memory of their own."""
-        out = np.empty(self.source.length, np.float32)
-        self.drawn.write(number, 1.0, out)
+        found: Vector = self.rows([number])[0]
+        return found
+
+    def rows(self, numbers: Numbers) -> Vector:
+        """The numbers that k perturbations are made of, shape (k, length), in memory of their own."""
+        out = np.empty((len(numbers), self.source.length), np.float32)
+        for row, number in zip(out, numbers, strict=True):
+            self.drawn.write(number, 1.0, row)
         return out
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
@@ -242,61 +254,6 @@ class LowRankDraws:
             for row, number in enumerate(some):
                 self.drawn.write(int(number), 1.0, room[row])
             yield values[some], room[: len(some)]
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of low rank as it travels to a fast forward pass: the centre, and the numbers of its noise."""
-
-    center: Center
-    numbers: Vector
-    sign: int
-    """-1 for the mirrored end of a pair, 0 for the centre itself."""
-    scale: float | Center = 1.0
-    """Of the noise."""
-
-    def factors(self, part: Part) -> tuple[Vector, Vector]:
-        """``sign * scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
-        a, b = part.factors(self.numbers)
-        return a * np.float32(self.sign * part.scale(self.scale) / math.sqrt(part.rank)), b
-
-    def write(self, part: Part, out: Center) -> None:
-        """Write the parameter itself into ``out``, shape (size,)."""
-        part.write(self.numbers, self.sign * part.scale(self.scale), out)
-        out += self.center[part.stretch]
-
-
-def member_of(source: LowRank, population: Population, member: int) -> Member:
-    """A member as its factors.
-
-    Raises:
-        InputError: the population's noise is not the source's.
-    """
-    if isinstance(population, CenterPopulation):
-        zeros = source.room(source.length)
-        zeros[:] = 0.0
-        return Member(population.center, zeros, 0)
-    if isinstance(population, GaussianPopulation):
-        draws, (number, sign) = population.draws, population.perturbation(member)
-        if isinstance(draws, LowRankDraws):
-            return Member(population.center, draws.numbers(number), sign, population.scale)
-    raise InputError(f"members of {type(population).__name__} do not have the run's low-rank noise")
-
-
-def member_pieces(population: Population, member: int) -> Iterator[Center]:
-    """A member's parameters, piece by piece: one for each parameter where the noise has low rank."""
-    if isinstance(population, CenterPopulation):
-        yield population.center
-        return
-    draws = population.draws if isinstance(population, GaussianPopulation) else None
-    if not isinstance(draws, LowRankDraws):
-        yield write_all(population, [member])[0]
-        return
-    given = member_of(draws.source, population, member)
-    for part in draws.source.parts:
-        out = draws.source.room(part.size, dtype=population.dtype)
-        given.write(part, out)
-        yield out
 
 
 def noise_length(shapes: Sequence[tuple[int, ...]], rank: int) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from escalade.perturbation.source import Center, Draws, NoiseSource
 
@@ -89,6 +90,11 @@ class GaussianPopulation(Addressed):
         number, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
         return number, -1 if mirrored else 1
 
+    def perturbations(self, members: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of some members' perturbations, and their signs, shape (k,) each."""
+        numbers, signs = np.transpose([self.perturbation(member) for member in members])
+        return numbers, signs
+
     def write(self, member: int, out: Center) -> None:
         number, sign = self.perturbation(member)
         self.draws.write(number, self.scale, out)
@@ -153,6 +159,10 @@ def write_all(population: Population, members: Sequence[int] | None = None, into
     """
     members = range(population.size) if members is None else members
     written = np.empty((len(members), population.dimension), dtype=population.dtype) if into is None else into
+    together = None if isinstance(written, np.ndarray) else getattr(population, "write_rows", None)
+    if together is not None:
+        together(members, written)
+        return cast("Center", written)
     for row, member in zip(written, members, strict=True):
         population.write(member, row)
     return written

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from escalade.perturbation.low_rank import Member, Part
+from escalade.perturbation.factors import Member
+from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import Array
 from escalade.policies.layers import Operation, Shape, SharingOperation, block
 

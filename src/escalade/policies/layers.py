@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.perturbation.low_rank import Member, Part
+from escalade.perturbation.factors import Member
+from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import ACTIVATIONS, Array
 from escalade.policies.shared_product import SharedProduct
 

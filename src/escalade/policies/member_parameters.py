@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from escalade.perturbation import LowRank, Population
-from escalade.perturbation.low_rank import member_of
+from escalade.perturbation.factors import member_of
 from escalade.policies.interception import Intercept
 from escalade.policies.layout import Layout, Vector
 

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, Population, write_all
-from escalade.perturbation.low_rank import member_of
+from escalade.perturbation.factors import members_of
 from escalade.policies.buffers import Kept
 from escalade.policies.layout import EvolvedParameter
 
@@ -92,19 +92,15 @@ class Members:
         source, parts = self._caller.source, self._caller.layout.parts
         if source is None:
             return self.parameters, {}
-        given = [member_of(source, self._population, member) for member in self._numbers]
+        given = members_of(source, self._population, self._numbers)
         own: dict[str, Tensor] = {}
         factors: dict[str, tuple[Tensor, Tensor]] = {}
         for part, stretch in zip(parts, source.parts, strict=True):
             if stretch.rank:
-                pairs = zip(*(member.factors(stretch) for member in given), strict=True)
-                a, b = (_like(part, _stack(rows)).mT.contiguous() for rows in pairs)
+                a, b = (_like(part, rows).mT.contiguous() for rows in given.factors(stretch))
                 factors[part.name] = a, b
             else:
-                rows = self._caller.room(len(given), stretch.size)
-                for row, member in zip(rows, given, strict=True):
-                    member.write(stretch, row)
-                own[part.name] = _like(part, rows).reshape(len(given), *part.shape)
+                own[part.name] = _like(part, given.parameters(stretch)).reshape(len(self), *part.shape)
         return own, factors
 
     @property
@@ -143,7 +139,3 @@ class Members:
 def _like(part: EvolvedParameter, values: Any) -> Tensor:
     """An array or tensor as a tensor of the parameter's type, on its device."""
     return torch.as_tensor(values).to(part.device, part.dtype)
-
-
-def _stack(rows: Sequence[Any]) -> Any:
-    return torch.stack([torch.as_tensor(row) for row in rows])

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource, Population
-from escalade.perturbation.low_rank import member_pieces
+from escalade.perturbation.factors import member_pieces
 from escalade.policies.buffers import Attributes, Kept
 from escalade.policies.interception import Intercept
 from escalade.policies.layout import Layout, Vector
@@ -51,6 +51,7 @@ class ModuleCaller:
         self.source = source if isinstance(source, LowRank) and source.rank else None
         self.room: Callable[..., Any] = source.room if isinstance(source, LowRank) else _room
         self._write = layout.writer(module)
+        _lay_out_once(module)
         self._center: Vector | None = None
         self.one_at_a_time: str | None = None
         """The reason why members are called one after the other; None where they are not."""
@@ -241,6 +242,21 @@ class ModuleCaller:
         if what not in self._said:
             self._said.add(what)
             warnings.warn(what, stacklevel=2)
+
+
+def _lay_out_once(module: nn.Module) -> None:
+    """Lay the weights of recurrent layers side by side, as a GPU wants them, now and never again.
+
+    Weights are written in place, so that they stay so; those of a batch of members cannot be laid out.
+    """
+    for part in module.modules():
+        if isinstance(part, nn.RNNBase) and "flatten_parameters" not in vars(part):
+            part.flatten_parameters()
+            part.flatten_parameters = _nothing  # type: ignore[method-assign]
+
+
+def _nothing() -> None:
+    """Leave the weights where they are."""
 
 
 def _room(*shape: int) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from escalade.perturbation.low_rank import Member, Part
+from escalade.perturbation.factors import Member
+from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import Array
 from escalade.policies.row_products import WAYS, way
 

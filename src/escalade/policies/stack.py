@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.perturbation import LowRank, NoiseSource, Population
-from escalade.perturbation.low_rank import Part, member_of
+from escalade.perturbation.factors import member_of
+from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import Array
 from escalade.policies.layers import Layer, Operation, SharingLayer, SharingOperation
 from escalade.policies.virtual_batch import VirtualBatchNormOperation

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import (
-    GaussianPopulation,
     LowRank,
     NoiseSource,
     NoiseTable,
@@ -28,7 +27,7 @@ from escalade.strategies.result import Record, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
-from escalade.strategies.vectors import distance, first_center
+from escalade.strategies.vectors import distance, first_center, held_center
 from escalade.support.fitness import as_float64
 from escalade.support.numbers import population_number, seed_number
 from escalade.support.registry import check_keywords
@@ -278,11 +277,8 @@ class Strategy(ABC):
 
     def _center_before(self) -> Tensor:
         """The centre that an update moves, to keep: a large one is the population's, which has it already."""
-        center = self._sampled.center if isinstance(self._sampled, GaussianPopulation) else None
-        held = isinstance(center, np.ndarray) and center.nbytes >= LARGE  # and no tensor of a device
-        if not held or np.may_share_memory(center, self.center.numpy()):
-            return self.center.clone()
-        return torch.from_numpy(center)
+        held = held_center(self._sampled, self.center) if 4 * self.dimension >= LARGE else None
+        return self.center.clone() if held is None else torch.as_tensor(held)
 
     @property
     def result(self) -> Result:

@@ -55,12 +55,13 @@ class GaussianStrategy(Strategy):
         super().resize(population)
 
     def members(self) -> GaussianPopulation:
-        kind, center = GaussianPopulation, cast("Any", self.center)
+        kind: Any = GaussianPopulation
+        center: Any = self.center
         if device_of(self.perturbation) is None:
             center = shared_copy(center.numpy())
         else:
             kind, center = DevicePopulation, center.clone()
-        return kind(
+        made: GaussianPopulation = kind(
             center=center,
             scale=self.scale,
             source=self.perturbation,
@@ -69,6 +70,7 @@ class GaussianStrategy(Strategy):
             size=self.population_size,
             antithetic=self.antithetic,
         )
+        return made
 
     def sample(self) -> GaussianPopulation:
         return cast("GaussianPopulation", super().sample())

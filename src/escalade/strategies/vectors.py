@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
+from escalade.perturbation import GaussianPopulation, Population
 from escalade.support.fitness import holds_numbers
 
 _BLOCK = 2**20  # numbers of a long vector that are looked at together
@@ -54,7 +55,17 @@ class GivenAway(np.ndarray[Any, Any]):
     """A first centre that is the strategy's to keep and to write to: ``array.view(GivenAway)``."""
 
 
+def held_center(population: Population | None, center: Tensor) -> Any:
+    """The population's own copy of ``center``, an array or a tensor; None where it has no such numbers."""
+    held = population.center if isinstance(population, GaussianPopulation) else None
+    if held is None:
+        return None
+    copied = torch.as_tensor(held)
+    same = copied.dtype == center.dtype and copied.data_ptr() != center.data_ptr()
+    return held if same and torch.equal(copied, center) else None
+
+
 def distance(first: Tensor, second: Tensor) -> float:
     """The Euclidean distance, without a third vector as large as they are."""
     pairs = zip(torch.split(first, _BLOCK), torch.split(second, _BLOCK), strict=True)
-    return math.hypot(*(float((one - other).norm()) for one, other in pairs))
+    return math.hypot(*torch.stack([(one - other).norm() for one, other in pairs]).tolist())

@@ -28,10 +28,11 @@ from escalade.support.html import shown, table
 from escalade.support.numbers import counted, plain
 from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.limits import Limits
-from escalade.training.loop import Callback, Loop
+from escalade.training.loop import Loop
 from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, SessionFacts, Shared, open_session
 from escalade.training.strategy import refuse_ranks
+from escalade.training.view import Callback
 
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"

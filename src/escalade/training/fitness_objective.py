@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from escalade.engines import Engine
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.fitness.work import FitnessJob
 from escalade.perturbation import Population
 from escalade.perturbation.device import device_of
-from escalade.perturbation.low_rank import member_pieces
+from escalade.perturbation.factors import member_pieces
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.rollout.behaviour import check_sizes
 from escalade.storage.run_folder import RunFolder
@@ -24,6 +24,7 @@ from escalade.storage.tensors import State, Tensors, read, write
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Behaviours, Center, Novelty
 from escalade.strategies.shaping import usable, usable_number
+from escalade.strategies.vectors import held_center
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Outcome
@@ -143,11 +144,7 @@ class FitnessObjective:
             self._best, self._best_return = _center(strategy), float(evaluated or 0.0)
             return
         pieces = member_pieces(strategy.sample(), self._best_member(outcome))
-        parameters = (torch.as_tensor(piece).cpu().numpy() for piece in pieces)
-        self._best, self._best_return = (
-            filed(parameters, strategy.dimension, np.float32),
-            float(member or 0.0),
-        )
+        self._best, self._best_return = _kept(strategy, pieces), float(member or 0.0)
 
     def write_best(self) -> None:
         """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
@@ -182,9 +179,8 @@ class FitnessObjective:
             return (self._last_return, progress.generation) if known else (None, None)
         return self._best_return, progress.best_generation
 
-    def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
-        """Return a maker of modules with the centre's parameters as they are now."""
-        center = _center(strategy)
+    def module_maker(self, center: Tensor) -> Callable[[], nn.Module]:
+        """Return a maker of modules with these parameters."""
 
         def make() -> nn.Module:
             module = copy_module(self._module)
@@ -220,11 +216,7 @@ class FitnessObjective:
         self, strategy: Strategy, population: Population | None, with_center: bool
     ) -> tuple[Array, Behaviours | None]:
         """Fitness of the members, then of the centre where it is asked for, and their behaviours, if any."""
-        center: Any = None
-        if with_center and device_of(strategy.perturbation) is not None:
-            center = strategy.center.detach().clone()
-        elif with_center:
-            center = shared_copy(strategy.center.detach().numpy())
+        center = _center_to_call(strategy, population) if with_center else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
         with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
             results = self._engine.run(job, job.items).in_order()
@@ -277,7 +269,30 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
     return parameters
 
 
+def _center_to_call(strategy: Strategy, population: Population | None) -> Any:
+    """A copy of the centre for a job: the population's, which travels with it, where it has one."""
+    center = strategy.center.detach()
+    held = held_center(population, center)
+    if held is not None:
+        return held
+    return center.clone() if device_of(strategy.perturbation) is not None else shared_copy(center.numpy())
+
+
 def _center(strategy: Strategy) -> Vector:
-    """A copy of the centre; a large one is in a file."""
-    center = strategy.center.detach().cpu().numpy()
-    return filed([center], len(center), center.dtype)
+    """A copy of the centre; see :func:`_kept`."""
+    return _kept(strategy, [strategy.center.detach()])
+
+
+def _kept(strategy: Strategy, pieces: Iterable[Any]) -> Vector:
+    """Parameters of ``strategy`` that come in pieces as one array, float32; a large one lies in a file.
+
+    Those of a GPU come into memory that it writes to by itself, which takes a fraction of a file's time.
+    """
+    if strategy.center.device.type != "cuda":
+        arrays = (torch.as_tensor(piece).cpu().numpy() for piece in pieces)
+        return filed(arrays, strategy.dimension, np.float32)
+    room, low = torch.empty(strategy.dimension, pin_memory=True), 0
+    for piece in pieces:
+        room[low : low + len(piece)] = piece
+        low += len(piece)
+    return np.asarray(room.numpy())

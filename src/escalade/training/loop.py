@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from escalade.recorders import Recorder, Row, of_returns
 from escalade.storage.records import record
@@ -28,29 +26,10 @@ from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import meets, refutation
+from escalade.training.view import Callback, View
 
 _PROBED = "probed"
 """Among the kinds of notes, which are saved: the run was probed for what it cannot reproduce."""
-
-
-@dataclass(frozen=True)
-class View:
-    """A generation as callbacks see it. What they do to it does not change the run."""
-
-    row: Row
-    center: NDArray[np.float32]
-    """The unperturbed parameters after the generation, shape (dimension,), read-only."""
-    best_return: float | None
-    """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
-    module: Callable[[], nn.Module]
-    """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
-    behaviours: NDArray[np.float32] | None = None
-    """Mean behaviours of the generation's members, shape (population, size), read-only; None where nobody
-    asked for any."""
-
-
-Callback = Callable[[View], bool | Literal["stopped"] | None]
-"""Called after every generation; True stops the run by ``callback``, and "stopped" by ``stopped``."""
 
 
 class Loop:
@@ -281,11 +260,10 @@ class Loop:
         """Show the generation to every callback; why the run is to stop, where one wants it to."""
         if not self.callbacks:
             return None
-        center = self.center
-        center.flags.writeable = False
+        center = self.strategy.center.detach().clone()
         if self._behaviours is not None:
             self._behaviours.flags.writeable = False
-        maker = self.objective.module_maker(self.strategy)
+        maker = self.objective.module_maker(center)
         view = View(row, center, self.progress.best_return, maker, self._behaviours)
         try:
             answers = [answer_of(callback(view)) for callback in self.callbacks]  # each of them sees the view

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
@@ -157,8 +157,8 @@ class Objective(Protocol):
         """The best return of the run and its generation, for its summary."""
         ...
 
-    def module_maker(self, strategy: Strategy) -> Callable[[], nn.Module]:
-        """Return a maker of new modules with the centre's parameters as they are now."""
+    def module_maker(self, center: Tensor) -> Callable[[], nn.Module]:
+        """Return a maker of new modules with these parameters, which nobody writes to any more."""
         ...
 
     def save_module(self, strategy: Strategy) -> None:
@@ -180,4 +180,4 @@ class Objective(Protocol):
 
 def copy_of_center(strategy: Strategy) -> NDArray[Any]:
     """The centre's numbers, to keep: the strategy goes on to write to its own, shape (dimension,)."""
-    return strategy.center.detach().cpu().numpy().copy()
+    return strategy.center.detach().to("cpu", copy=True).numpy()

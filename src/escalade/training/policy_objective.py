@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from escalade.config.options import Config
 from escalade.engines import Engine
@@ -219,13 +220,13 @@ class PolicyObjective:
         seed = int(whole.episode_seeds(np.array([episode]))[0])
         return f"member {whole.member(episode)} (episode seed {seed})"
 
-    def module_maker(self, strategy: Strategy) -> Callable[[], Policy]:
-        """Return a maker of policies with the centre's parameters and the normaliser as they are now."""
-        center, normalization = copy_of_center(strategy), self.normalization
+    def module_maker(self, center: Tensor) -> Callable[[], Policy]:
+        """Return a maker of policies with these parameters and the normaliser as it is now."""
+        normalization = self.normalization
 
         def make() -> Policy:
             policy = copy_module(self.parts.policy).eval()
-            policy.set(center, normalization)
+            policy.set(center.numpy(), normalization)
             return policy
 
         return make

@@ -40,9 +40,10 @@ from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.card import write_card
-from escalade.training.loop import Callback, Loop
+from escalade.training.loop import Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize
+from escalade.training.view import Callback
 
 
 @dataclass(frozen=True)
