@@ -11,6 +11,7 @@ own that takes and gives tensors has its place in :func:`step`.
 from __future__ import annotations
 
 import argparse
+import math
 from functools import partial
 
 import torch
@@ -19,19 +20,19 @@ from torch import Tensor, nn
 from escalade import evolve
 from escalade.policies.members import Members
 
-POLES, STEPS = 8, 500
-GRAVITY, POLE, CART, HALF, FORCE, SECONDS = 9.8, 0.1, 1.1, 0.5, 10.0, 0.02  # CART: its mass and the pole's
+POLES, STEPS, FALLEN = 8, 500, math.radians(12)
+GRAVITY, POLE, TOTAL, HALF, FORCE, SECONDS = 9.8, 0.1, 1.1, 0.5, 10.0, 0.02  # masses: the pole's, and both
 
 
 def step(state: Tensor, right: Tensor) -> Tensor:
     """The next state, shape (..., 4): the cart's place and speed, the pole's angle and its speed."""
     _, speed, angle, turning = state.unbind(-1)
     force = torch.where(right, FORCE, -FORCE)
-    pushed = (force + POLE * HALF * turning**2 * angle.sin()) / CART
+    pushed = (force + POLE * HALF * turning**2 * angle.sin()) / TOTAL
     turned = (GRAVITY * angle.sin() - angle.cos() * pushed) / (
-        HALF * (4 / 3 - POLE * angle.cos() ** 2 / CART)
+        HALF * (4 / 3 - POLE * angle.cos() ** 2 / TOTAL)
     )
-    pushed = pushed - POLE * HALF * turned * angle.cos() / CART
+    pushed = pushed - POLE * HALF * turned * angle.cos() / TOTAL
     change = torch.stack((speed, pushed, turning, turned), dim=-1)
     return state + SECONDS * change
 
@@ -46,7 +47,7 @@ def returns(members: Members, seed: int, device: str) -> Tensor:
     for _ in range(STEPS):
         state = step(state, right=members(state).squeeze(-1) > 0)
         total += stands.float().mean(dim=1)
-        stands &= (state[..., 0].abs() < 2.4) & (state[..., 2].abs() < 0.2095)
+        stands &= (state[..., 0].abs() < 2.4) & (state[..., 2].abs() < FALLEN)
     return total
 
 

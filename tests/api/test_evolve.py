@@ -438,16 +438,10 @@ def test_callbacks_see_everything_and_can_change_nothing():
         with torch.no_grad():
             view.module()[0].weight.fill_(7)
 
-    def overwrite(view):
-        view.parameters.zero_()
-
     result = evolve(module, loss, callbacks=[meddle], **QUICK)
-    undisturbed = evolve(network(), loss, **QUICK)
-    assert np.array_equal(result.center, undisturbed.center)
+    assert np.array_equal(result.center, evolve(network(), loss, **QUICK).center)
     assert np.array_equal(views[-1].center, result.center)
     assert views[-1].best_return <= result.best_return
-    overwritten = evolve(network(), loss, callbacks=[overwrite], **QUICK)
-    assert np.array_equal(overwritten.center, undisturbed.center)
 
 
 class LooksAhead(OpenAIES):
@@ -1051,6 +1045,66 @@ def test_a_kept_view_makes_the_module_it_shows():
     for view in views:
         flat = torch.cat([part.detach().reshape(-1) for part in view.module().parameters()]).numpy()
         assert np.array_equal(flat, view.center)
+
+
+class Double(OpenAIES):
+    """A strategy whose centre is float64."""
+
+    def __init__(self, x0, population, **options):
+        super().__init__(np.asarray(x0, np.float64), population, **options)
+
+
+@pytest.mark.parametrize("eval_every", [1, 0])  # the best is a centre, or a member
+def test_a_centre_in_double_precision_is_kept_and_resumed(eval_every, tmp_path):
+    options = QUICK | {"strategy": Double, "eval_every": eval_every, "run_dir": tmp_path / "r"}
+    calls = []
+
+    def counted(module):
+        calls.append(1)
+        return total(module)
+
+    evolve(network(), counted, **options)
+    calls.clear()
+    rest = evolve(network(), counted, resume=True, **options | {"generations": 4})
+    assert len(calls) <= 8 + 2  # one generation, and the centre
+    assert rest.best.dtype == rest.center.dtype == np.float64
+
+
+def test_the_best_of_a_gpu_is_written_over_the_best_before(monkeypatch):
+    room, used = torch.zeros(Layout(network()).dimension), []
+
+    def pinned(objective, strategy):
+        used.append(strategy.generation)
+        return room
+
+    plain = evolve(network(), total, **QUICK)
+    monkeypatch.setattr(FitnessObjective, "_pinned_room", pinned)
+    found = evolve(network(), total, **QUICK)
+    assert len(used) > 1
+    assert np.array_equal(found.best, plain.best)
+    assert np.array_equal(found.best, room.numpy())
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_centre_that_is_called_is_the_one_that_members_stand_around(workers, monkeypatch):
+    jobs, run = [], FitnessObjective._run
+
+    class Watched:
+        def __init__(self, engine):
+            self.engine = engine
+
+        def run(self, job, items):
+            jobs.append(job)
+            return self.engine.run(job, items)
+
+    def watched(objective, *arguments):
+        if not isinstance(objective._engine, Watched):
+            objective._engine = Watched(objective._engine)
+        return run(objective, *arguments)
+
+    monkeypatch.setattr(FitnessObjective, "_run", watched)
+    evolve(network(), total, workers=workers, **QUICK)
+    assert [job.center is job.population.center for job in jobs if job.population] == [True] * 3
 
 
 def test_a_callback_that_raises_loses_no_generation(tmp_path):

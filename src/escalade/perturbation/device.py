@@ -18,7 +18,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
-from escalade.perturbation.low_rank import AT_ONCE, LowRank, LowRankDraws, Numbers, Part
+from escalade.perturbation.low_rank import AT_ONCE, Indices, LowRank, LowRankDraws, Part
 from escalade.perturbation.population import GaussianPopulation
 from escalade.perturbation.source import NoiseSource, Weights
 
@@ -28,7 +28,7 @@ bits, and the lowest 64 bits of a product are the same."""
 _BLOCKS = {"cpu": 2**15}  # pairs of numbers made at once: what a cache holds,
 _BLOCK = 2**22  # or where there are many threads, enough for all of them
 _GATHERED = {"cpu": AT_ONCE}  # numbers that a sum gathers at once, or an eighth of the parameters if more;
-_GATHER = 2**24  # where a call costs more than its numbers, as many as are nothing beside a GPU's memory
+_GATHER = 2**24  # on a GPU 64 MB, as a call costs more than its numbers
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class CounterDraws:
     """A hash of seed, generation and perturbation each, shape (count,)."""
     length: int
 
-    def write_rows(self, numbers: Numbers, out: Tensor) -> None:
+    def write_rows(self, which: Indices, out: Tensor) -> None:
         """Write the numbers of k perturbations into ``out``, shape (k, length), on the device.
 
         Number i and number i + pairs are cosine and sine of Box and Muller (1958), whose two uniform numbers
@@ -90,7 +90,7 @@ class CounterDraws:
         calls of torch are few where members are small.
         """
         pairs, block = (self.length + 1) // 2, _BLOCKS.get(self.device.type, _BLOCK)
-        keys = torch.from_numpy(self.keys[numbers]).to(self.device)[:, None]
+        keys = torch.from_numpy(self.keys[which]).to(self.device)[:, None]
         rows = max(1, block // max(1, pairs))
         for top in range(0, len(keys), rows):
             some = slice(top, top + rows)
@@ -129,10 +129,10 @@ class DeviceDraws(LowRankDraws):
     source: DeviceNoise
     drawn: Any
 
-    def rows(self, numbers: Numbers) -> Any:
-        out = self.source.room(len(numbers), self.source.length)
-        self.drawn.write_rows(numbers, out)
-        return out
+    def rows(self, which: Indices, out: Any = None) -> Any:
+        made = self.source.room(len(which), self.source.length) if out is None else out
+        self.drawn.write_rows(which, made)
+        return made
 
     def write(self, number: int, scale: Any, out: Any) -> None:
         if self.source.rank:
@@ -150,8 +150,7 @@ class DeviceDraws(LowRankDraws):
         room = source.room(min(rows, len(used)), source.length)
         for low in range(0, len(used), rows):
             some = used[low : low + rows]
-            numbers = room[: len(some)]
-            self.drawn.write_rows(some, numbers)
+            numbers = self.rows(some, room[: len(some)])
             given = source.placed(values[some])
             for part in source.parts:
                 _add(part, given, numbers, total[part.stretch])
@@ -205,8 +204,7 @@ class DevicePopulation(GaussianPopulation):
             return
         draws: Any = self.draws
         numbers, signs = self.perturbations(members)
-        ends = np.array_equal(numbers[0::2], numbers[1::2]) and bool((signs[0::2] == -signs[1::2]).all())
-        if self.antithetic and ends:
+        if np.array_equal(numbers[0::2], numbers[1::2]) and np.array_equal(signs[0::2], -signs[1::2]):
             first, second = out[0::2], out[1::2]
             draws.drawn.write_rows(numbers[0::2], first)
             first *= self.source.placed(signs[0::2] * np.float32(self.scale))[:, None]

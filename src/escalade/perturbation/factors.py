@@ -1,4 +1,4 @@
-"""Members with noise of low rank as they travel to a fast forward pass: the centre, and their factors."""
+"""Members with noise of low rank, by the factors of their matrices: one, or several together."""
 
 from __future__ import annotations
 
@@ -87,10 +87,6 @@ def members_of(source: LowRank, population: Population, members: Sequence[int]) 
     Raises:
         InputError: the population's noise is not the source's.
     """
-    if isinstance(population, CenterPopulation):
-        zeros = source.room(len(members), source.length)
-        zeros[:] = 0.0
-        return Together(population.center, zeros, source.placed(np.zeros(len(members))), 1.0)
     known, draws = _low_rank(population)
     numbers, signs = known.perturbations(members)
     return Together(known.center, draws.rows(numbers), source.placed(signs), known.scale)

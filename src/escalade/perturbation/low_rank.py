@@ -22,8 +22,8 @@ from escalade.perturbation.source import Center, Draws, NoiseSource, Vector, Wei
 from escalade.support.large import stretches
 from escalade.support.numbers import whole_number
 
-Numbers = Sequence[int] | NDArray[np.integer]
-"""Of some perturbations."""
+Indices = Sequence[int] | NDArray[np.integer]
+"""The numbers, from 0, of some perturbations of a generation."""
 
 AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
 _PIECE = 2**20  # numbers of a sum that are a piece by themselves
@@ -187,12 +187,12 @@ class LowRankDraws:
         found: Vector = self.rows([number])[0]
         return found
 
-    def rows(self, numbers: Numbers) -> Vector:
-        """The numbers that k perturbations are made of, shape (k, length), in memory of their own."""
-        out = np.empty((len(numbers), self.source.length), np.float32)
-        for row, number in zip(out, numbers, strict=True):
-            self.drawn.write(number, 1.0, row)
-        return out
+    def rows(self, which: Indices, out: Any = None) -> Vector:
+        """The numbers that k perturbations are made of, shape (k, length), in ``out`` or in new memory."""
+        made = np.empty((len(which), self.source.length), np.float32) if out is None else out
+        for row, number in zip(made, which, strict=True):
+            self.drawn.write(int(number), 1.0, row)
+        return made
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
         """Write ``scale * noise_number`` into ``out``; a matrix has one scale."""
@@ -251,9 +251,7 @@ class LowRankDraws:
         room = np.empty((min(rows, len(used)), self.source.length), np.float32)
         for low in range(0, len(used), rows):
             some = used[low : low + rows]
-            for row, number in enumerate(some):
-                self.drawn.write(int(number), 1.0, room[row])
-            yield values[some], room[: len(some)]
+            yield values[some], self.rows(some, room[: len(some)])
 
 
 def noise_length(shapes: Sequence[tuple[int, ...]], rank: int) -> int:

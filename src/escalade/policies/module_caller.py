@@ -247,7 +247,8 @@ class ModuleCaller:
 def _lay_out_once(module: nn.Module) -> None:
     """Lay the weights of recurrent layers side by side, as a GPU wants them, now and never again.
 
-    Weights are written in place, so that they stay so; those of a batch of members cannot be laid out.
+    Members are written into them in place, so that they stay so. The weights of a batch of members have no
+    memory to lay out, and torch still holds them when the next member is called alone.
     """
     for part in module.modules():
         if isinstance(part, nn.RNNBase) and "flatten_parameters" not in vars(part):

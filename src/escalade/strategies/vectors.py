@@ -57,12 +57,17 @@ class GivenAway(np.ndarray[Any, Any]):
 
 def held_center(population: Population | None, center: Tensor) -> Any:
     """The population's own copy of ``center``, an array or a tensor; None where it has no such numbers."""
-    held = population.center if isinstance(population, GaussianPopulation) else None
-    if held is None:
+    held: Any = population.center if isinstance(population, GaussianPopulation) else None
+    if isinstance(held, Tensor):
+        apart = held.device == center.device and held.data_ptr() != center.data_ptr()
+        return held if apart and held.dtype == center.dtype and torch.equal(held, center) else None
+    if not isinstance(held, np.ndarray) or center.device.type != "cpu":
         return None
-    copied = torch.as_tensor(held)
-    same = copied.dtype == center.dtype and copied.data_ptr() != center.data_ptr()
-    return held if same and torch.equal(copied, center) else None
+    array = center.numpy()
+    if held.dtype != array.dtype or held.shape != array.shape or np.may_share_memory(held, array):
+        return None
+    blocks = (slice(low, low + _BLOCK) for low in range(0, len(array), _BLOCK))
+    return held if all(np.array_equal(held[block], array[block]) for block in blocks) else None
 
 
 def distance(first: Tensor, second: Tensor) -> float:

@@ -19,8 +19,8 @@ class View:
     """A generation as callbacks see it. What they do to it does not change the run."""
 
     row: Row
-    parameters: Tensor
-    """The unperturbed parameters after the generation, shape (dimension,), on the device that they are on."""
+    _parameters: Tensor
+    """Those of :attr:`center`, where they are: a view that is kept holds a copy on that device."""
     best_return: float | None
     """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
     module: Callable[[], nn.Module]
@@ -31,8 +31,8 @@ class View:
 
     @cached_property
     def center(self) -> NDArray[np.float32]:
-        """The same parameters as an array, read-only."""
-        array = np.asarray(self.parameters.numpy(force=True))
+        """The unperturbed parameters after the generation, shape (dimension,), read-only."""
+        array = np.asarray(self._parameters.numpy(force=True))
         array.flags.writeable = False
         return array
 
