@@ -1047,6 +1047,106 @@ def test_a_kept_view_makes_the_module_it_shows():
         assert np.array_equal(flat, view.center)
 
 
+def frozen(seed=0):
+    module = network(seed)
+    module[0].requires_grad_(False)
+    return module
+
+
+def with_buffer(number=0.0):
+    module = network()
+    module.register_buffer("scale", torch.full((3,), number))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "same", "named"),
+    [
+        (frozen, lambda: frozen(1), frozen, "frozen_and_buffers"),
+        (with_buffer, lambda: with_buffer(1.0), with_buffer, "frozen_and_buffers"),
+        (network, lambda: network().bfloat16(), network, "types"),
+    ],
+)
+def test_a_run_is_resumed_with_what_does_not_evolve_alone(first, other, same, named, tmp_path):
+    options = QUICK | {"run_dir": tmp_path / "r"}
+    evolve(first(), total, **options)
+    with pytest.raises(InputError, match=f"holds a run whose {named} is"):
+        evolve(other(), total, resume=True, **options)
+    assert evolve(same(), total, resume=True, **options).generations == 3
+
+
+def test_an_option_beside_a_partial_that_fixes_it_is_refused(tmp_path):
+    fixed = partial(OpenAIES, lr=0.1, sigma=0.3)
+    with pytest.raises(InputError, match=r"lr is given beside strategy .*, which has it: choose one"):
+        evolve(network(), total, strategy=fixed, lr=0.001)
+    with pytest.raises(InputError, match="momentum is given beside"):
+        evolve(
+            network(),
+            total,
+            strategy=partial(OpenAIES, optimizer="sgd", momentum=0.5),
+            strategy_options={"momentum": 0.1},
+        )
+    result = evolve(network(), total, strategy=fixed, generations=1, run_dir=tmp_path / "r")
+    assert result.history[0].sigma == 0.3
+    assert "sigma = 0.1" not in (tmp_path / "r" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    "options", [{"step_timeout": 60.0}, {"device": "cpu", "strategy": "cma-es"}, {"engine": "threads"}]
+)
+def test_a_call_that_is_refused_leaves_the_module_as_it_is(options):
+    module = network().double()
+    with torch.no_grad():
+        module[0].weight[0, 0] = 1 / 3
+    if "engine" in options:
+        options = options | {"workers": 1, "step_timeout": 60.0}
+    with pytest.raises(InputError):
+        evolve(module, total, **options)
+    assert float(module[0].weight[0, 0].detach()) == 1 / 3
+
+
+def test_buffers_and_attributes_may_be_expanded_or_sparse():
+    module = network()
+    module.register_buffer("places", torch.arange(4.0).expand(3, 4))
+    module.neighbours = torch.eye(3).to_sparse()
+    assert np.array_equal(evolve(module, total, **QUICK).center, evolve(network(), total, **QUICK).center)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"perturbation": "low-rank:1"},
+        {"batched": True, "perturbation": "low-rank:1"},
+        {"strategy": "cma-es", "lr": None},
+        {"device": "cpu", "batched": True},
+    ],
+)
+def test_torchs_default_device_is_not_used(options):
+    """``meta`` stands for a GPU here: what lands there is lost."""
+
+    def fitness(given):
+        if options.get("batched"):
+            return given(INPUTS.expand(len(given), -1, -1)).mean(dim=(1, 2))
+        return given(INPUTS).mean()
+
+    expected = evolve(network(), fitness, **QUICK | options).center
+    module = network()
+    with torch.device("meta"):
+        found = evolve(module, fitness, **QUICK | options).center
+    assert np.array_equal(found, expected)
+
+
+def test_fitness_may_be_a_list_of_tensors_that_numpy_cannot_read_beside_behaviours():
+    def fitness(members):
+        return [torch.tensor(1.5).bfloat16() for _ in range(len(members))], [[2.0]] * len(members)
+
+    seen = []
+    options = QUICK | {"callbacks": [lambda view: seen.append(view.behaviours)]}
+    assert evolve(network(), fitness, batched=True, **options).eval_return_mean == 1.5
+    assert seen[0].tolist() == [[2.0]] * 8
+
+
 class Double(OpenAIES):
     """A strategy whose centre is float64."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from escalade.api.evolved_facts import facts_of
+from escalade.api.evolved_facts import facts_of, of_what_stays
 from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
@@ -38,7 +38,7 @@ from escalade.training.evolution import Evolution, Plan, run_plan
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
 from escalade.training.session import check_listeners
-from escalade.training.strategy import build_strategy, kept_ranks
+from escalade.training.strategy import build_strategy, check_fixed, kept_ranks
 from escalade.training.view import Callback
 
 _WARM = ["torch", "escalade.fitness.work"]
@@ -120,7 +120,7 @@ def evolve(
         direction: ``maximize`` or ``minimize``.
         generations: most generations to run, those of a resumed run included. None means 100, or no
             such limit where ``seconds`` is given.
-        seconds: most seconds to run, likewise.
+        seconds: most seconds to run, likewise; what callbacks and recorders take is not counted.
         target_return: stop when the unperturbed module's fitness is at least (minimising: at most) this.
         target_patience: evaluations in a row in which the target must be met.
         eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
@@ -163,7 +163,7 @@ def evolve(
         raise InputError(f"step_timeout {step_timeout} must be above 0")
     check_listeners(recorders, callbacks)
     rank = rank_of(perturbation)
-    place = None if device is None else _moved(module, device, workers)
+    place = None if device is None else _place(device, workers)
     layout = Layout(module)
     refuse_scripted(module)
     asked = {
@@ -171,6 +171,7 @@ def evolve(
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
     }
     asked |= _further(strategy_options or {}, asked)
+    check_fixed(strategy, asked)
     check_searchable(novelty)
     if novelty is not None and shaping is None:
         asked |= kept_ranks(strategy)
@@ -183,6 +184,9 @@ def evolve(
         source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
+    if place is not None:
+        _move(module, place)
+        layout = Layout(module)
     if generations is None and seconds is None:
         generations = 100
     limits = Limits(generations, None, seconds, target, target_patience)
@@ -209,6 +213,7 @@ def evolve(
             callbacks=callbacks,
             device=None if place is None else describe_device(place),
             facts=facts_of(module, layout, strategy, asked | noise | {"population": made.population_size})
+            | ({} if folder is None else of_what_stays(module))
             | ({"batch": batch} if batched else {})
             | ({} if novelty is None else {"novelty": novelty}),
         )
@@ -218,6 +223,8 @@ def evolve(
 
 def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:
     """Give ``module`` the parameters that :func:`evolve` saved, in place; no code is read from the file.
+
+    Frozen parameters and buffers are not in it: they are to be those of the module that was evolved.
 
     Args:
         path: the run folder, or a file of parameters in it.
@@ -236,25 +243,24 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     return module
 
 
-def _moved(module: nn.Module, device: str | torch.device, workers: int) -> torch.device:
-    """Move ``module`` to the device, in place.
-
-    Raises:
-        InputError: there is no such device, or the module cannot be there.
-    """
+def _place(device: str | torch.device, workers: int) -> torch.device:
     place = as_device(device)
     if workers:
         raise InputError(f"device {str(device)!r} computes in this process: leave workers={workers} out")
-    if isinstance(module, nn.Module):  # what else it is, Layout refuses
-        Layout(module)  # before anything is moved
-        try:
-            module.to(place)
-        except (RuntimeError, TypeError, NotImplementedError) as problem:
-            said = str(problem).partition("\n")[0]
-            raise InputError(
-                f"module {type(module).__name__} cannot be moved to {place}: {said}"
-            ) from problem
     return place
+
+
+def _move(module: nn.Module, place: torch.device) -> None:
+    """Move ``module`` to the device, in place.
+
+    Raises:
+        InputError: the module cannot be there.
+    """
+    try:
+        module.to(place)
+    except (RuntimeError, TypeError, NotImplementedError) as problem:
+        said = str(problem).partition("\n")[0]
+        raise InputError(f"module {type(module).__name__} cannot be moved to {place}: {said}") from problem
 
 
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:

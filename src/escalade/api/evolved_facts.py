@@ -16,16 +16,39 @@ from escalade.storage.tensors import State
 from escalade.strategies.space import StrategyFactory
 
 _SHOWN = 16  # numbers of a vector, at most, that are written out
+_LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
 
 
 def facts_of(
     module: nn.Module, layout: Layout, strategy: str | StrategyFactory, asked: Mapping[str, Any]
 ) -> State:
     """Every option that moves the centre, as plain values; what is code goes by its name."""
-    plain = {name: _plain(value) for name, value in asked.items() if value is not None}
+    fixed = strategy.keywords if isinstance(strategy, partial) else {}
+    plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
     shapes = {name: list(shape) for name, shape in layout.shapes.items()}
     named_by = {"module": type(module).__name__, "parameters": shapes}
     return named_by | plain | {"strategy": _plain(strategy)}
+
+
+def of_what_stays(module: nn.Module) -> State:
+    """What tells a module's frozen parameters and buffers from others, and its types; nothing of a plain one.
+
+    Of a tensor with more than 65,536 numbers as many are looked at, spread evenly.
+    """
+    evolved = {name: part for name, part in module.named_parameters() if part.requires_grad}
+    types = sorted({str(part.dtype).removeprefix("torch.") for part in evolved.values()} - {"float32"})
+    found: State = {"types": ", ".join(types)} if types else {}
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    staying = [(name, tensor) for name, tensor in tensors if name not in evolved]
+    if staying:
+        digest = hashlib.sha256()
+        for name, tensor in staying:
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} ".encode())
+            if tensor.layout == torch.strided and tensor.device.type != "meta":
+                flat = tensor.detach().reshape(-1)[:: max(1, tensor.numel() // _LOOKED_AT)]
+                digest.update(flat.cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        found["frozen_and_buffers"] = f"{len(staying)} tensors, SHA-256 {digest.hexdigest()}"
+    return found
 
 
 def _plain(value: Any) -> Any:

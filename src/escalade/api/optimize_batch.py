@@ -84,7 +84,7 @@ def optimize_batch(
         )
     try:
         shape = np.shape(x0)
-    except (ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError):
         raise InputError("x0 must have a row for each function, all of one length") from None
     if len(shape) != 2 or 0 in shape:
         raise InputError(f"x0 of shape {shape} must have a row for each function: (functions, dimension)")

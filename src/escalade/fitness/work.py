@@ -25,7 +25,7 @@ from escalade.perturbation import (
     shared_center,
 )
 from escalade.perturbation.device import device_of
-from escalade.policies.buffers import Kept
+from escalade.policies.buffers import Kept, own_memory
 from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members
 from escalade.policies.module_caller import ModuleCaller
@@ -113,6 +113,7 @@ class FitnessWork:
     def __init__(self, setup: FitnessSetup) -> None:
         torch.set_num_threads(1)  # how many threads share a sum can change its last bit
         self.module = setup.layout.with_room(setup.module)
+        own_memory(self.module)
         self.setup = replace(setup, module=self.module)  # the original may be large
         self._caller = ModuleCaller(self.module, setup.layout, setup.perturbation)
         device = device_of(setup.perturbation)
@@ -245,7 +246,7 @@ def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
     """The fitness, and the behaviours beside it: None where it was given alone."""
     if not (isinstance(value, tuple) and len(value) == 2):
         return value, None
-    if batched and np.ndim(value[0]) == 0:  # the fitness of a batch of two
+    if batched and isinstance(value[0], int | float | np.number):  # the fitness of a batch of two
         return value, None
     return value
 

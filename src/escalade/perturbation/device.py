@@ -47,7 +47,7 @@ class DeviceNoise(LowRank):
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
         """A float32 tensor on the device, of any content."""
-        return torch.empty(shape, device=self.device)
+        return torch.empty(shape, dtype=torch.float32, device=self.device)
 
     def placed(self, values: Any) -> Any:
         return torch.from_numpy(np.asarray(values, np.float32)).to(self.device)
@@ -144,7 +144,10 @@ class DeviceDraws(LowRankDraws):
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Any:
         """``sum_k weights[k] * noise_k``, float32: one product a matrix for as many as are made at once."""
         values, source = np.asarray(weights, np.float32), self.source
-        total, used = torch.zeros(source.dimension, device=source.device), np.flatnonzero(values)
+        total, used = (
+            torch.zeros(source.dimension, dtype=torch.float32, device=source.device),
+            np.flatnonzero(values),
+        )
         at_once = _GATHERED.get(source.device.type, _GATHER)
         rows = max(1, max(at_once, source.dimension // 8) // source.length)
         room = source.room(min(rows, len(used)), source.length)

@@ -88,7 +88,8 @@ def weighted_noise_sum(
     total = np.zeros(dimension, dtype=dtype)
 
     def add(low: int, high: int) -> None:
-        block, ones = torch.from_numpy(total[low:high]), torch.ones(1).expand(high - low)
+        block = torch.from_numpy(total[low:high])
+        ones = torch.ones(1, dtype=torch.float32, device="cpu").expand(high - low)
         for some in _batches(terms):
             windows = [values[start + low : start + high] for start, _ in some]
             # One after the other, in one call: a call for each would have the threads wait for Python's lock.

@@ -18,6 +18,15 @@ _MOST = 2**20
 """Numbers in an attribute that may be a memory; larger ones are data."""
 
 
+def own_memory(module: nn.Module) -> None:
+    """Give each number of a buffer memory of its own: those of an expanded view cannot be written to."""
+    written: dict[int, Tensor] = {}
+    for part in module.modules():
+        for name, value in part._buffers.items():
+            if isinstance(value, Tensor) and value.layout == torch.strided and 0 in value.stride():
+                part._buffers[name] = written.setdefault(id(value), value.contiguous().clone())
+
+
 class Kept:
     """A module's buffers and its attributes at one moment."""
 
@@ -138,6 +147,8 @@ def _may_remember(value: Any, evolved: Collection[int]) -> bool:
         return all(_may_remember(part, evolved) for part in value)
     if not isinstance(value, Tensor):
         return value is None or isinstance(value, int | float | complex | str)
+    if value.layout != torch.strided:  # its memory cannot be compared
+        return False
     return value.numel() <= _MOST and not (evolved and value.untyped_storage().data_ptr() in evolved)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from escalade.errors import InputError
+from escalade.support.arrays import tensor_of
 from escalade.support.shared_memory import LARGE
 
 Vector = NDArray[np.float32]
@@ -123,7 +124,7 @@ class Layout:
             places = zip(self.parts, self.sizes, parameters, strict=True)
             with torch.no_grad():
                 for piece in vector if isinstance(vector, Iterator) else [vector]:
-                    rest = torch.as_tensor(piece, dtype=torch.float32)
+                    rest = tensor_of(piece).to(torch.float32)
                     while len(rest):
                         part, size, parameter = next(places)
                         parameter.copy_(part.view(rest[:size]))
@@ -141,7 +142,7 @@ class Layout:
 
         The tensors have the parameters' types and devices, and memory of their own.
         """
-        views = self.views(torch.as_tensor(members).clone())
+        views = self.views(tensor_of(members).clone())
         return {part.name: views[part.name].to(part.device, part.dtype) for part in self.parts}
 
     def _plain(self, module: nn.Module) -> list[Tensor]:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
@@ -16,6 +15,7 @@ from escalade.perturbation import CenterPopulation, Population, write_all
 from escalade.perturbation.factors import members_of
 from escalade.policies.buffers import Kept
 from escalade.policies.layout import EvolvedParameter
+from escalade.support.arrays import tensor_of
 
 if TYPE_CHECKING:
     from escalade.policies.module_caller import ModuleCaller
@@ -138,4 +138,4 @@ class Members:
 
 def _like(part: EvolvedParameter, values: Any) -> Tensor:
     """An array or tensor as a tensor of the parameter's type, on its device."""
-    return torch.as_tensor(values).to(part.device, part.dtype)
+    return tensor_of(values).to(part.device, part.dtype)

@@ -28,6 +28,7 @@ from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
 from escalade.strategies.vectors import distance, first_center, held_center
+from escalade.support.arrays import tensor_of
 from escalade.support.fitness import as_float64
 from escalade.support.numbers import population_number, seed_number
 from escalade.support.registry import check_keywords
@@ -278,7 +279,7 @@ class Strategy(ABC):
     def _center_before(self) -> Tensor:
         """The centre that an update moves, to keep: a large one is the population's, which has it already."""
         held = held_center(self._sampled, self.center) if 4 * self.dimension >= LARGE else None
-        return self.center.clone() if held is None else torch.as_tensor(held)
+        return self.center.clone() if held is None else tensor_of(held)
 
     @property
     def result(self) -> Result:

@@ -67,7 +67,7 @@ class CanonicalES(GaussianStrategy):
         self.mu_eff = 1 / float((self.weights**2).sum())
         self.c_sigma = (self.mu_eff + 2) / (self.dimension + self.mu_eff + 5)
         self.step_size = first_step_size(sigma)
-        self.path = torch.zeros(self.dimension, dtype=self.center.dtype)
+        self.path = torch.zeros_like(self.center)
 
     @property
     def sigma(self) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
@@ -14,6 +13,7 @@ from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, NoiseSource
 from escalade.perturbation.device import DevicePopulation, device_of
 from escalade.strategies.base import Direction, Fitness, Strategy
+from escalade.support.arrays import tensor_of
 from escalade.support.large import shared_copy
 from escalade.support.numbers import whole_number
 
@@ -78,7 +78,7 @@ class GaussianStrategy(Strategy):
     def noise_sum(self, weights: Fitness) -> Tensor:
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
         members = self.sample()
-        return torch.as_tensor(members.draws.weighted_sum(weights, members.dtype))
+        return tensor_of(members.draws.weighted_sum(weights, members.dtype))
 
     def noise_pieces(self, weights: Fitness) -> Iterator[tuple[slice, Tensor]]:
         """:meth:`noise_sum` in stretches of the vector, where draws have ``weighted_pieces``, else whole.
@@ -91,7 +91,7 @@ class GaussianStrategy(Strategy):
             yield slice(None), self.noise_sum(weights)
         else:
             for place, piece in pieces(weights, members.dtype):
-                yield place, torch.as_tensor(piece)
+                yield place, tensor_of(piece)
 
 
 def differences(values: Fitness) -> Fitness:

@@ -38,7 +38,9 @@ class Adam(CenterOptimizer):
 
     def __init__(self, params: Iterable[Tensor], lr: float = 0.01) -> None:
         super().__init__(params, lr, ("exp_avg", "exp_avg_sq"))
-        self.memory["step"] = torch.zeros((), device=self.center.device)  # float32, as the kernel asks
+        self.memory["step"] = torch.zeros(
+            (), dtype=torch.float32, device=self.center.device
+        )  # as the kernel asks
 
     def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
         memory = self.memory

@@ -63,7 +63,9 @@ def _check_members(strategy: Strategy, found: Any, what: str) -> None:
         InputError: it is no population, or one of another size, dimension or type.
     """
     wanted = strategy.population_size, strategy.dimension
-    dtype = torch.empty(0, dtype=strategy.center.dtype).numpy().dtype  # the centre may be on a GPU
+    dtype = (
+        torch.empty(0, dtype=strategy.center.dtype, device="cpu").numpy().dtype
+    )  # the centre may be on a GPU
     shape: tuple[int, ...]
     if isinstance(found, DensePopulation):
         vectors: Any = found.vectors  # whatever the user put there

@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from escalade.errors import InputError
 from escalade.storage.records import Count, Numbers, check_arrays, checked
 from escalade.storage.tensors import Damaged, Tensors, with_prefix
 from escalade.strategies.base import Strategy
+from escalade.strategies.states import copied
 
 _PREFIX = "strategy."
 _WHERE = "the strategy's state"
@@ -19,7 +21,13 @@ _HISTORY = {_PREFIX + "history": Numbers("float64", ("generations", 2), finite=F
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
     """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
-    state = strategy.state_dict()
+    state = {name: copied(part) for name, part in strategy.state_dict().items()}
+    for name, part in state.items():
+        if not isinstance(part, torch.Tensor | int | float):
+            raise InputError(
+                f"state_dict of {type(strategy).__name__} gives {name} as a {type(part).__name__}: "
+                "a checkpoint holds tensors, arrays and numbers"
+            )
     tensors = {name: part.cpu() for name, part in state.items() if isinstance(part, torch.Tensor)}
     numbers = {name: part for name, part in state.items() if name not in tensors}
     return {_PREFIX + name: part.numpy() for name, part in tensors.items()}, numbers

@@ -60,8 +60,8 @@ class SepCMAES(AdaptiveStrategy):
         deviations = self.deviations.double()
         self.step_size = float(deviations.log().mean().exp())
         self.variances: Tensor = (deviations / self.step_size).square()
-        self.path_sigma = torch.zeros(n, dtype=torch.float64)
-        self.path_c = torch.zeros(n, dtype=torch.float64)
+        self.path_sigma = torch.zeros(n, dtype=torch.float64, device="cpu")
+        self.path_c = torch.zeros(n, dtype=torch.float64, device="cpu")
         self.updates = 0
 
     def _set_constants(self, n: int, population: int) -> None:

@@ -40,8 +40,10 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
     """
     try:
         # Torch does not read arrays that run backwards.
-        contiguous = np.ascontiguousarray(given) if isinstance(given, np.ndarray) and given.ndim else given
-        return torch.as_tensor(contiguous).detach()
+        contiguous: Any = (
+            np.ascontiguousarray(given) if isinstance(given, np.ndarray) and given.ndim else given
+        )
+        return contiguous.detach() if isinstance(given, Tensor) else torch.as_tensor(contiguous, device="cpu")
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"{name} must be a vector of numbers") from None
 

@@ -34,6 +34,9 @@ from escalade.training.session import Checkpoint, SessionFacts, Shared, open_ses
 from escalade.training.strategy import refuse_ranks
 from escalade.training.view import Callback
 
+_UNSEEN = ("parameters", "types", "frozen_and_buffers", "device")
+"""Facts of a run that its pages do not show among the options."""
+
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
 )
@@ -142,10 +145,11 @@ def run_plan(
         machine={"engine": plan.engine, "workers": plan.workers}
         | ({} if plan.device is None else {"device": plan.device}),
         info=columns(plan.novelty),
-        options={name: value for name, value in plan.facts.items() if name not in ("parameters", "device")},
+        options={name: value for name, value in plan.facts.items() if name not in _UNSEEN},
     )
+    engine = start()  # what is refused here leaves the module as it is
     try:
-        with open_session(facts, start()) as session:
+        with open_session(facts, engine) as session:
             objective = FitnessObjective(
                 module,
                 setup.layout,

@@ -26,6 +26,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.novelty import Behaviours, Center, Novelty
 from escalade.strategies.shaping import usable, usable_number
 from escalade.strategies.vectors import held_center
+from escalade.support.arrays import tensor_of
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Outcome
@@ -158,7 +159,9 @@ class FitnessObjective:
         """
         if self._room is None and strategy.center.device.type == "cuda":
             with suppress(RuntimeError):  # no more can be pinned: a file will do
-                self._room = torch.empty(strategy.dimension, device="cpu", pin_memory=True)
+                self._room = torch.empty(
+                    strategy.dimension, dtype=torch.float32, device="cpu", pin_memory=True
+                )
         return self._room
 
     def write_best(self) -> None:
@@ -302,7 +305,7 @@ def _written(pieces: Iterable[Any], room: Tensor) -> Vector:
     """Parameters that come in pieces, written into ``room``, as an array of its memory."""
     low = 0
     for piece in pieces:
-        room[low : low + len(piece)] = torch.as_tensor(piece)
+        room[low : low + len(piece)] = tensor_of(piece)
         low += len(piece)
     return np.asarray(room.numpy())
 
@@ -310,4 +313,4 @@ def _written(pieces: Iterable[Any], room: Tensor) -> Vector:
 def _filed(strategy: Strategy, pieces: Iterable[Any]) -> Vector:
     """Parameters of ``strategy`` that come in pieces, as one array; a large one lies in a file."""
     dtype = np.float64 if strategy.center.dtype == torch.float64 else np.float32
-    return filed((torch.as_tensor(piece).cpu().numpy() for piece in pieces), strategy.dimension, dtype)
+    return filed((tensor_of(piece).cpu().numpy() for piece in pieces), strategy.dimension, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,18 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     if is_own(type(made)):
         made.remake = make
     return made
+
+
+def check_fixed(strategy: str | StrategyFactory, options: Mapping[str, Any]) -> None:
+    """Refuse an option that a ``functools.partial`` fixes as well; those that always have a value give way.
+
+    Raises:
+        InputError: one was given twice.
+    """
+    fixed: Mapping[str, Any] = strategy.keywords if isinstance(strategy, partial) else {}
+    for name in fixed:
+        if name not in _ALWAYS and options.get(name) is not None:
+            raise InputError(f"{name} is given beside strategy {called(strategy)}, which has it: choose one")
 
 
 def kept_ranks(strategy: str | StrategyFactory) -> dict[str, Any]:
