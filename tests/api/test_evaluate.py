@@ -139,3 +139,12 @@ def test_a_file_that_does_not_say_enough(env, options, said, tmp_path):
 def test_episodes_have_a_largest_number():
     with pytest.raises(InputError, match="`episodes` 1000000000000 must be at most 1,000,000"):
         escalade.evaluate("zoo:CartPole-v1", episodes=10**12)
+
+
+def test_arguments_that_a_runs_backend_does_not_take_are_played_by_another(tmp_path):
+    pytest.importorskip("envpool")
+    fast = escalade.train("Pendulum-v1", run_dir=tmp_path / "run", **TINY | {"backend": "envpool"})
+    heavy = escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0})
+    assert (heavy.backend if hasattr(heavy, "backend") else "gymnasium") == "gymnasium"
+    with pytest.raises(InputError, match="EnvPool has no Pendulum-v1 with these arguments"):
+        escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0}, backend="envpool")

@@ -9,8 +9,10 @@ from torch import nn
 import escalade
 from escalade import InputError
 from escalade.api.groups import assignments, find_runs, group_runs, read_facts
+from escalade.api.series import series_folder
 from escalade.config import conversion
 from escalade.config.files import read_config
+from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 
 SMALL = {"preset": None, "policy": "linear", "population": 12, "workers": 0, "generations": 1}
@@ -126,3 +128,12 @@ def test_a_config_is_read_once(tmp_path, monkeypatch):
     assert len(parsed) == 1  # what is checked and what is used are the same, whoever writes meanwhile
     read_facts(folder)
     assert len(parsed) == 3
+
+
+def test_the_order_of_keys_tells_no_runs_apart(tmp_path):
+    strategies = ("openai-es:optimizer=sgd,momentum=0.5", "openai-es:momentum=0.5,optimizer=sgd")
+    runs = [{"strategy": each, "lr": 0.1, "seed": seed} for seed, each in enumerate(strategies)]
+    assert len(labels(tmp_path, *runs)) == 1
+    nested = ({"a": {"c": 1, "d": 2}, "b": 2}, {"b": 2, "a": {"d": 2, "c": 1}})
+    configs = [Config(env="any", env_kwargs=each) for each in nested]
+    assert len({series_folder({"config": config}, None) for config in configs}) == 1

@@ -7,7 +7,7 @@ import torch
 
 import escalade
 from escalade.api.groups import read_facts
-from escalade.api.report import _commands, _row
+from escalade.api.report import _again, _commands, _row
 from escalade.cli import main as cli
 from escalade.cli.training import config_typed
 from escalade.config.options import Config
@@ -53,3 +53,14 @@ def test_the_best_of_a_run_that_minimises_is_its_least(tmp_path):
     facts = read_facts(RunFolder(tmp_path))
     evaluations = [row.eval_return_mean for row in found.history if row.eval_return_mean is not None]
     assert _row(facts, "r", {})["best"] == number(min(evaluations)) != number(max(evaluations))
+
+
+def test_a_network_of_ones_own_has_no_command(tmp_path):
+    options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
+    escalade.train("CartPole-v1", network=torch.nn.Linear(4, 2), run_dir=tmp_path, **options)
+    for summary in (True, False):
+        if not summary:
+            (tmp_path / "summary.json").unlink()
+        ((words, command),) = _again(read_facts(RunFolder(tmp_path)))
+        assert "the same network, in Python" in words
+        assert command == ""

@@ -275,6 +275,16 @@ def test_paths_may_be_path_objects(tmp_path):
     assert Config(**read_toml(tmp_path / "c.toml")) == config
 
 
+def test_arguments_of_the_environment_go_over_those_of_a_preset_one_by_one():
+    own = presets.options("Ant-v5", "auto", {})["env_kwargs"]
+    given = {"env": "Ant-v5", "env_kwargs": {"healthy_reward": 0.5}}
+    assert presets.layer(given, {}, "auto").env_kwargs == own | {"healthy_reward": 0.5}
+    name, value = next(iter(own.items()))
+    given["env_kwargs"] = {name: not value}
+    assert presets.layer(given, {}, "auto").env_kwargs == own | {name: not value}
+    assert presets.layer(given, {}, None).env_kwargs == {name: not value}
+
+
 BEYOND = {"deep": "env_kwargs = " + "[" * 9000, "long": "seed = " + "9" * 5000, "open": "a = {" * 3000}
 
 

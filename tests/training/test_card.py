@@ -10,9 +10,11 @@ from torch import nn
 
 import escalade
 from escalade.cli import main as cli
+from escalade.media.curves import evaluations, read_curves
 from escalade.storage.run_folder import RunFolder
-from escalade.training.card import card, same_again
+from escalade.training.card import card, model_card, same_again
 from escalade.training.limits import Limits
+from escalade.training.loop import Loop
 
 TINY = ["--preset", "none", "--population", "4", "--hidden", "3", "--workers", "0", "--generations", "2"]
 
@@ -186,3 +188,31 @@ def test_what_is_to_be_copied_is_quoted(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert cli.main(train) == 2
     assert "'escalade resume 'my run; $(no)''" in capsys.readouterr().err
+
+
+def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, monkeypatch):
+    options = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "verbose": False}
+    options |= {"generations": 5, "eval_every": 3}  # evaluated in generations 1 and 4
+    whole = escalade.train("CartPole-v1", run_dir=tmp_path / "whole", **options)
+    monkeypatch.setattr(Loop, "_evaluate_finally", lambda loop: True)  # as where Ctrl-C came
+    cut = escalade.train("CartPole-v1", run_dir=tmp_path / "cut", **options)
+    assert [run.summary["updates_since_evaluation"] for run in (whole, cut)] == [0, 2]
+    texts = [(run.folder.path / "README.md").read_text() for run in (whole, cut)]
+    assert "Its unperturbed policy: return " in texts[0]
+    assert "Its unperturbed policy, 2 updates before the last, return " in texts[1]
+    cards = [model_card("", run.summary, "me/x") for run in (whole, cut)]
+    assert ["mean_reward" in text for text in cards] == [True, False]
+    ends = [evaluations(read_curves(run.folder.path), "generations")[0][-1] for run in (whole, cut)]
+    assert ends == [5, 4]
+
+
+def test_rows_and_summary_round_seconds_alike(tmp_path):
+    options = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "verbose": False}
+    run = escalade.train("CartPole-v1", generations=3, eval_every=1, run_dir=tmp_path / "run", **options)
+    curves = read_curves(run.folder.path)
+    assert curves.progress["seconds"][-1] <= run.summary["seconds"]
+    places, values = evaluations(curves, "seconds")
+    assert values[-1] == pytest.approx(run.summary["eval_return_mean"])
+    earlier = run.summary | {"seconds": float(places[-1]) - 5e-4}  # of a version that rounded it more
+    again = evaluations(type(curves)(**vars(curves) | {"summary": earlier}), "seconds")
+    assert again[1][-1] == values[-1]

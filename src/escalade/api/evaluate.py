@@ -109,6 +109,8 @@ def evaluate(
     other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
+    if other and backend is None:  # that of the run may not take them
+        changes["backend"] = "auto"
     timeout = saved.config.step_timeout  # which needs workers, and could once be shorter
     changes["step_timeout"] = None if workers == 0 or timeout is None else max(timeout, SHORTEST_TIMEOUT)
     if saved.config.early_end is None:  # which judges that number here too; else only training reads it

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from escalade.api.evolved_facts import facts_of, of_what_stays
+from escalade.api.evolved_facts import facts_of
 from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
@@ -184,9 +184,7 @@ def evolve(
         source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
-    if place is not None:
-        _move(module, place)
-        layout = Layout(module)
+    layout = layout if place is None else _moved(module, place)
     if generations is None and seconds is None:
         generations = 100
     limits = Limits(generations, None, seconds, target, target_patience)
@@ -213,7 +211,6 @@ def evolve(
             callbacks=callbacks,
             device=None if place is None else describe_device(place),
             facts=facts_of(module, layout, strategy, asked | noise | {"population": made.population_size})
-            | ({} if folder is None else of_what_stays(module))
             | ({"batch": batch} if batched else {})
             | ({} if novelty is None else {"novelty": novelty}),
         )
@@ -250,8 +247,8 @@ def _place(device: str | torch.device, workers: int) -> torch.device:
     return place
 
 
-def _move(module: nn.Module, place: torch.device) -> None:
-    """Move ``module`` to the device, in place.
+def _moved(module: nn.Module, place: torch.device) -> Layout:
+    """Move ``module`` to the device, in place, and return its layout there.
 
     Raises:
         InputError: the module cannot be there.
@@ -261,6 +258,7 @@ def _move(module: nn.Module, place: torch.device) -> None:
     except (RuntimeError, TypeError, NotImplementedError) as problem:
         said = str(problem).partition("\n")[0]
         raise InputError(f"module {type(module).__name__} cannot be moved to {place}: {said}") from problem
+    return Layout(module)
 
 
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:

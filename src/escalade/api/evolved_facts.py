@@ -22,16 +22,19 @@ _LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
 def facts_of(
     module: nn.Module, layout: Layout, strategy: str | StrategyFactory, asked: Mapping[str, Any]
 ) -> State:
-    """Every option that moves the centre, as plain values; what is code goes by its name."""
+    """Plain values of all that moves the centre: every option, and the rest of the module by a digest.
+
+    What is code goes by its name.
+    """
     fixed = strategy.keywords if isinstance(strategy, partial) else {}
     plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
     shapes = {name: list(shape) for name, shape in layout.shapes.items()}
     named_by = {"module": type(module).__name__, "parameters": shapes}
-    return named_by | plain | {"strategy": _plain(strategy)}
+    return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(module)
 
 
-def of_what_stays(module: nn.Module) -> State:
-    """What tells a module's frozen parameters and buffers from others, and its types; nothing of a plain one.
+def _of_what_stays(module: nn.Module) -> State:
+    """A digest of a module's frozen parameters and buffers, and its types; nothing of a plain module.
 
     Of a tensor with more than 65,536 numbers as many are looked at, spread evenly.
     """

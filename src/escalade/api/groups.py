@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,7 +94,7 @@ class RunFacts:
         """The facts that its copies share: all but where it ran and is; None where no digest is known."""
         options = {name: value for name, value in self.options.items() if name not in _WHERE}
         digest = self.summary.get("params_sha256")
-        return None if digest is None else repr((digest, self.task, options))
+        return None if digest is None else _telling((digest, self.task, options))
 
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""
@@ -107,11 +108,11 @@ class RunFacts:
             for name, value in (self.options.get("strategy_options") or {}).items()
         }
         found = {name: value for name, value in self.options.items() if name != "strategy_options"} | own
-        size = None if self.config is None else self._own_size
+        size = None if self.config is None else self.own_size
         return found if size is None else found | {"parameters": size}
 
     @property
-    def _own_size(self) -> int | None:
+    def own_size(self) -> int | None:
         """The size of a network of one's own; None of others, and before the first checkpoint."""
         if self.summary:
             return self.summary.get("parameters") if self.summary.get("network") == "own" else None
@@ -217,7 +218,7 @@ def group_runs(
         if str(facts.folder.path) in copies:
             continue
         chosen = facts.compared() if names is None else {name: facts.flat.get(name) for name in names}
-        grouped.setdefault(repr((facts.task, chosen)), []).append(facts)
+        grouped.setdefault(_telling((facts.task, chosen)), []).append(facts)
     firsts = [runs[0] for runs in grouped.values()]
     labels: dict[str, list[str]] = {}
     groups = []
@@ -229,6 +230,11 @@ def group_runs(
         of = {copy: original for copy, original in copies.items() if original in mine}
         groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs), of))
     return groups
+
+
+def _telling(value: Any) -> str:
+    """A text that tells values apart, and not the orders of their keys."""
+    return json.dumps(value, sort_keys=True, default=repr)
 
 
 def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO
 
 from escalade.api.series import FREE, Planned
@@ -18,6 +19,7 @@ from escalade.config.commands import flag, words
 from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.errors import EngineFailure, InputError
+from escalade.storage.files import storage
 from escalade.support.cores import cores
 from escalade.support.interrupts import INTERRUPTED, LEADER
 from escalade.support.numbers import whole_number
@@ -87,9 +89,11 @@ def _start(one: Planned, share: int) -> _Job:
     config = one.config
     if config.workers is None and runs_here(config):
         config = config.replace(workers=share)
-    file = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")  # noqa: SIM115 - as the errors
-    file.write(to_toml(config))
-    file.flush()
+    with storage(Path(tempfile.gettempdir()), "set TMPDIR to another place"):
+        file = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")  # noqa: SIM115 - as errors
+        file.write(to_toml(config))
+        file.flush()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
     if one.begun is None:  # from a file, which says each option: one left out would be filled in
         command = ["train", flag("config"), file.name, flag("preset"), "none"]
         command += words("run_dir", str(one.folder))
@@ -99,7 +103,6 @@ def _start(one: Planned, share: int) -> _Job:
         command += [word for name, value in changes.items() for word in words(name, value)]
     # Modules beside the caller's script are there too.
     path = [place for place in (str(sys.path[0]), os.environ.get("PYTHONPATH")) if place]
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
     led, lifeline = os.pipe()
     try:
         process = subprocess.Popen(  # noqa: S603 - this program, without a shell

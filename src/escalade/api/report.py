@@ -31,6 +31,7 @@ from escalade.support.numbers import counted, number
 from escalade.training.card import same_again
 
 _MOST_NOTES = 20  # of a run, in a report
+_OWN = "Its network is one of yours: call escalade.train with these options and the same network, in Python."
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
 
 
@@ -129,7 +130,7 @@ def _reported(facts: RunFacts, name: str) -> Reported:
         options,
         frozenset(options if config is None else changed(config)),
         {str(key): str(value) for key, value in versions.items()} if isinstance(versions, dict) else {},
-        [(_EVOLVED, "")] if config is None else _commands(config, facts.summary),
+        _again(facts),
         workers,
         next(iter(folder.films), None),
         [*_notes(facts, curves, workers), *lost],
@@ -164,6 +165,13 @@ def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return "-"
     return number(value)
+
+
+def _again(facts: RunFacts) -> list[tuple[str, str]]:
+    """The commands that run it again, each behind what it does; words alone where that needs Python."""
+    if facts.config is None:
+        return [(_EVOLVED, "")]
+    return _commands(facts.config, facts.summary) if facts.own_size is None else [(_OWN, "")]
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -114,10 +114,14 @@ def layer(
 ) -> Config:
     """The config of what is ``given``, over what a policy to begin with brings, over a preset.
 
+    Arguments of the environment are put over the preset's one by one, as it was tuned with those.
+
     Raises:
         InputError: they do not go together, or there is no such preset; see :func:`options`.
     """
     chosen = options(given.get("env") or "", preset, begun | given, say)
+    if "env_kwargs" in given:
+        given = {**given, "env_kwargs": chosen.get("env_kwargs", {}) | given["env_kwargs"]}
     return Config(**layered(chosen, begun, given))
 
 

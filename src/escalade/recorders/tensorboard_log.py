@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from escalade.recorders.run_info import RunInfo
 
@@ -17,8 +19,9 @@ class TensorBoardLog:
         from torch.utils.tensorboard import SummaryWriter
 
         purge = run.first if run.first > 1 or run.repeated else None
-        folder = str(run.files.path / FOLDER)
-        self._writer = SummaryWriter(folder, purge_step=purge, flush_secs=_FLUSH_SECONDS)
+        folder = run.files.path / FOLDER
+        _wait_for_the_next_second(folder)
+        self._writer = SummaryWriter(str(folder), purge_step=purge, flush_secs=_FLUSH_SECONDS)
         self._generation = run.first - 1
 
     def log(self, generation: int, numbers: Mapping[str, float]) -> None:
@@ -31,3 +34,9 @@ class TensorBoardLog:
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _wait_for_the_next_second(folder: Path) -> None:
+    """Wait where a file was begun in this second: their names begin with it, and order them when read."""
+    while list(folder.glob(f"events.out.tfevents.{int(time.time())}.*")):
+        time.sleep(0.05)

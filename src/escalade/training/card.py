@@ -76,6 +76,7 @@ def model_card(settings: str, summary: Mapping[str, Any], repo: str) -> str:
         repo: its OWNER/NAME.
     """
     name, env = repo.rpartition("/")[2], summary["env"]
+    judged = summary["eval_return_mean"] is not None and not summary.get("updates_since_evaluation")
     score = f"{summary['eval_return_mean']} +/- {summary['eval_return_std']}"
     result = {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
@@ -85,7 +86,7 @@ def model_card(settings: str, summary: Mapping[str, Any], repo: str) -> str:
     head = {  # YAML holds JSON
         "library_name": "escalade",
         "tags": ["escalade", "evolution-strategies", "reinforcement-learning", summary["strategy"], env],
-        "model-index": [{"name": name, "results": [] if summary["eval_return_mean"] is None else [result]}],
+        "model-index": [{"name": name, "results": [result] if judged else []}],
     }
     parts = [
         "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---"]),
@@ -106,7 +107,10 @@ def _result(summary: Mapping[str, Any]) -> str:
     if mean is not None:
         spread = "" if deviation is None else f" ± {number(deviation)}"
         of = summary["eval_episodes"]
-        lines.append(f"Its unperturbed policy: return {number(mean)}{spread} over {of} evaluation episodes.")
+        age = summary.get("updates_since_evaluation") or 0
+        which = f", {counted(age, 'update')} before the last," if age else ":"
+        found = f"return {number(mean)}{spread} over {of} evaluation episodes"
+        lines.append(f"Its unperturbed policy{which} {found}.")
     target = summary["target_return"]
     if target is not None:
         lines.append(f"The target of {target:g} was {'met' if summary['solved'] else 'not met'}.")

@@ -204,6 +204,7 @@ class Loop:
             self.objective.keep_best(self.strategy, outcome)
 
     def _remember(self, evaluation: Evaluation) -> None:
+        self.progress.evaluated = self.progress.generation
         self.progress.eval_return_mean = evaluation.mean
         self.progress.eval_return_std = evaluation.std
         self.progress.eval_episodes = len(evaluation.returns)

@@ -44,6 +44,8 @@ class Progress:
     eval_return_std: float | None = None
     eval_episodes: Count = 0
     """Episodes of that last evaluation."""
+    evaluated: Count | None = None
+    """The updates that the centre had seen then."""
     eval_center: Count | None = None
     """The number of the centre that it was of, where there are several."""
     best_return: float | None = None

@@ -32,11 +32,12 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "env_steps": total.env_steps if steps else None,
         "eval_episodes_total": total.eval_episodes,
         "eval_steps": total.eval_steps if steps else None,
-        "seconds": round(total.seconds, 3),
+        "seconds": round(total.seconds, 4),  # as rows have it
         "steps_per_second": round(total.env_steps / max(total.seconds, 1e-9), 1) if steps else None,
         "eval_return_mean": done.eval_return_mean,
         "eval_return_std": done.eval_return_std,
         "eval_episodes": done.eval_episodes,
+        "updates_since_evaluation": None if done.evaluated is None else done.generation - done.evaluated,
         "best_return": best_return,
         "best_generation": best_generation,
         "target_return": loop.limits.target_return,
