@@ -26,7 +26,7 @@ ARGUMENTS = {
     "humanoid": ["1"],
     "ant": ["1"],
     "racing": ["1"],
-    "simulator": ["--generations", "2", "--population", "8"],
+    "simulator": ["--generations", "1", "--population", "4"],
     "language_model": ["--updates", "3", "--generations", "2", "--population", "4", "--prompts", "4"],
 }
 SAYS = {

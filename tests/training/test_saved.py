@@ -37,9 +37,6 @@ CHANGES = {
     "progress": without("progress"),
     "versions": without("versions"),
     "strategy": without("strategy"),
-    "future": lambda tensors, state: (tensors, state | {"later": 1}),
-    "future-progress": edited("progress", later=1),
-    "future-option": edited("config", later=1),
     "odd-population": edited("config", population=7),
     "generation": edited("progress", generation=1),
     "text": edited("progress", generation="3"),
@@ -57,6 +54,28 @@ CHANGES = {
         state,
     ),
 }
+
+
+LATER = {
+    "state": lambda tensors, state: (tensors, state | {"later": 1}),
+    "progress": edited("progress", later=1),
+    "option": edited("config", later=1),
+}
+
+
+@pytest.mark.parametrize("change", LATER.values(), ids=LATER)
+def test_a_checkpoint_of_a_later_version_is_not_passed_over(change, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    latest = folder / "checkpoints" / "generation-000003.safetensors"
+    write(latest, *change(*read(latest)))
+    with pytest.raises(
+        InputError, match=r"000003.safetensors is of a later version of Escalade \(its "
+    ):
+        escalade.resume(folder, verbose=False)
+    assert latest.exists()
+    latest.rename(folder / "aside")
+    assert escalade.resume(folder, verbose=False).summary["params_sha256"] == bits(run)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin, g
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.storage.tensors import Damaged, Tensors
+from escalade.storage.tensors import Damaged, OfLaterVersion, Tensors
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def record(kind: type[T], values: Any, where: str) -> T:
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     for name in values:
         if name not in known:
-            raise Damaged(f"{where} has a field {str(name)[:80]!r} that this version does not know")
+            raise OfLaterVersion(f"{where} has a field {str(name)[:80]!r} that this version does not know")
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise Damaged(f"{where} has no {name!r}")

@@ -39,6 +39,10 @@ class Damaged(InputError):
     """A file is there, and cannot be used: it is not what was written, or not of this kind."""
 
 
+class OfLaterVersion(Damaged):
+    """A file is whole, and holds what only a later version knows."""
+
+
 def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None:
     """Write tensors and state to ``path`` so that a crash leaves the old file or the new one.
 

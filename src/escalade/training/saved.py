@@ -13,7 +13,8 @@ from torch import nn
 
 from escalade.config.conversion import from_values
 from escalade.config.files import read_config
-from escalade.config.options import Config
+from escalade.config.options import OPTIONS, Config
+from escalade.config.removed import REMOVED
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
@@ -24,7 +25,7 @@ from escalade.policies.policy import Policy, load
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged, State, Stored, Tensors, with_prefix
+from escalade.storage.tensors import Damaged, OfLaterVersion, State, Stored, Tensors, with_prefix
 from escalade.strategies.centers import best_known, of_center
 from escalade.strategies.novelty import Novelty, parse
 from escalade.support.numbers import whole_number
@@ -301,6 +302,8 @@ def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ende
 
 
 def _config(values: dict[str, Any]) -> Config:
+    if later := values.keys() - {*OPTIONS, *REMOVED}:
+        raise OfLaterVersion(f"its config has an option {min(later)!r} that this version does not know")
     try:
         return Config(**from_values(values, "its config"))
     except InputError as problem:
