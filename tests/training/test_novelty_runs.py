@@ -254,7 +254,7 @@ def behind_a_function(x0, **options):
 
 
 @pytest.mark.parametrize(
-    "strategy", ["rm-es", "les", RMES, Patient, partial(RMES, paths=3), behind_a_function]
+    "strategy", ["rm-es", "les", "deep-ga", RMES, Patient, partial(RMES, paths=3), behind_a_function]
 )
 def test_evolve_refuses_a_strategy_that_compares_generations(strategy, tmp_path):
     """What it would be told are ranks within a generation, of which the best are the same in each."""

@@ -69,9 +69,7 @@ def test_a_checkpoint_of_a_later_version_is_not_passed_over(change, run, tmp_pat
     shutil.copytree(run, folder)
     latest = folder / "checkpoints" / "generation-000003.safetensors"
     write(latest, *change(*read(latest)))
-    with pytest.raises(
-        InputError, match=r"000003.safetensors is of a later version of Escalade \(its "
-    ):
+    with pytest.raises(InputError, match=r"000003.safetensors is of a later version of Escalade \(its "):
         escalade.resume(folder, verbose=False)
     assert latest.exists()
     latest.rename(folder / "aside")

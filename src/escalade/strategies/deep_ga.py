@@ -46,6 +46,7 @@ class DeepGA(Strategy):
     further = ("breeding", "living")
     elitist = True
     grows = False  # a member's parent is drawn by its number
+    compares_generations = True  # an elite's mean with newcomers' values
 
     def __init__(
         self,
