@@ -144,7 +144,10 @@ def test_episodes_have_a_largest_number():
 def test_arguments_that_a_runs_backend_does_not_take_are_played_by_another(tmp_path):
     pytest.importorskip("envpool")
     fast = escalade.train("Pendulum-v1", run_dir=tmp_path / "run", **TINY | {"backend": "envpool"})
-    heavy = escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0})
-    assert (heavy.backend if hasattr(heavy, "backend") else "gymnasium") == "gymnasium"
+    heavy, slow = (
+        escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0}, backend=backend)
+        for backend in (None, "gymnasium")
+    )
+    assert heavy.returns.tolist() == slow.returns.tolist()
     with pytest.raises(InputError, match="EnvPool has no Pendulum-v1 with these arguments"):
         escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0}, backend="envpool")
