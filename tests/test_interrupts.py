@@ -90,7 +90,13 @@ def test_an_interrupt_takes_hold_while_a_step_blocks(workers, tmp_path):
     assert summary(run)["generations"] == 0
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    "workers",
+    [
+        0,
+        pytest.param(2, marks=pytest.mark.slow("src/escalade/engines", "src/escalade/support/interrupts.py")),
+    ],
+)
 def test_a_second_interrupt_ends_at_once(workers, tmp_path):
     before, run, marker = shared(), tmp_path / "run", tmp_path / "inside"
     kwargs = f'{{"marker":"{marker}"}}'

@@ -174,6 +174,7 @@ def test_wrong_input_is_one_line(call, tmp_path):
     assert call("compare", "b.toml")[0] == 2
 
 
+@pytest.mark.slow("src/escalade/api", "src/escalade/cli", "tests/cli/test_series.py")
 def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
     series = ["train", *SMALL, "--seeds", "0-2"]
     assert call(*series, "--generations", 2, "--run-dir", "one")[0] == 0
