@@ -63,12 +63,18 @@ LATER = {
 }
 
 
-@pytest.mark.parametrize("change", LATER.values(), ids=LATER)
-def test_a_checkpoint_of_a_later_version_is_not_passed_over(change, run, tmp_path):
+def changed(run, tmp_path, change):
+    """A copy of the run whose last checkpoint is another, and that checkpoint."""
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     latest = folder / "checkpoints" / "generation-000003.safetensors"
     write(latest, *change(*read(latest)))
+    return folder, latest
+
+
+@pytest.mark.parametrize("change", LATER.values(), ids=LATER)
+def test_a_checkpoint_of_a_later_version_is_not_passed_over(change, run, tmp_path):
+    folder, latest = changed(run, tmp_path, change)
     with pytest.raises(InputError, match=r"000003.safetensors is of a later version of Escalade \(its "):
         escalade.resume(folder, verbose=False)
     assert latest.exists()
@@ -78,10 +84,7 @@ def test_a_checkpoint_of_a_later_version_is_not_passed_over(change, run, tmp_pat
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_checkpoint_that_cannot_be_used_is_passed_over(change, run, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(run, folder)
-    latest = folder / "checkpoints" / "generation-000003.safetensors"
-    write(latest, *change(*read(latest)))
+    folder, _ = changed(run, tmp_path, change)
     notes = []
 
     class Notes:

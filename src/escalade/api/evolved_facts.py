@@ -14,6 +14,7 @@ from torch import nn
 from escalade.policies.layout import Layout
 from escalade.storage.tensors import State
 from escalade.strategies.space import StrategyFactory
+from escalade.support.keywords import fixed_by
 
 _SHOWN = 16  # numbers of a vector, at most, that are written out
 _LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
@@ -26,7 +27,7 @@ def facts_of(
 
     What is code goes by its name.
     """
-    fixed = strategy.keywords if isinstance(strategy, partial) else {}
+    fixed = fixed_by(strategy)
     plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
     shapes = {name: list(shape) for name, shape in layout.shapes.items()}
     named_by = {"module": type(module).__name__, "parameters": shapes}

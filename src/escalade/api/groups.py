@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from escalade.recorders.progress import columns_of
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
-from escalade.support.mappings import differing
+from escalade.support.mappings import differing, ordered_text
 from escalade.support.numbers import plain
 from escalade.training.sources import without_digest
 
@@ -94,7 +93,11 @@ class RunFacts:
         """The facts that its copies share: all but where it ran and is; None where no digest is known."""
         options = {name: value for name, value in self.options.items() if name not in _WHERE}
         digest = self.summary.get("params_sha256")
-        return None if digest is None else _telling((digest, self.task, options))
+        return (
+            None
+            if digest is None
+            else ordered_text({"digest": digest, "task": self.task, "options": options})
+        )
 
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""
@@ -218,7 +221,7 @@ def group_runs(
         if str(facts.folder.path) in copies:
             continue
         chosen = facts.compared() if names is None else {name: facts.flat.get(name) for name in names}
-        grouped.setdefault(_telling((facts.task, chosen)), []).append(facts)
+        grouped.setdefault(ordered_text({"task": facts.task, "options": chosen}), []).append(facts)
     firsts = [runs[0] for runs in grouped.values()]
     labels: dict[str, list[str]] = {}
     groups = []
@@ -230,11 +233,6 @@ def group_runs(
         of = {copy: original for copy, original in copies.items() if original in mine}
         groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs), of))
     return groups
-
-
-def _telling(value: Any) -> str:
-    """A text that tells values apart, and not the orders of their keys."""
-    return json.dumps(value, sort_keys=True, default=repr)
 
 
 def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:

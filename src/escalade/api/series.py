@@ -15,7 +15,7 @@ from escalade.config.options import RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.support.mappings import differing
+from escalade.support.mappings import differing, ordered_text
 from escalade.training.sources import absolute, without_digest
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def series_folder(
     tellings: list[Any] = [list(code)] if code else []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir"}
-        options = {option: _text(value) for option, value in vars(config).items() if option not in hidden}
+        options = {
+            option: ordered_text(value) for option, value in vars(config).items() if option not in hidden
+        }
         tellings.append([name if len(configs) > 1 else "", options])
     digest = hashlib.sha256(json.dumps(tellings, sort_keys=True).encode()).hexdigest()[:8]
     first = next(iter(configs.values()))
@@ -104,13 +106,6 @@ def series_folder(
         return Path("runs") / f"grid-{digest}"
     subject = first.env.rpartition(":")[2].replace("/", "-")
     return Path("runs") / subject / f"{first.strategy}-{digest}"
-
-
-def _text(value: Any) -> str:
-    """An option's value, whatever the order of its keys."""
-    if not isinstance(value, dict):
-        return repr(value)
-    return "{" + ", ".join(f"{key!r}: {_text(each)}" for key, each in sorted(value.items())) + "}"
 
 
 def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, folder: Path) -> list[Planned]:

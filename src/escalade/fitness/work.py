@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from escalade.policies.members import Members
 from escalade.policies.module_caller import ModuleCaller
 from escalade.support.fitness import as_float, as_float64
 from escalade.support.generators import generators_kept, seed_generators
+from escalade.support.keywords import fixed_by
 
 FitnessFunction = Callable[..., Any]
 
@@ -299,6 +299,6 @@ def _named_parameters(fitness: FitnessFunction) -> list[str]:
     except (TypeError, ValueError):  # some builtins have none
         return []
     takes = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    fixed = fitness.keywords if isinstance(fitness, partial) else {}
+    fixed = fixed_by(fitness)
     wanted = (part for part in parameters if part.name in _OFFERED and part.name not in fixed)
     return [part.name for part in wanted if part.kind in takes]

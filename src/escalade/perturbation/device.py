@@ -138,16 +138,13 @@ class DeviceDraws(LowRankDraws):
         if self.source.rank:
             super().write(number, scale, out)
         else:  # no memory but that of the member
-            self.drawn.write_rows([number], out[None])
+            self.rows([number], out[None])
             out *= scale
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Any:
         """``sum_k weights[k] * noise_k``, float32: one product a matrix for as many as are made at once."""
         values, source = np.asarray(weights, np.float32), self.source
-        total, used = (
-            torch.zeros(source.dimension, dtype=torch.float32, device=source.device),
-            np.flatnonzero(values),
-        )
+        total, used = source.room(source.dimension).zero_(), np.flatnonzero(values)
         at_once = _GATHERED.get(source.device.type, _GATHER)
         rows = max(1, max(at_once, source.dimension // 8) // source.length)
         room = source.room(min(rows, len(used)), source.length)
@@ -209,12 +206,12 @@ class DevicePopulation(GaussianPopulation):
         numbers, signs = self.perturbations(members)
         if np.array_equal(numbers[0::2], numbers[1::2]) and np.array_equal(signs[0::2], -signs[1::2]):
             first, second = out[0::2], out[1::2]
-            draws.drawn.write_rows(numbers[0::2], first)
+            draws.rows(numbers[0::2], first)
             first *= self.source.placed(signs[0::2] * np.float32(self.scale))[:, None]
             torch.sub(self.center, first, out=second)
             first += self.center
         else:
-            draws.drawn.write_rows(numbers, out)
+            draws.rows(numbers, out)
             out *= self.source.placed(signs * np.float32(self.scale))[:, None]
             out += self.center
 

@@ -84,15 +84,13 @@ class Checkpoints:
                 continue
             try:
                 return Loaded(check(content), problems)
-            except OfLaterVersion as problem:
-                if "progress" not in content.state:  # another file, copied here
-                    problems.append(f"{path} cannot be used: {problem}")
-                    continue
-                raise InputError(  # as above: going on from an older one would drop it
-                    f"{path} is of a later version of Escalade ({problem}): go on with that one, or move the "
-                    "file away to go on from the one before"
-                ) from None
             except Damaged as problem:
+                # A file without progress is no checkpoint, and was copied here.
+                if isinstance(problem, OfLaterVersion) and "progress" in content.state:
+                    raise InputError(  # as above: going on from an older one would drop it
+                        f"{path} is of a later version of Escalade ({problem}): go on with that one, or "
+                        "move the file away to go on from the one before"
+                    ) from None
                 problems.append(f"{path} cannot be used: {problem}")
         detail = f" ({problems[0]})" if problems else ""
         raise InputError(f"{self.folder} holds no checkpoint to go on from{detail}")

@@ -21,7 +21,8 @@ _HISTORY = {_PREFIX + "history": Numbers("float64", ("generations", 2), finite=F
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
     """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
-    state = {name: copied(part) for name, part in strategy.state_dict().items()}
+    given = strategy.state_dict()  # copies already: tensors, which may be large, are not copied once more
+    state = {name: part if isinstance(part, torch.Tensor) else copied(part) for name, part in given.items()}
     for name, part in state.items():
         if not isinstance(part, torch.Tensor | int | float):
             raise InputError(

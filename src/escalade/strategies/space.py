@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from escalade.strategies.lattice import lattice_of
 from escalade.strategies.restarts import Start
 from escalade.strategies.sized import default_population
 from escalade.strategies.vectors import detached
-from escalade.support.keywords import check_call, keywords_of, parameters_of
+from escalade.support.keywords import check_call, fixed_by, keywords_of, parameters_of
 from escalade.support.naming import called
 
 Array = NDArray[np.float64]
@@ -85,7 +84,7 @@ class SearchSpace:
 
     def make(self, factory: StrategyFactory, start: Start, number: int) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
-        fixed = factory.keywords if isinstance(factory, partial) else {}
+        fixed = fixed_by(factory)
         if own := [name for name in ("sigma", "seed", "direction") if name in fixed]:
             raise InputError(f"`{own[0]}` is fixed in the strategy: give it beside the strategy")
         options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": self._direction}

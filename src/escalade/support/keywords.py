@@ -49,6 +49,11 @@ def check_call(
             raise InputError(f"{what} needs {part.name}: {mend}")
 
 
+def fixed_by(factory: object) -> dict[str, Any]:
+    """The keywords that a ``functools.partial`` fixes; none of anything else."""
+    return factory.keywords if isinstance(factory, partial) else {}
+
+
 def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Its parameters by name: of a class, the constructor's, and with ``**keywords`` there its bases' too."""
     if isinstance(factory, partial):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from escalade.errors import InputError
@@ -15,7 +14,7 @@ from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.space import StrategyFactory
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
-from escalade.support.keywords import check_call, parameters_of
+from escalade.support.keywords import check_call, fixed_by, parameters_of
 from escalade.support.naming import called
 from escalade.support.numbers import seed_number
 from escalade.support.registry import named
@@ -33,7 +32,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     """
     factory = _factory_of(strategy)
     name = called(strategy)
-    fixed: dict[str, Any] = factory.keywords if isinstance(factory, partial) else {}
+    fixed = fixed_by(factory)
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
     check_call(factory, given, _ALWAYS, f"strategy {name}", "give it in strategy_options")
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
@@ -63,8 +62,7 @@ def check_fixed(strategy: str | StrategyFactory, options: Mapping[str, Any]) -> 
     Raises:
         InputError: one was given twice.
     """
-    fixed: Mapping[str, Any] = strategy.keywords if isinstance(strategy, partial) else {}
-    for name in fixed:
+    for name in fixed_by(strategy):
         if name not in _ALWAYS and options.get(name) is not None:
             raise InputError(f"{name} is given beside strategy {called(strategy)}, which has it: choose one")
 
