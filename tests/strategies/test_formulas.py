@@ -337,10 +337,11 @@ def test_sep_cma_es(dimension, population, ties):
             weights = tied(w, fitness)
             y = np.sqrt(variances) * z
             center = before + sigma * (weights @ y)
-            p_s = (1 - c_s) * p_s + math.sqrt(c_s * (2 - c_s) * m) * (weights @ z)
+            of_these = 1 / (weights**2).sum()  # larger than m where members tie
+            p_s = (1 - c_s) * p_s + math.sqrt(c_s * (2 - c_s) * of_these) * (weights @ z)
             settled = math.sqrt(1 - (1 - c_s) ** (2 * (generation + 1)))
             h = float(np.linalg.norm(p_s) / settled < (1.4 + 2 / (n + 1)) * chi)
-            p_c = (1 - c_c) * p_c + h * math.sqrt(c_c * (2 - c_c) * m) * (weights @ y)
+            p_c = (1 - c_c) * p_c + h * math.sqrt(c_c * (2 - c_c) * of_these) * (weights @ y)
             variances = (1 - rate) * variances + rate * (p_c**2 / m + (1 - 1 / m) * (weights @ y**2))
             sigma *= math.exp(c_s / d_s * (np.linalg.norm(p_s) / chi - 1))
         tell_and_compare(es, fitness, before, center)

@@ -1,16 +1,20 @@
 """Functions given float64 are optimised in float64; the paths of CMA-ES against a derivation."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
-from escalade.strategies import CMAES, SepCMAES
+from escalade.strategies import CEM, CMAES, SepCMAES
+from escalade.strategies.evolution_paths import path_deviation
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.step_size import path_deviation
+from escalade.training.strategy import build_strategy
 
 TABLE = NoiseTable(5, 2**16)
+PATHS = ["cma-es", "sep-cma-es", "ma-es", "lm-ma-es", "vd-cma", "canonical-es"]
 every = pytest.mark.parametrize("name", STRATEGIES)
 OPTIONS = {
     "openai-es": {"lr": "exponential:0.1:0.94", "sigma": "exponential:0.1:0.94"},
@@ -94,3 +98,27 @@ def test_the_paths_of_real_searches_without_selection_have_that_deviation(make):
     # 1,800 numbers, whose squares have a relative standard error of sqrt(2 / 1800) = 0.033.
     assert np.mean(squares) == pytest.approx(expected, rel=0.1)
     assert path_deviation(es.c_sigma, updates + 1) ** 2 > 1.1 * expected  # what it was divided by before
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+@pytest.mark.parametrize("name", ["cma-es", "sep-cma-es", "ma-es", "lm-ma-es", "vd-cma", "canonical-es"])
+def test_ties_without_selection_neither_shrink_nor_widen_the_search(name, share):
+    """Fitness of two values that mean nothing: what grows or shrinks is the arithmetic's own."""
+    chance, grown = np.random.default_rng(5), []
+    for seed in range(4):
+        es = build_strategy(name, np.zeros(12), {"population": 24, "sigma": 1.0, "seed": seed})
+        for _ in range(60):
+            es.ask()
+            es.tell((chance.random(24) < share).astype(float))
+        grown.append(math.log(es.sigma))
+    assert abs(np.mean(grown)) < 0.8, grown
+
+
+def test_the_variance_of_tied_elites_is_that_of_the_members():
+    squares = []
+    for seed in range(200):
+        es = CEM(np.zeros(10), 10, sigma=1.0, elite=0.2, seed=seed, perturbation=TABLE)
+        es.ask()
+        es.tell(np.arange(10) > 0)  # nine of ten are equal, where two are the elites
+        squares.append(es.deviations.square().mean())
+    assert np.mean(squares) == pytest.approx(1, abs=0.05)

@@ -120,7 +120,7 @@ def test_ma_es_follows_its_paper(dimension, population, fitness):
         told = values(members, fitness)
         weights = shared(w, told)
         y = y + sigma * sum(weight * matrix @ row for weight, row in zip(weights, z, strict=True))
-        s = (1 - c_s) * s + math.sqrt(mu_eff * c_s * (2 - c_s)) * weights @ z
+        s = (1 - c_s) * s + math.sqrt(c_s * (2 - c_s) / sum(weights**2)) * weights @ z  # as they are shared
         spread = sum(weight * np.outer(row, row) for weight, row in zip(weights, z, strict=True))
         matrix = matrix @ (unit + c_1 / 2 * (np.outer(s, s) - unit) + c_w / 2 * (spread - unit))
         sigma *= math.exp(c_s / damping * (np.linalg.norm(s) / chi - 1))
@@ -135,7 +135,6 @@ def test_ma_es_follows_its_paper(dimension, population, fitness):
 def test_lm_ma_es_follows_its_paper(dimension, population, fitness):
     es = LMMAES(start(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
     n, lam, w = dimension, population, half_weights(population)
-    mu_eff = 1 / sum(w**2)
     rated = lam if 2 * lam < n else n / 4
     c_s = 2 * rated / n
     y, s, vectors, sigma = start(n), np.zeros(n), np.zeros((lam, n)), 0.3
@@ -149,10 +148,10 @@ def test_lm_ma_es_follows_its_paper(dimension, population, fitness):
         told = values(members, fitness)
         weights = shared(w, told)
         y = y + sigma * weights @ d
-        s = (1 - c_s) * s + math.sqrt(mu_eff * c_s * (2 - c_s)) * weights @ z
+        s = (1 - c_s) * s + math.sqrt(c_s * (2 - c_s) / sum(weights**2)) * weights @ z  # as they are shared
         for j in range(lam):
             c_c = rated / (4**j * n)
-            vectors[j] = (1 - c_c) * vectors[j] + math.sqrt(mu_eff * c_c * (2 - c_c)) * weights @ z
+            vectors[j] = (1 - c_c) * vectors[j] + math.sqrt(c_c * (2 - c_c) / sum(weights**2)) * weights @ z
         sigma *= math.exp(c_s / 2 * (s @ s / n - 1))
         es.tell(told)
         close(es.center.numpy(), y)
@@ -216,8 +215,7 @@ def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness
     chi = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
     rates = peer._get_params2(mu_eff)
     monkeypatch.setattr(peer, "_get_params", lambda _: rates)
-    c_c = rates[0]
-    mean, path, path_c, sigma = start(n), np.zeros(n), np.zeros(n), 0.3
+    mean, path, sigma = start(n), np.zeros(n), 0.3
     for _ in range(GENERATIONS):
         z, members = drawn(es), es.ask().numpy()
         y = np.array([peer.transform(row) for row in z])
@@ -225,14 +223,11 @@ def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness
         told = values(members, fitness)
         weights = shared(w, told)
         mean = mean + sigma * weights @ y
-        path = (1 - c_sigma) * path + math.sqrt(c_sigma * (2 - c_sigma) * mu_eff) * weights @ z
+        m = 1 / sum(weights**2)  # where members tie, of the weights as they are shared: theirs too
+        path = (1 - c_sigma) * path + math.sqrt(c_sigma * (2 - c_sigma) * m) * weights @ z
         length = np.linalg.norm(path)
         sigma *= math.exp(c_sigma / d_sigma * (length / chi - 1))
         settled = bool(length**2 < (2 + 4 / (n + 1)) * n)
-        # Theirs takes its effective number of members from the shared weights: so it is given its path.
-        path_c = (1 - c_c) * path_c + settled * math.sqrt(c_c * (2 - c_c) * mu_eff) * weights @ y
-        added = settled * math.sqrt(c_c * (2 - c_c) / sum(weights**2)) * weights @ y
-        peer.pc = (path_c - added) / (1 - c_c)
         peer.update(np.vstack([y[:1], y]), np.append(1, weights), hsig=settled)
         es.tell(told)
         close(es.center.numpy(), mean)
@@ -247,7 +242,7 @@ def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness
 def test_rm_es_follows_its_paper(dimension, population, fitness, paths):
     es = RMES(start(dimension), population, 0.3, paths=paths, direction="minimize", perturbation=TABLE)
     n, m, w, mu = dimension, paths, half_weights(population), population // 2
-    mu_eff, c_cov, c_c = 1 / sum(w**2), 1 / (3 * math.sqrt(n) + 5), 2 / (n + 7)
+    c_cov, c_c = 1 / (3 * math.sqrt(n) + 5), 2 / (n + 7)
     mean, sigma, path, s = start(n), 0.3, np.zeros(n), 0.0
     remembered, since, before = [np.zeros(n)] * m, [0] * m, None
     for t in range(2 * GENERATIONS):
@@ -258,8 +253,10 @@ def test_rm_es_follows_its_paper(dimension, population, fitness, paths):
             y = y + factor * np.outer(noise[:, n + i], remembered[i])
         close(members, mean + sigma * y)
         told = values(members, fitness)
-        step = shared(w, told) @ y
-        mean, path = mean + sigma * step, (1 - c_c) * path + math.sqrt(c_c * (2 - c_c) * mu_eff) * step
+        weights = shared(w, told)
+        step = weights @ y
+        path = (1 - c_c) * path + math.sqrt(c_c * (2 - c_c) / sum(weights**2)) * step
+        mean = mean + sigma * step
         gaps = [later - earlier for earlier, later in itertools.pairwise(since)]
         gone = 0 if t < m or not gaps or min(gaps) > n else gaps.index(min(gaps)) + 1
         remembered = remembered[:gone] + remembered[gone + 1 :] + [path]
@@ -295,9 +292,10 @@ def test_canonical_es_follows_its_authors_code(dimension, population, fitness, p
         members = es.ask().numpy()
         z = (members - theta) / sigma
         told = values(members, fitness)
-        step = shared(w, told) @ z
+        weights = shared(w, told)
+        step = weights @ z
         theta = theta + sigma * step
-        path = (1 - c) * path + math.sqrt(c * (2 - c) * mu_eff) * step
+        path = (1 - c) * path + math.sqrt(c * (2 - c) / sum(weights**2)) * step
         sigma *= math.exp(c / 2 * (path @ path / n - 1))
         es.tell(told)
         close(es.center.numpy(), theta)

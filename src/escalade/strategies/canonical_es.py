@@ -5,8 +5,6 @@ authors' code.
 
 from __future__ import annotations
 
-import math
-
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -14,10 +12,10 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.evolution_paths import moved, mu_eff_of, path_growth, with_ties
 from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import first_step_size
-from escalade.strategies.step_size import path_growth
 from escalade.support.numbers import whole_number
 
 
@@ -64,7 +62,7 @@ class CanonicalES(GaussianStrategy):
         if not 1 <= parents <= population:
             raise InputError(f"parents {parents} must be at least 1 and at most the population, {population}")
         self.weights = log_weights(population, parents)
-        self.mu_eff = 1 / float((self.weights**2).sum())
+        self.mu_eff = mu_eff_of(self.weights)
         self.c_sigma = (self.mu_eff + 2) / (self.dimension + self.mu_eff + 5)
         self.step_size = first_step_size(sigma)
         self.path = torch.zeros_like(self.center)
@@ -74,9 +72,9 @@ class CanonicalES(GaussianStrategy):
         return self.step_size
 
     def update(self, fitness: Fitness) -> None:
-        c = self.c_sigma
-        step = self.noise_sum(share_ties(self.weights, fitness))
+        weights = share_ties(self.weights, fitness)
+        step = self.noise_sum(weights)
         self.center += self.step_size * step
-        self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
+        self.path = moved(self.path, self.c_sigma, with_ties(self.mu_eff, self.weights, weights), step)
         length2 = float(self.path.double().square().sum())
-        self.step_size *= path_growth(c, length2, self.dimension)
+        self.step_size *= path_growth(self.c_sigma, length2, self.dimension)

@@ -71,7 +71,8 @@ class CEM(AdaptiveStrategy):
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         weights = elite_weights(fitness, self.elites)
         mean = self.noise_sum(weights)
-        variance = self.square_sum(weights, mean) * (self.elites / (self.elites - 1))
+        # That of the elites about their own mean is too small: by elites / (elites - 1), where none tie.
+        variance = self.square_sum(weights, mean) / (1 - float((weights**2).sum()))
         variance = self.deviations.square() * variance
         if self._noise is not None:
             variance = variance + self._noise(self.generation)

@@ -15,10 +15,10 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, with_ties
 from escalade.strategies.matrix import refuse_if_too_large
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
-from escalade.strategies.step_size import expected_norm, heaviside
 from escalade.strategies.vectors import detached
 
 
@@ -70,7 +70,7 @@ class CMAES(SizedStrategy):
         mu_eff_minus = raw[mu:].sum() ** 2 / (raw[mu:] ** 2).sum()
         m = self.mu_eff
         self.c_sigma = (m + 2) / (n + m + 5)  # eq. 55
-        self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
+        self.d_sigma = damping(self.c_sigma, m, n)
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)  # eq. 56
         self.c_1 = 2 / ((n + 1.3) ** 2 + m)  # eq. 57
         # eq. 58; its 1/4 came with the tutorial's second version, of 2023, and helps in few dimensions.
@@ -106,22 +106,23 @@ class CMAES(SizedStrategy):
         return np.asarray((z * lengths) @ basis.T)  # eq. 39
 
     def update(self, fitness: Fitness) -> None:
-        n, m = self.dimension, self.mu_eff
+        n = self.dimension
         basis, (z, y) = self._axes[0], self.draw()
         positive, negative = share_ties(self.positive, fitness), share_ties(self.negative, fitness)
+        m = with_ties(self.mu_eff, self.positive, positive)
         step = positive @ y  # eq. 41
         self.move(step)  # eq. 42
 
         c = self.c_sigma
         whitened = basis @ (positive @ z)  # C^(-1/2) times the step
-        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * whitened  # eq. 43
+        self.path_sigma = moved(self.path_sigma, c, m, whitened)  # eq. 43
         length = float(np.linalg.norm(self.path_sigma))
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))  # eq. 44
 
         self.updates += 1
         h_sigma = heaviside(length, c, self.updates, n)
         c = self.c_c
-        self.path_c = (1 - c) * self.path_c + h_sigma * math.sqrt(c * (2 - c) * m) * step  # eq. 45
+        self.path_c = moved(self.path_c, c, m, step, h_sigma)  # eq. 45
         weights = positive + negative * (n / ((z**2).sum(axis=1) + 1e-8))  # eq. 46
         delta_h = (1 - h_sigma) * c * (2 - c)
         keep = 1 + self.c_1 * delta_h - self.c_1 - self.c_mu * (positive + negative).sum()

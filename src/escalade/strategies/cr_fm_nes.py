@@ -11,10 +11,10 @@ import numpy as np
 from escalade.perturbation import DensePopulation
 from escalade.strategies.axis_shape import AxisStrategy, Vector
 from escalade.strategies.base import Fitness
+from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.gaussian import check_pairs, differences, sums
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import Matrix, default_population
-from escalade.strategies.step_size import expected_norm
 
 
 class CRFMNES(AxisStrategy):
@@ -50,9 +50,9 @@ class CRFMNES(AxisStrategy):
         super().begin(n, population)
         ranks = np.arange(1, population + 1)
         self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised
-        share = self.positive / self.positive.sum()
-        self.by_rank = share - 1 / population
-        m = self.mu_eff = 1 / float((share**2).sum())
+        self.share = self.positive / self.positive.sum()
+        self.by_rank = self.share - 1 / population
+        m = self.mu_eff = mu_eff_of(self.share)
         self.c_sigma = (m + 2) / (n + m + 5)
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
         # Below 5 dimensions the paper's is negative, and it and the authors' code diverge with 40 members.
@@ -75,14 +75,12 @@ class CRFMNES(AxisStrategy):
     def update(self, fitness: Fitness) -> None:
         z, y = self.draw()
         by_rank = share_ties(self.by_rank, fitness)
-        c = self.c_sigma
-        mean = differences(by_rank) @ z
-        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * self.mu_eff) * mean
+        m = with_ties(self.mu_eff, self.share, share_ties(self.share, fitness))
+        self.path_sigma = moved(self.path_sigma, self.c_sigma, m, differences(by_rank) @ z)
         squared = (z**2).sum(axis=1)
         weights, lr_sigma = self._weights(by_rank, fitness, squared)
         step = differences(weights) @ y
-        c = self.c_c
-        self.path_c = (1 - c) * self.path_c + math.sqrt(c * (2 - c) * self.mu_eff) * step
+        self.path_c = moved(self.path_c, self.c_c, m, step)
         self.move(step)
         self._learn_shape(z, weights)
         of_pairs = sums(weights)

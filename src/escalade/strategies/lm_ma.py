@@ -9,10 +9,10 @@ import math
 import numpy as np
 
 from escalade.strategies.base import Fitness, State
+from escalade.strategies.evolution_paths import mu_eff_of, path_growth, with_ties
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy, default_population
 from escalade.strategies.states import check_shape
-from escalade.strategies.step_size import path_growth
 
 
 class LMMAES(SizedStrategy):
@@ -44,7 +44,7 @@ class LMMAES(SizedStrategy):
 
     def begin(self, n: int, population: int) -> None:
         self.weights = log_weights(population)
-        self.mu_eff = 1 / float((self.weights**2).sum())
+        self.mu_eff = mu_eff_of(self.weights)
         rate = (population if 2 * population < n else n / 4) / n
         self.c_s = 2 * rate
         numbers = np.arange(min(population, default_population(n)))
@@ -77,7 +77,7 @@ class LMMAES(SizedStrategy):
         z, y = self.draw()
         weights = share_ties(self.weights, fitness)
         self.move(weights @ y)
-        mean, m = weights @ z, self.mu_eff
+        mean, m = weights @ z, with_ties(self.mu_eff, self.weights, weights)
         c = self.c_s
         self.path = (1 - c) * self.path + math.sqrt(m * c * (2 - c)) * mean
         kept, new = 1 - self.c_c, np.sqrt(m * self.c_c * (2 - self.c_c))

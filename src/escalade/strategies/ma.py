@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from escalade.strategies.base import Fitness
+from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.matrix import MatrixStrategy
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.step_size import expected_norm
 
 
 class MAES(MatrixStrategy):
@@ -42,7 +42,7 @@ class MAES(MatrixStrategy):
     def begin(self, n: int, population: int) -> None:
         super().begin(n, population)
         self.weights = log_weights(population)
-        m = self.mu_eff = 1 / float((self.weights**2).sum())
+        m = self.mu_eff = mu_eff_of(self.weights)
         self.c_s = (m + 2) / (n + m + 5)
         self.c_1 = 2 / ((n + 1.3) ** 2 + m)
         self.c_w = min(1 - self.c_1, 2 * (m + 1 / m - 2) / ((n + 2) ** 2 + m))
@@ -53,12 +53,12 @@ class MAES(MatrixStrategy):
         z, y = self.draw()
         weights = share_ties(self.weights, fitness)
         self.move(weights @ y)
-        c = self.c_s
-        self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * (weights @ z)
+        m = with_ties(self.mu_eff, self.weights, weights)
+        self.path = moved(self.path, self.c_s, m, weights @ z)
         # M times what it is multiplied with, as outer products of steps that are known: O(n**2) a member.
         learnt = self.c_1 / 2 * np.outer(self.matrix @ self.path, self.path)
         learnt += self.c_w / 2 * (y.T * weights) @ z
         self.matrix = (1 - (self.c_1 + self.c_w) / 2) * self.matrix + learnt
         length = float(np.linalg.norm(self.path))
-        self.step_size *= math.exp(c / self.damping * (length / expected_norm(self.dimension) - 1))
+        self.step_size *= math.exp(self.c_s / self.damping * (length / expected_norm(self.dimension) - 1))
         self.updates += 1

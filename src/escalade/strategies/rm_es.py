@@ -14,6 +14,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.evolution_paths import moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import log_weights, ranks, share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.states import as_kept, check_shape
@@ -62,7 +63,7 @@ class RMES(SizedStrategy):
         super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
         n = self.dimension
         self.weights = log_weights(self.population_size)
-        self.mu_eff = 1 / float((self.weights**2).sum())
+        self.mu_eff = mu_eff_of(self.weights)
         self.c_cov = 1 / (3 * math.sqrt(n) + 5)
         self.c_c = 2 / (n + 7)
         self.kept = (1 - self.c_cov) ** (np.arange(count - 1, -1, -1) / 2)
@@ -99,10 +100,10 @@ class RMES(SizedStrategy):
         return np.asarray((1 - self.c_cov) ** (len(self.paths) / 2) * own + along @ self.paths)
 
     def update(self, fitness: Fitness) -> None:
-        step = share_ties(self.weights, fitness) @ self.draw()[1]
+        weights = share_ties(self.weights, fitness)
+        step = weights @ self.draw()[1]
         self.move(step)
-        c = self.c_c
-        self.path = (1 - c) * self.path + math.sqrt(c * (2 - c) * self.mu_eff) * step
+        self.path = moved(self.path, self.c_c, with_ties(self.mu_eff, self.weights, weights), step)
         self._remember()
         self._adapt_step_size(np.sort(fitness)[::-1][: self.population_size // 2])
         self.updates += 1

@@ -14,9 +14,9 @@ from torch import Tensor
 from escalade.perturbation import NoiseSource
 from escalade.strategies.adaptive import AdaptiveStrategy
 from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import default_population
-from escalade.strategies.step_size import expected_norm, heaviside
 from escalade.strategies.vectors import as_tensor
 from escalade.support.numbers import population_number
 
@@ -69,9 +69,9 @@ class SepCMAES(AdaptiveStrategy):
         weights = math.log(mu + 1) - np.log(np.arange(1, mu + 1))
         self.weights = np.zeros(population)  # in order of rank
         self.weights[:mu] = weights / weights.sum()
-        m = self.mu_eff = 1 / float((self.weights**2).sum())
+        m = self.mu_eff = mu_eff_of(self.weights)
         self.c_sigma = (m + 2) / (n + m + 3)
-        self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
+        self.d_sigma = damping(self.c_sigma, m, n)
         self.c_c = 4 / (n + 4)
         full = 2 / (m * (n + math.sqrt(2)) ** 2)
         full += (1 - 1 / m) * min(1.0, (2 * m - 1) / ((n + 2) ** 2 + m))
@@ -86,19 +86,19 @@ class SepCMAES(AdaptiveStrategy):
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
         weights = share_ties(self.weights, fitness)
+        of_these = with_ties(m, self.weights, weights)
         whitened, squares = self.noise_sum(weights).double(), self.square_sum(weights).double()
         step = self.variances.sqrt() * whitened
         self.center += (self.step_size * step).to(self.center.dtype)
 
         c = self.c_sigma
-        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * whitened
+        self.path_sigma = moved(self.path_sigma, c, of_these, whitened)
         length = float(self.path_sigma.norm())
         self.updates += 1
         h_sigma = heaviside(length, c, self.updates, n)
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))
 
-        c = self.c_c
-        self.path_c = (1 - c) * self.path_c + h_sigma * math.sqrt(c * (2 - c) * m) * step
+        self.path_c = moved(self.path_c, self.c_c, of_these, step, h_sigma)
         learnt = self.path_c.square() / m + (1 - 1 / m) * self.variances * squares
         self.variances = (1 - self.c_cov) * self.variances + self.c_cov * learnt
         self.deviations = (self.step_size * self.variances.sqrt()).to(self.center.dtype)

@@ -10,8 +10,8 @@ import numpy as np
 
 from escalade.strategies.axis_shape import AxisStrategy
 from escalade.strategies.base import Fitness
+from escalade.strategies.evolution_paths import damping, expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.step_size import expected_norm
 
 
 class VDCMA(AxisStrategy):
@@ -38,9 +38,9 @@ class VDCMA(AxisStrategy):
     def begin(self, n: int, population: int) -> None:
         super().begin(n, population)
         self.weights = log_weights(population)
-        m = self.mu_eff = 1 / float((self.weights**2).sum())
+        m = self.mu_eff = mu_eff_of(self.weights)
         self.c_sigma = math.sqrt(m) / (2 * (math.sqrt(n) + math.sqrt(m)))
-        self.d_sigma = 1 + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1) + self.c_sigma
+        self.d_sigma = damping(self.c_sigma, m, n)
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
         # Fewer numbers than those of a covariance are learnt: so much faster. At least half, for few.
         faster = max((n - 5) / 6, 0.5)
@@ -48,17 +48,16 @@ class VDCMA(AxisStrategy):
         self.c_mu = min(1 - self.c_1, faster * 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))
 
     def update(self, fitness: Fitness) -> None:
-        (z, y), m = self.draw(), self.mu_eff
+        z, y = self.draw()
         weights = share_ties(self.weights, fitness)
+        m = with_ties(self.mu_eff, self.weights, weights)
         step = weights @ y
         self.move(step)
-        c = self.c_sigma
-        self.path_sigma = (1 - c) * self.path_sigma + math.sqrt(c * (2 - c) * m) * (weights @ z)
+        self.path_sigma = moved(self.path_sigma, self.c_sigma, m, weights @ z)
         length = float(np.linalg.norm(self.path_sigma))
         self.updates += 1
         settled = float(length**2 < (2 + 4 / (self.dimension + 1)) * self.dimension)
-        c = self.c_c
-        self.path_c = (1 - c) * self.path_c + settled * math.sqrt(c * (2 - c) * m) * step
+        self.path_c = moved(self.path_c, self.c_c, m, step, settled)
         axis_step, s = self._form.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)
         self.axis, self.deviations = self.axis + axis_step, self.deviations * (1 + s)
         self.step_size *= math.exp(self.c_sigma / self.d_sigma * (length / expected_norm(self.dimension) - 1))

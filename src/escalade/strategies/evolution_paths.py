@@ -6,6 +6,42 @@ Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772, section
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def mu_eff_of(weights: NDArray[np.float64]) -> float:
+    """The number of parents that weights of sum 1 count for: ``1 / sum(weights**2)`` (equation 8)."""
+    return 1 / float((weights**2).sum())
+
+
+def with_ties(mu_eff: float, by_rank: NDArray[np.float64], shared: NDArray[np.float64]) -> float:
+    """``mu_eff`` of a generation in which members tie; exactly as it was where none do.
+
+    Weights that are shared are more even, and their steps shorter. Taken for those of ``by_rank``, they would
+    make every path too short without any selection, and the step size shrink.
+
+    Args:
+        mu_eff: of ``by_rank``.
+        by_rank: weights of the best, the second best, ... member, none larger than the one before.
+        shared: the members' own.
+    """
+    return mu_eff * float((by_rank**2).sum() / (np.sort(shared)[::-1] ** 2).sum())
+
+
+def moved(path: Any, c: float, mu_eff: float, step: Any, h_sigma: float = 1.0) -> Any:
+    """The path after a ``step``, a weighted mean of noise, at the learning rate ``c`` (equations 43 and 45).
+
+    Without selection its numbers stay standard normal, if they were, and the noise is. Arrays or tensors.
+    """
+    return (1 - c) * path + h_sigma * math.sqrt(c * (2 - c) * mu_eff) * step
+
+
+def damping(c_sigma: float, mu_eff: float, n: int) -> float:
+    """The damping of a step size's changes (equation 55)."""
+    return 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + c_sigma
 
 
 def expected_norm(n: int) -> float:
