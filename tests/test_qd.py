@@ -157,6 +157,16 @@ def test_an_emitter_begins_anew_from_an_elite_when_nothing_comes_in():
     assert np.abs(elites - mean).max(axis=1).min() < 0.2
 
 
+def test_an_emitter_begins_anew_once_its_search_has_converged():
+    archive = ribs.archives.GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
+    emitter = qd.StrategyEmitter(archive, np.full(2, 0.3), population=6, sigma=0.1, seed=1)
+    for _ in range(200):  # the same cell is improved for ever
+        solutions = emitter.ask()
+        fitness = -((solutions - 0.5) ** 2).sum(axis=1)
+        emitter.tell(solutions, fitness, solutions, {"status": np.ones(6), "value": fitness})
+    assert emitter.restarts >= 1
+
+
 def test_another_ranker_asks_for_the_objective_alone():
     make = partial(
         qd.StrategyEmitter,

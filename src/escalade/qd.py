@@ -25,6 +25,7 @@ from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.strategies import Strategy
 from escalade.strategies.space import StrategyFactory
+from escalade.strategies.stopping import CONDITION
 from escalade.support.exact import one_thread
 from escalade.support.installing import check_installed
 from escalade.training.parts import Parts, make_parts
@@ -40,6 +41,8 @@ from ribs.emitters.rankers import RankerBase, TwoStageImprovementRanker  # noqa:
 if TYPE_CHECKING:
     from escalade.config.keywords import TrainOptions
 
+_SMALLEST = 1e-11
+"""Of the members' largest deviation, where a search goes on."""
 _GROUPS = ("environment", "frames", "reward of training", "policy")
 _FURTHER = (
     *("behaviour", "episodes_per_member", "episode_seeds"),
@@ -248,11 +251,15 @@ class StrategyEmitter(EmitterBase):
         ranks = np.empty(len(best_first))
         ranks[best_first] = np.arange(len(best_first), 0, -1)
         self._running.tell(ranks)
-        if not info["status"].any():
+        if not info["status"].any() or self._has_converged():
             self.restarts += 1
             empty = self.archive.empty
             self._running = self._begin(self._x0 if empty else self.archive.sample_elites(1)["solution"][0])
             self._ranker.reset(self, self.archive)
+
+    def _has_converged(self) -> bool:
+        """True where the search distribution is too thin or too small to find more, as in ribs' own."""
+        return (self._running.condition or 1) > CONDITION or float(np.max(self._running.scale)) < _SMALLEST
 
     def _begin(self, x0: ArrayLike) -> Strategy:
         seed = int(seeds(self._seed, Stream.RESTART, self.restarts, 0)) if self.restarts else self._seed

@@ -13,6 +13,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import PGPE, OpenAIES
 from escalade.strategies.optimizers import NAMED, SGD, ClipUp, make_optimizer
+from escalade.strategies.saving import load_strategy, save_strategy
 
 TABLE = NoiseTable(3, 2**15)
 
@@ -262,3 +263,33 @@ def test_one_diverged_fitness_leaves_the_memory_finite(make):
 def test_an_optimiser_that_maximises_is_refused():
     with pytest.raises(InputError, match="must not maximize"):
         OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.1, maximize=True))
+
+
+class Counting(torch.optim.Optimizer):
+    """Shorter steps with each one, which it counts in its group, as schedule-free optimisers do."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1, "count": 0, "sum": 0.0, "betas": (0.9, 0.99), "amsgrad": False})
+
+    @torch.no_grad()
+    def step(self):
+        group = self.param_groups[0]
+        group["count"] += 1
+        group["sum"] += group["lr"] / group["count"]
+        group["params"][0].add_(group["params"][0].grad, alpha=-group["sum"] / group["count"])
+
+
+@pytest.mark.parametrize("saved_after", [0, 3])
+def test_an_optimizer_that_counts_in_its_group_goes_on_bit_for_bit(saved_after):
+    whole, cut = (OpenAIES(np.zeros(5), 8, optimizer=Counting, perturbation=TABLE) for _ in range(2))
+
+    def go_on(es, generations):
+        for _ in range(generations):
+            es.tell(es.ask().square().sum(dim=1))
+
+    go_on(whole, 6)
+    go_on(cut, saved_after)
+    again = OpenAIES(np.zeros(5), 8, optimizer=Counting, perturbation=TABLE)
+    load_strategy(again, *save_strategy(cut))
+    go_on(again, 6 - saved_after)
+    assert torch.equal(again.center, whole.center)

@@ -261,3 +261,30 @@ def test_optimize_takes_a_strategy_that_takes_no_perturbation():
     found = escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), Cauchy, population=8, budget=80)
     assert np.isfinite(found.best_fitness)
     assert found.strategy == "Cauchy"
+
+
+class Halves(Strategy):
+    """Its second half mirrors its first: of more members, others are mirrored."""
+
+    sigma = 0.1
+
+    def members(self):
+        half = np.random.standard_normal((self.population_size // 2, self.dimension)).astype(np.float32)
+        return DensePopulation(self.center.numpy() + np.concatenate([half, -half]))
+
+    def update(self, fitness):
+        self.center += 0.01 * torch.from_numpy(self.sample().vectors[fitness.argmax()])
+
+
+class OneSize(Halves):
+    grows = False
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [(Halves, "member 3 of Halves is another one among 12 than among 6"), (OneSize, "one size")],
+)
+def test_members_that_change_where_a_generation_grows_are_refused(kind, says, tmp_path):
+    grown = TINY | {"min_episodes": 12, "strategy": kind, "run_dir": tmp_path / "run"}
+    with pytest.raises(InputError, match=says):
+        escalade.train("CartPole-v1", **grown)

@@ -233,3 +233,24 @@ def test_after_an_interrupt_the_summary_names_whom_it_evaluated(tmp_path):
     assert ran.summary["eval_center"] == rows["center"][-1]
     assert ran.summary["eval_return_mean"] == rows["eval_return_mean"][-1]
     assert ran.summary["center"] == np.nanargmax(saved(ran.folder.path)["centers.worth"])
+
+
+def test_each_centre_has_a_cap_of_its_own(tmp_path):
+    first = trained(tmp_path / "cut", cutoff="mean:1.5", generations=3)
+    caps = saved(first.folder.path)["centers.caps"]
+    assert len(caps) == 3
+    assert len(set(caps)) > 1
+    again = escalade.resume(first, generations=6, verbose=False)
+    whole = trained(tmp_path / "whole", cutoff="mean:1.5", generations=6)
+    assert again.summary["params_sha256"] == whole.summary["params_sha256"]
+
+
+def test_a_cap_moves_by_its_own_centres_episodes_alone():
+    from escalade.policies.normalizer import Normalizer
+
+    states = CenterStates(Normalizer(2), 3, 100)
+    states.drawn = 1
+    states.caps[states.drawn] = None
+    again = CenterStates(Normalizer(2), 3)
+    assert again.load(states.tensors(), 1, None)
+    assert (again.caps, again.cap) == ([100, None, 100], None)

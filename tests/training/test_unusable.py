@@ -67,3 +67,12 @@ def test_members_without_a_usable_number_rank_below_the_centre(huge, capsys):
     assert evolved([huge, *range(1, 8), 0.5, 0.5]).history["unperturbed_rank"] == [8]
     evolved([huge, *[2.0] * 7, 3.5, 3.5], verbose=True)
     assert "all members have the same fitness" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:generation 1.*returned:RuntimeWarning")
+def test_what_a_diverged_episode_observed_teaches_the_normaliser_nothing(tmp_path):
+    run = diverging(tmp_path / "run", 3, normalize_observations=True)
+    assert sum(read_progress(run.folder.progress)["nonfinite"]) > 0
+    assert run.policy.observation_count > 0
+    assert (run.policy.observation_inverse_std > 1e-3).all()
+    assert (run.policy.observation_mean.abs() < 1e3).all()

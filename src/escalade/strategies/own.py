@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, Stream, seeds
+from escalade.perturbation import DensePopulation, Population, Stream, seeds
 from escalade.support.generators import generators_seeded
 
 if TYPE_CHECKING:
@@ -54,6 +54,25 @@ def _watched(method: Callable[..., Any], name: str, place: int) -> Callable[...,
         return found
 
     return call
+
+
+def check_grown(strategy: Strategy, before: Population, grown: Population) -> None:
+    """Check that members of a generation that has grown are those that there were.
+
+    Raises:
+        InputError: the strategy is a user's, and makes other members where there are more of them.
+    """
+    if not is_own(type(strategy)):
+        return
+    one, again = np.empty((2, before.dimension), before.dtype)
+    for member in range(before.size):
+        before.write(member, one)
+        grown.write(member, again)
+        if not np.array_equal(one, again, equal_nan=True):
+            raise InputError(
+                f"member {member} of {type(strategy).__name__} is another one among {grown.size} than among "
+                f"{before.size}: make it the same in both, or say `grows = False` in the class"
+            )
 
 
 def _check_members(strategy: Strategy, found: Any, what: str) -> None:

@@ -11,6 +11,9 @@ from torch import Tensor
 
 from escalade.strategies.center_optimizer import PREFIX, CenterOptimizer, saved_memory
 
+_GROUP = "group."
+"""Begins the names of numbers that an optimiser keeps beside its options: some count their steps there."""
+
 
 class TorchOptimizer(CenterOptimizer):
     """A user's ``torch.optim`` optimiser of the centre.
@@ -40,22 +43,27 @@ class TorchOptimizer(CenterOptimizer):
             self.center.grad = None
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
-        return {PREFIX + name: _own(value) for name, value in _memory_of(self.inner).items()}
+        memory = _memory_of(self.inner) | _numbers_of(self.inner)
+        return {PREFIX + name: _own(value) for name, value in memory.items()}
 
     def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
         self._memory_in(state)
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
         saved = {name: _own(value) for name, value in self._memory_in(state).items()}
+        numbers = {name.removeprefix(_GROUP): saved.pop(name) for name in _numbers_of(self.inner)}
         groups = self.inner.state_dict()["param_groups"]
+        groups[0] |= numbers
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
         for name, value in saved.items():  # torch gives all but the step the type of the centre
             if isinstance(value, Tensor) and name != "step":
                 self.inner.state[self.center][name] = value.to(self.center.device)
 
     def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        begun = any(name.startswith(PREFIX) for name in state)  # before its first step it remembers nothing
-        return saved_memory(state, self._names if begun else ())
+        numbers = _numbers_of(self.inner)
+        memory = {name for name in state if name.startswith(PREFIX)} - {PREFIX + name for name in numbers}
+        names = self._names if memory else ()  # before its first step it remembers nothing
+        return saved_memory(state, [*names, *numbers])
 
     @cached_property
     def _names(self) -> Iterable[str]:
@@ -71,6 +79,18 @@ def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | flo
     """Return the state of ``optimizer`` for its one parameter; the tensors are its own."""
     memory = optimizer.state_dict()["state"].get(0, {})
     return {name: value for name, value in memory.items() if value is not None}
+
+
+def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
+    """Return the plain numbers of its group; not the learning rate, which each step is given.
+
+    Those of torch's own optimisers are options, which no step changes.
+    """
+    if type(optimizer).__module__.startswith("torch.optim."):
+        return {}
+    group = optimizer.param_groups[0]
+    numbers = {name: value for name, value in group.items() if type(value) in (int, float) and name != "lr"}
+    return {_GROUP + name: value for name, value in numbers.items()}
 
 
 def _own(value: Tensor | int | float) -> Tensor | int | float:

@@ -1,4 +1,4 @@
-"""The normaliser and the last known return of each centre of a run."""
+"""The normaliser, the cap on episodes and the last known return of each centre of a run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from escalade.strategies.shaping import usable_number
 
 WORTH = "centers.worth"
 """Each centre's mean return when it was known last, shape (centers,), among a checkpoint's tensors."""
+CAPS = "centers.caps"
+"""The cap on the steps of the episodes of each centre's members, shape (centers,); infinite for none."""
 
 
 class CenterStates:
-    """A normaliser for each centre, and its mean return when it was known last; most runs have one centre."""
+    """A normaliser, a cap and the last known mean return for each centre; most runs have one."""
 
-    def __init__(self, first: Normalizer, centers: int) -> None:
+    def __init__(self, first: Normalizer, centers: int, cap: int | None = None) -> None:
         self.normalizers = [first, *(copy.deepcopy(first) for _ in range(centers - 1))]
+        self.caps = [cap] * centers
         self.worth = np.full(centers, np.nan)
         self.drawn = 0
 
@@ -33,6 +36,11 @@ class CenterStates:
     def normalizer(self) -> Normalizer:
         """That of the centre that is drawn."""
         return self.normalizers[self.drawn]
+
+    @property
+    def cap(self) -> int | None:
+        """That on the episodes of the drawn centre's members; None for none."""
+        return self.caps[self.drawn]
 
     def draw(self, strategy: Strategy, number: int) -> None:
         """Have this centre be the one that is measured and learns."""
@@ -53,18 +61,25 @@ class CenterStates:
         """State to save; that of one centre under the names that a normaliser gives."""
         if self.count == 1:
             return self.normalizer.tensors()
-        tensors: Tensors = {WORTH: self.worth}
+        caps = [np.inf if cap is None else cap for cap in self.caps]
+        tensors: Tensors = {WORTH: self.worth, CAPS: np.array(caps, dtype=np.float64)}
         for number, normalizer in enumerate(self.normalizers):
             tensors |= normalizer.tensors(f"normalizer.{number}.")
         return tensors
 
-    def load(self, tensors: Tensors, drawn: int) -> bool:
-        """Take over what :meth:`tensors` gave; False, and nothing is, where observations had another size."""
+    def load(self, tensors: Tensors, drawn: int, cap: int | None = None) -> bool:
+        """Take over what :meth:`tensors` gave; False, and nothing is, where observations had another size.
+
+        ``drawn`` and its ``cap`` are kept beside the tensors.
+        """
         several = self.count > 1
         found = [of_center(tensors, number) if several else tensors for number in range(self.count)]
         if any(of["normalizer.mean"].shape != self.normalizer.mean.shape for of in found):
             return False
         self.normalizers = [Normalizer.restored(of) for of in found]
-        self.worth = tensors[WORTH].copy() if several else self.worth
+        self.caps = [cap]
+        if several:
+            self.worth = tensors[WORTH].copy()
+            self.caps = [int(steps) if np.isfinite(steps) else None for steps in tensors[CAPS]]
         self.drawn = drawn
         return True

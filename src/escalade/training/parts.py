@@ -22,6 +22,7 @@ from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
+from escalade.rollout import cutoff
 from escalade.rollout.behaviour import Behaviour, parse
 from escalade.rollout.episodes import episode_steps
 from escalade.rollout.reference import reference_batch
@@ -208,6 +209,11 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
         raise InputError(f"{what} cannot be made: {one_line(problem)}") from problem
     if config.novelty is not None:
         refuse_ranks(made)
+    if made.compares_generations and not isinstance(cutoff.parse(config.cutoff), cutoff.Fixed):
+        raise InputError(
+            f"`cutoff` {config.cutoff} moves, but {what} compares members of several generations: give a "
+            "number of steps, or none"
+        )
     if config.growth and not made.grows:
         raise InputError(f"{config.growth} does not work with {what}: its generations are all of one size")
     return made

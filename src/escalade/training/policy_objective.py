@@ -27,6 +27,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import CENTER, Center, Novelty, parse
+from escalade.strategies.own import check_grown
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.mkl import BY_PLACE, rounds_by_place
@@ -70,13 +71,12 @@ class PolicyObjective:
         self.interrupts = interrupts
         self.folder = folder
         first = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
-        self.centers = CenterStates(first, 1 + len(parts.further_starts))
+        self.cutoff = cutoff.parse(config.cutoff)
+        self.centers = CenterStates(first, 1 + len(parts.further_starts), self.cutoff.start)
         self._survival = SurvivalHint(parts.environment.max_episode_steps)
         self.score = make_score(config)
         self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
         self._archived = 0 if self.novelty is None else config.episodes_per_member
-        self.cutoff = cutoff.parse(config.cutoff)
-        self.cap = self.cutoff.start
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
         self._best: Best | None = None
         self._best_is_new = False
@@ -97,15 +97,16 @@ class PolicyObjective:
             strategy,
             population=strategy.sample(),
             episodes=self.config.episodes_per_member,
-            cap=self.cap,
+            cap=self.centers.cap,
             evaluations=max(asked, self._archived),
         )
         episodes = self._run(job)
         trained, center = episodes[: job.training_items], episodes[job.training_items :]
         evaluated = self._with_failed_as_worst(center[:asked])
         while self._too_small(trained) and usable(trained.scores).any():  # else it is not to be learnt from
-            before = strategy.population_size
+            before, played = strategy.population_size, strategy.sample()
             strategy.resize(before + begun)
+            check_grown(strategy, played, strategy.sample())
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = self._evaluation(strategy, evaluated) if evaluate else None
@@ -172,11 +173,10 @@ class PolicyObjective:
         """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
         job, trained, shown, center = outcome.details
         if job.normalization is not None:
-            seen = trained.seen
-            if self.forgives:  # an episode that failed may have ended with an observation that is none
-                seen = np.where(np.isfinite(trained.returns), seen, 0)
+            # An episode that failed or diverged may have ended with observations beyond all others.
+            seen = np.where(usable(trained.scores), trained.seen, 0)
             self.centers.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
-        self.cap = self.cutoff.after(job.cap, trained.lengths.tolist())
+        self.centers.caps[self.centers.drawn] = self.cutoff.after(job.cap, trained.lengths.tolist())
         if outcome.evaluation is not None:
             self.score.learn(shown)
         if self.novelty is not None:
@@ -256,7 +256,7 @@ class PolicyObjective:
             learnt |= self.novelty.tensors()
         return learnt | frozen | best_tensors(self._best), {
             "config": config,
-            "cap": self.cap,
+            "cap": self.centers.cap,
             "own_network": self.parts.has_own_network(self.config),
         }
 
@@ -266,12 +266,11 @@ class PolicyObjective:
         Raises:
             InputError: the checkpoint's observations are of another size.
         """
-        if not self.centers.load(tensors, state["strategy"].get("drawn", 0)):
+        if not self.centers.load(tensors, state["strategy"].get("drawn", 0), state["cap"]):
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.score.load(tensors)
         if self.novelty is not None:
             self.novelty.load(tensors, self.centers.count)
-        self.cap = state["cap"]
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 
