@@ -1,7 +1,9 @@
 """The console: plain lines where there is no terminal, a live panel where there is one."""
 
 import io
+import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -181,3 +183,25 @@ def test_a_program_without_a_console_trains_in_silence(workers, tmp_path, monkey
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "run"), **options)
     assert run.summary["generations"] == 1
     assert len(escalade.evaluate(run, episodes=2, workers=0).returns) == 2
+
+
+def test_a_run_outlives_its_terminal(tmp_path, monkeypatch):
+    ours, theirs = os.openpty()
+    written = []
+
+    def hang_up(view):
+        if view.row.generation == 2:
+            written.append(os.read(ours, 10_000))
+            os.close(ours)
+
+    terminal = os.fdopen(theirs, "w")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    options = {"preset": None, "population": 4, "workers": 0, "generations": 4, "callbacks": [hang_up]}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
+    with pytest.raises(OSError, match="error"):
+        os.write(theirs, b"nobody is there")
+    with suppress(OSError):  # it holds what could not be written
+        terminal.close()
+    assert b"generation" in written[0]
+    assert run.summary["generations"] == 4
+    assert (tmp_path / "run" / "curve.png").is_file()

@@ -365,6 +365,29 @@ def test_an_interrupt_between_generations_saves_the_whole_ones(make):
     assert trainer.folder.checkpoints.generations()[-1] == 4
 
 
+@pytest.mark.parametrize("where", ["measure", "generation"])
+def test_a_run_that_fails_saves_its_whole_generations(make, monkeypatch, where):
+    monkeypatch.setattr("escalade.training.saving._SHARE", 1e9)  # else each is saved at once
+    trainer, told = make(generations=50)
+    holder = trainer.objective if where == "measure" else told
+    before = getattr(holder, where)
+
+    def fails(*arguments, **keywords):
+        if trainer.loop.progress.generation == 4:
+            raise escalade.EnvironmentFailure("the simulator crashed")
+        return before(*arguments, **keywords)
+
+    monkeypatch.setattr(holder, where, fails)
+    with pytest.raises(escalade.EnvironmentFailure, match="crashed"):
+        trainer()
+    assert trainer.folder.checkpoints.generations()[-1] == 4
+    monkeypatch.undo()
+    trainer.folder.lock.release()
+    whole, _ = make(generations=6)
+    again = escalade.resume(trainer.folder, generations=6, verbose=False)
+    assert again.summary["params_sha256"] == whole()["params_sha256"]
+
+
 def test_a_run_whose_last_evaluation_is_interrupted_is_not_done_until_it_is_resumed(make, monkeypatch):
     trainer, _ = make(generations=3)
 

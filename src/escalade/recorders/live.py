@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TextIO
 
 from rich.console import Console, Group
@@ -50,8 +51,21 @@ class LiveConsole:
         self._measured = Console(file=stream)  # knows the width as it is; the other keeps it for a drawing
         self._console = Console(file=stream, width=self._measured.width - _ECHO)
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
+        self._gone = False
+        self._write(self._begin)
+
+    def _begin(self) -> None:
         self._live.start()
         self._console.show_cursor(True)  # a process that ends at once then leaves the terminal as it was
+
+    def _write(self, drawing: Callable[[], None]) -> None:
+        """Draw, until the terminal is gone: then there is nobody to tell, and the run ends as it would."""
+        if self._gone:
+            return
+        try:
+            drawing()
+        except OSError:
+            self._gone = True
 
     def generation(self, row: Row) -> None:
         self._row = row
@@ -63,17 +77,20 @@ class LiveConsole:
         now = time.monotonic()
         if now - self._drawn >= _SECONDS:
             self._drawn = now
-            self._draw()
+            self._write(self._draw)
 
     def note(self, text: str) -> None:
+        self._write(partial(self._print, text))
+
+    def close(self) -> None:
+        self._write(self._draw)
+        self._write(self._live.stop)
+
+    def _print(self, text: str) -> None:
         self._follow_resize()
         self._console.print(Text(visible(wording.get()(text))))
         if self._row is not None:
             self._height = len(self._console.render_lines(self._live.renderable))
-
-    def close(self) -> None:
-        self._draw()
-        self._live.stop()
 
     def _draw(self) -> None:
         if self._row is None:

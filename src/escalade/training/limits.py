@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from escalade.errors import InputError
 from escalade.support.numbers import real_number, whole_number
@@ -95,17 +94,3 @@ class Limits:
         if self.seconds is not None and progress.total.seconds >= self.seconds:
             return "seconds"
         return None
-
-
-def answer_of(given: Any) -> bool | str:
-    """The answer of a callback, as text or as a truth value.
-
-    Raises:
-        InputError: it is neither, such as an array.
-    """
-    try:
-        return given if isinstance(given, str) else bool(given)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(
-            f"a callback returned a {type(given).__name__}: let it return True to stop, or else nothing"
-        ) from None

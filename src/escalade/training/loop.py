@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -20,13 +21,13 @@ from escalade.strategies.shaping import finite_fitness, usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
-from escalade.training.limits import Deadline, Limits, TimeUp, answer_of
+from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import meets, refutation
-from escalade.training.view import Callback, View
+from escalade.training.view import Callback, View, answer_of
 
 _PROBED = "probed"
 """Among the kinds of notes, which are saved: the run was probed for what it cannot reproduce."""
@@ -109,8 +110,10 @@ class Loop:
         began = time.monotonic()
         self.deadline.set(self.limits.seconds_for_generation(self.progress))
         try:
-            outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
-            judged, solved = self._judge(outcome)
+            with self._saved_if_it_fails():
+                outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
+                self._report_unusable(outcome)  # which may end the run, before anything is counted
+                judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
         except TimeUp:
@@ -119,8 +122,6 @@ class Loop:
         finally:
             self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-        describe = partial(self.objective.describe_member, self.strategy, outcome)
-        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
@@ -128,7 +129,23 @@ class Loop:
             self.objective.learn(outcome)
         self._count(outcome, judged, solved, began)
         self._behaviours = outcome.behaviours
-        return self._record(outcome, judged, scales, began)
+        with self._saved_if_it_fails():
+            return self._record(outcome, judged, scales, began)
+
+    @contextmanager
+    def _saved_if_it_fails(self) -> Iterator[None]:
+        """Save the run where what is done in here fails: no generation is half done in it."""
+        try:
+            yield
+        except TimeUp:  # is told first, and saved then
+            raise
+        except BaseException:
+            self._save(force=True)
+            raise
+
+    def _report_unusable(self, outcome: Outcome) -> None:
+        describe = partial(self.objective.describe_member, self.strategy, outcome)
+        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
 
     def _give_up(self, seconds: float) -> None:
         """Count the time of a generation that did not end in it; a resumed run begins it again."""
@@ -182,7 +199,7 @@ class Loop:
             solved = self._meets_target(judged, self.progress.tries)
             if not solved:
                 missed = not self._meets_target(judged)
-                said = refutation(evaluation, judged, 1 if missed else self.progress.tries)
+                said = refutation(evaluation, judged, self.progress.tries, missed=missed)
                 self.notes.say(f"generation {self.progress.generation + 1}: {said}")
                 streak = 0
             evaluation = judged
@@ -266,11 +283,8 @@ class Loop:
             self._behaviours.flags.writeable = False
         maker = self.objective.module_maker(center)
         view = View(row, center, self.progress.best_return, maker, self._behaviours)
-        try:
+        with self._saved_if_it_fails():
             answers = [answer_of(callback(view)) for callback in self.callbacks]  # each of them sees the view
-        except BaseException:
-            self._save(force=True)  # the generation is whole
-            raise
         if "stopped" in answers:
             return "stopped"
         return "callback" if any(answers) else None

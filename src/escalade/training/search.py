@@ -19,9 +19,10 @@ from escalade.strategies.shaping import usable
 from escalade.strategies.space import SearchSpace
 from escalade.strategies.stopping import StopRules
 from escalade.training.function_calls import FunctionCalls, Values
-from escalade.training.limits import Deadline, Limits, TimeUp, answer_of
+from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.progress import Counts, Progress
+from escalade.training.view import answer_of
 
 Array = NDArray[np.float64]
 Callback = Callable[[Optimum], bool | None]

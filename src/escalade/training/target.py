@@ -39,13 +39,13 @@ def strictness(tries: int) -> float:
     return NormalDist().inv_cdf(1 - 0.5 / tries**2) if tries > 1 else 0.0
 
 
-def refutation(evaluation: Evaluation, judged: Evaluation, tries: int) -> str:
-    """The words for an ``evaluation`` that ``judged`` has not confirmed.
+def refutation(evaluation: Evaluation, judged: Evaluation, tries: int, *, missed: bool) -> str:
+    """The words for an ``evaluation`` that ``judged``, confirmation ``tries`` of the run, has not confirmed.
 
-    ``tries`` is 1 where its mean misses the target; else what :func:`meets` was asked with.
+    ``missed``: its mean misses the target; else it is not far enough beyond it.
     """
     found = f"{len(judged.returns)} fresh episodes give {number(judged.mean)}"
-    if tries == 1:
+    if missed:
         return f"an evaluation of {number(evaluation.mean)} was luck: {found}"
     asked = strictness(tries)
     margin = number(asked * judged.std / math.sqrt(len(judged.returns)))
