@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import json
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 import escalade
 from escalade.cli.main import main
@@ -39,6 +41,8 @@ class Hub(BaseHTTPRequestHandler):
             modes = [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]
             return self._send(200, {"files": modes})
         for line in map(json.loads, body.splitlines()):
+            if line["key"] == "deletedFile":
+                del self.server.repos[repo][line["value"]["path"]]
             if line["key"] == "file":
                 content = base64.b64decode(line["value"]["content"])
                 self.server.repos[repo][line["value"]["path"]] = content
@@ -173,6 +177,30 @@ def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsy
         capsys.readouterr()
         assert f"`{option}`" in refused(capsys, "pull", REPO, "--output", "second")
     assert not Path("second").exists()
+
+
+def test_a_film_of_an_earlier_push_does_not_stay(server, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    (folder / "video.gif").write_bytes(b"film")
+    assert main(["push", str(folder), REPO]) == 0
+    (folder / "video.gif").unlink()
+    assert "video.gif" in server.repos[REPO]
+    assert main(["push", str(folder), REPO]) == 0
+    assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["a-class", "a-module"])
+def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
+    options = {"population": 4, "generations": 1, "preset": None, "workers": 0, "verbose": False}
+    options |= {"network": nn.Linear(4, 2)} if own else {"wrappers": ["tests.environments:Offset"]}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
+    assert main(["push", str(run.folder.path), REPO]) == 0
+    card = server.repos[REPO]["README.md"].decode()
+    assert (f"hf download {REPO} --local-dir cartpole" in card) is not own
+    assert ("names code to import (`wrappers`)" in card) is not own
+    assert ("escalade.load('cartpole', network)" in card) is own
+    assert ("escalade eval cartpole" in card) is not own
 
 
 @pytest.mark.parametrize(

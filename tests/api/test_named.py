@@ -151,6 +151,11 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "unknown environment '__main__:Here'" in said
     assert said.count("\n") == 1
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "In the script that has Here, `escalade.train` with these settings" in card
+    page = escalade.report(tmp_path / "run", tmp_path / "page.html").read_text()
+    assert "It has __main__:Here of a script" in page
+    assert "escalade train __main__:Here" not in card + page
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,14 @@ def test_a_file_and_the_library_say_where_it_is(run, tmp_path, capsys):
     assert made.largest_difference == said["largest_difference"]
 
 
+def test_the_ending_says_the_format(run, tmp_path):
+    assert cli.main(["export", str(run.folder.path), "--output", str(tmp_path / "x.pt2")]) == 0
+    assert torch.export.load(tmp_path / "x.pt2").graph is not None
+    with pytest.raises(InputError, match=r"x\.onnx has the ending of format onnx, not of torchscript"):
+        escalade.export(run, "torchscript", output=tmp_path / "x.onnx")
+    assert not (tmp_path / "x.onnx").exists()
+
+
 @pytest.mark.parametrize(("error", "said"), [(1e-3, "0"), (np.inf, "inf"), (np.nan, "inf")])
 def test_what_differs_from_the_policy_is_not_kept(error, said, tmp_path, monkeypatch):
     wrong = exporting._Format(".pt", (), *_off_by(error))

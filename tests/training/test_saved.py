@@ -148,3 +148,33 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_has_no_policy_yet(run
 def test_files_are_named_after_the_policy_that_they_hold(checkpoint, name, tmp_path):
     named = RunFolder(tmp_path).named_after(checkpoint, "policy.torchscript.pt", "best.torchscript.pt")
     assert named == tmp_path / name
+
+
+def test_what_was_made_of_a_policy_keeps_its_number_when_the_run_goes_on(tmp_path):
+    options = OPTIONS | {"run_dir": tmp_path / "run", "generations": 2, "eval_every": 1}
+    folder = escalade.train("CartPole-v1", **options).folder
+    for name in ("video.gif", "policy.onnx", "video-best.mp4", "best.onnx", "notes.txt"):
+        (folder.path / name).write_bytes(name.encode())
+    (film,) = folder.films
+    assert film.name == "video.gif"
+    best = folder.read_summary()["best_generation"]
+    escalade.resume(folder, generations=2, verbose=False)  # nothing to do
+    assert folder.films == [film]
+    escalade.resume(folder, generations=3, verbose=False)
+    made = {"video-2.gif": b"video.gif", "policy-2.onnx": b"policy.onnx", "notes.txt": b"notes.txt"}
+    made |= {f"video-{best}.mp4": b"video-best.mp4", f"policy-{best}.onnx": b"best.onnx"}
+    assert {name: (folder.path / name).read_bytes() for name in made} == made
+    assert folder.films == []
+    assert folder.best.exists()
+    assert not any((folder.path / name).exists() for name in ("video.gif", "policy.onnx", "best.onnx"))
+
+
+def test_a_film_of_a_run_that_goes_on_is_called_after_its_generation(tmp_path):
+    options = OPTIONS | {"run_dir": tmp_path / "run", "generations": 2}
+    folder = escalade.train("CartPole-v1", **options).folder
+    assert folder.numbered("latest") == "latest"
+    folder.forget_end(None, None)
+    assert [folder.numbered(checkpoint) for checkpoint in ("latest", "best", "1")] == ["2", "best", "1"]
+    (folder.path / "video-2.mp4").write_bytes(b"film")
+    assert [film.name for film in folder.films] == ["video-2.mp4"]
+    assert escalade.export(folder, "torchscript").path.name == "policy-2.torchscript.pt"

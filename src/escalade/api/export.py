@@ -7,18 +7,17 @@ from os import PathLike
 
 from torch import nn
 
-from escalade.media.export import FORMATS, Exported, export_policy
+from escalade.media.export import FORMATS, Exported, chosen_format, export_policy
 from escalade.policies.policy import load
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.support.registry import named
 from escalade.training.environments import find_environment
 from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
 
 def export(
     run: str | PathLike[str],
-    format: str = "onnx",
+    format: str | None = None,
     *,
     output: str | PathLike[str] | None = None,
     checkpoint: str | int = "latest",
@@ -28,25 +27,26 @@ def export(
 
     Args:
         run: the run's folder, what :func:`escalade.train` returned, or a policy's file.
-        format: ``onnx``, ``torchscript`` or ``torch-export``.
+        format: ``onnx``, ``torchscript`` or ``torch-export``; by default as ``output`` ends (``.onnx``,
+            ``.pt``, ``.pt2``), or ``onnx``.
         output: the file. When not given it lies beside the run's other files, with the format's ending, and
             is called ``policy`` of the latest policy, ``best`` of the best, ``policy-N`` of generation N's.
         checkpoint: ``latest``, ``best`` or a generation.
         network: a module like the one that was trained, where that was the user's own.
 
     Raises:
-        InputError: there is no such run, checkpoint or format, a package is missing, or what was exported
-            differs from the policy.
+        InputError: there is no such run, checkpoint or format, ``output`` has another format's ending, a
+            package is missing, or what was exported differs from the policy.
     """
-    chosen = named("format", format, FORMATS)
-    place, ending = path_of(run), chosen.suffix
+    format = chosen_format(format, None if output is None else os.fspath(output))
+    place, ending = path_of(run), FORMATS[format].suffix
     if os.path.isfile(place):
         refuse_checkpoint(checkpoint)
         policy, of, default = load(place, network), place.name, place.with_suffix(ending)
     else:
         folder = RunFolder.open(run)
-        saved = SavedPolicy.find(folder, str(checkpoint), network)
+        of = folder.numbered(str(checkpoint))
+        saved = SavedPolicy.find(folder, of, network)
         policy = saved.policy(find_environment(saved.config.replace(backend="auto")), network)
-        of = str(checkpoint)
         default = folder.named_after(of, f"policy{ending}", f"best{ending}")
     return export_policy(policy, format, default if output is None else path_of(output), {"checkpoint": of})

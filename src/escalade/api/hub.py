@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from escalade.config.conversion import read_toml, to_toml
-from escalade.config.files import read_config
+from escalade.config.files import code_named, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
 from escalade.policies.policy_file import PolicyFile
@@ -22,8 +22,6 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.installing import check_installed
 from escalade.training.card import model_card
 
-_CODE = ("env", "strategy", "policy", "wrappers")
-"""Options that may name code to import: a pulled config that does is refused."""
 _PLACELESS: dict[str, Any] = {
     "backend": "auto",
     "engine": "local",
@@ -50,7 +48,7 @@ def push(run: str | PathLike[str], repo: str) -> str:
             the upload is refused.
     """
     check_installed("'escalade push'", "hub", "huggingface_hub")
-    from huggingface_hub import CommitOperationAdd, HfApi, get_token
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 
     _check_name(repo)
     folder = RunFolder.open(run)
@@ -69,7 +67,11 @@ def push(run: str | PathLike[str], repo: str) -> str:
     with _in_words(repo):
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
         address = str(api.create_repo(repo, exist_ok=True))
-        api.create_commit(repo, added, commit_message=f"{summary['env']}, trained with Escalade")
+        there = {file.rfilename for file in api.model_info(repo).siblings or ()}
+        stale = [
+            CommitOperationDelete(name) for name in ("video.mp4", "video.gif") if name in there - set(files)
+        ]
+        api.create_commit(repo, [*added, *stale], commit_message=f"{summary['env']}, trained with Escalade")
     return address
 
 
@@ -120,7 +122,7 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
 def _plain(path: Path) -> Config:
     """The config in a file of somebody else's, without what would run code or is another machine's."""
     values = read_toml(path)
-    if named := [name for name in _CODE if ":" in str(values.get(name, ""))]:
+    if named := code_named(values):
         raise InputError(f"its config.toml names code to import, as `{named[0]}`: that is not pulled")
     return Config(
         **{

@@ -14,6 +14,7 @@ from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
 from escalade.api.sweep import PLAN, best_of, load_sweep, states, trial_folder
 from escalade.api.sweep_pictures import PICTURES
 from escalade.config.commands import changed, text_of, train_command
+from escalade.config.files import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table_of
@@ -32,6 +33,7 @@ from escalade.training.card import same_again
 
 _MOST_NOTES = 20  # of a run, in a report
 _OWN = "Its network is one of yours: call escalade.train with these options and the same network, in Python."
+_SCRIPT = "It has {} of a script: call escalade.train with these options there, in Python."
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
 
 
@@ -78,7 +80,8 @@ def report(
         from escalade.api.evaluate import render
 
         for folder in folders:
-            render(folder, folder.path / "video.mp4")
+            latest = folder.numbered("latest")
+            render(folder, folder.named_after(latest, "video.mp4", ""), checkpoint=latest)
     reported = [_reported(facts, name) for facts, name in zip(every, names, strict=True)]
     write_report(reported, output, over, sweeps)
     return output
@@ -153,7 +156,7 @@ def _row(facts: RunFacts, name: str, options: Mapping[str, str]) -> dict[str, st
         **{option: options.get(option, "-") for option in ("strategy", "seed", "population")},
         "evaluation": f"{_number(mean)} ± {_number(spread)}" if spread is not None else _number(mean),
         "best": _number(best),
-        "target": _number(summary.get("target_return")),
+        "target": _number(facts.target),
         "generations": _number(facts.latest("generations")),
         "steps": _number(facts.latest("env_steps")),
         "seconds": _number(facts.latest("seconds")),
@@ -171,7 +174,10 @@ def _again(facts: RunFacts) -> list[tuple[str, str]]:
     """The commands that run it again, each behind what it does; words alone where that needs Python."""
     if facts.config is None:
         return [(_EVOLVED, "")]
-    return _commands(facts.config, facts.summary) if facts.own_size is None else [(_OWN, "")]
+    if facts.own_size is not None:
+        return [(_OWN, "")]
+    script = of_a_script(vars(facts.config))
+    return [(_SCRIPT.format(script[0]), "")] if script else _commands(facts.config, facts.summary)
 
 
 def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str]]:

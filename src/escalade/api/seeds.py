@@ -13,6 +13,7 @@ from torch import nn
 
 from escalade.api.jobs import run_jobs
 from escalade.api.series import plan_series, run_series, series_folder
+from escalade.config.files import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
@@ -25,33 +26,24 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another in each process
 
 
-def _named_by(config: Config) -> list[str]:
-    """The names of code that a config holds."""
-    return [config.env, config.strategy, config.policy, *config.wrappers, config.behaviour or ""]
-
-
 def own_code(config: Config, network: Any) -> list[str]:
     """The code that a config does not tell apart: a module's layers and classes, and the script they are in.
 
     Weights are left out: a script whose module begins at random goes on with its series, too. Notebooks
     have no file, so two of them are one.
     """
-    names, layers = _named_by(config), []
+    names, layers = of_a_script(vars(config)), []
     if isinstance(network, nn.Module):
         kinds = [type(part) for part in network.modules()]
         names += [f"{kind.__module__}:{kind.__qualname__}" for kind in kinds]
         shapes = [(name, tuple(part.shape)) for name, part in network.named_parameters()]
         layers = [_ADDRESS.sub("", repr(network)), repr(names), repr(shapes)]
     script = getattr(sys.modules["__main__"], "__file__", None)
-    return [*(os.path.abspath(script) for name in names if script and _in_script(name)), *layers]
-
-
-def _in_script(name: str) -> bool:
-    return name.startswith("__main__:")
+    return [*(os.path.abspath(script) for name in names if script and name.startswith("__main__:")), *layers]
 
 
 def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, **given: Any) -> list[Run]:
-    """Train what is missing of the runs with these seeds; all of them, in the order of ``seeds``.
+    """Train what is missing of the runs with these seeds; those that have ended, in the order of ``seeds``.
 
     Args:
         config: whose seed and folder are replaced; ``run_dir`` is the folder of the series.
@@ -78,7 +70,7 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         raise InputError(
             f"`jobs` above 1 runs in other processes, which cannot be given {names}: leave it out"
         )
-    if jobs > 1 and (here := [name for name in _named_by(config) if _in_script(name)]):
+    if jobs > 1 and (here := of_a_script(vars(config))):
         raise InputError(
             f"`jobs` above 1 runs in other processes, which do not have {here[0]}: put it in a module"
         )

@@ -22,10 +22,12 @@ def add_export(commands: Any) -> None:
         _export,
         more="Normaliser and action map are inside. Before the file is kept, 1,000 observations must\n"
         "give what the policy gives, to 1e-5.",
-        examples=["runs/CartPole-v1/first --format torch-export --output agent.pt2"],
+        examples=["runs/CartPole-v1/first --output agent.pt2"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
-    add_argument(parser, "--format", "{onnx,torchscript,torch-export}", "kind of file", "onnx")
+    add_argument(
+        parser, "--format", "{onnx,torchscript,torch-export}", "kind of file", "as FILE ends, or onnx"
+    )
     add_argument(parser, "--output", "FILE", "the file", "in the run's folder")
     add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", LATEST)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
@@ -36,7 +38,7 @@ def _export(parsed: argparse.Namespace) -> int:
     from escalade.media.export import OBSERVATIONS
 
     checkpoint = parsed.checkpoint or LATEST
-    made = export(parsed.run, parsed.format or "onnx", output=parsed.output, checkpoint=checkpoint)
+    made = export(parsed.run, parsed.format, output=parsed.output, checkpoint=checkpoint)
     of = None if os.path.isfile(parsed.run) else checkpoint
     facts: dict[str, Any] = {
         "path": str(made.path),

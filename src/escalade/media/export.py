@@ -57,6 +57,22 @@ class _Format:
     load: Callable[[bytes], Runner]
 
 
+def chosen_format(format: str | None, output: str | None) -> str:
+    """The format that was asked for, by name or by the ending of ``output``; ``onnx`` where neither says.
+
+    Raises:
+        InputError: there is no such format, or the ending is another one's.
+    """
+    endings = {how.suffix.rpartition(".")[2]: name for name, how in FORMATS.items()}
+    meant = endings.get((output or "").rpartition(".")[2])
+    if format is None:
+        return meant or "onnx"
+    named("format", format, FORMATS)
+    if meant not in (None, format):
+        raise InputError(f"`output` {output} has the ending of format {meant}, not of {format}: give another")
+    return format
+
+
 def export_policy(
     policy: Policy, format: str, output: Path, facts: dict[str, Any] | None = None, seed: int = 0
 ) -> Exported:

@@ -16,7 +16,7 @@ from escalade.media.page_figure import figure_html, plane_html, swatch
 from escalade.media.panels import Workers, own_charts, shared_charts
 from escalade.media.plane import Archived, coverage
 from escalade.media.report_style import STYLE
-from escalade.storage.files import write_bytes
+from escalade.storage.files import read_bytes, write_bytes
 from escalade.support.mappings import differing
 
 _FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
@@ -118,7 +118,7 @@ def _plot(title: str, path: Path) -> str:
 
 def _data(kind: str, path: Path) -> str:
     """A file as an address that needs no other file."""
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return f"data:{kind};base64,{base64.b64encode(read_bytes(path)).decode()}"
 
 
 def _result(runs: Sequence[Reported]) -> str:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from escalade.config.files import code_named, of_a_script
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
@@ -48,7 +49,7 @@ def write_card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> Non
 def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
     """The text of it."""
     settings = read_bytes(folder.config).decode()
-    evolved = tomllib.loads(settings).get("run") == "evolve"
+    values = tomllib.loads(settings)
     files = [f"- `{name}`: {what}" for name, what in _FILES.items() if (folder.path / name).exists()]
     versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
     parts = [
@@ -56,7 +57,7 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
         f"# {title}",
         _result(summary),
         "## Again",
-        _again(folder, evolved, summary),
+        _again(folder, values, summary),
         "## Settings",
         f"```toml\n{settings.strip()}\n```",
         "## Files",
@@ -93,12 +94,28 @@ def model_card(settings: str, summary: Mapping[str, Any], repo: str) -> str:
         f"# {env}, trained with Escalade",
         _result(summary),
         "## Play it",
-        f"    pip install 'escalade[hub]'\n    escalade pull {repo}\n    escalade eval {name}",
-        f"In Python, after that: `policy = escalade.load({name!r})`, and `policy.act(observation)`.",
+        _play(settings, summary, repo),
         "## Settings",
         f"```toml\n{settings.strip()}\n```",
     ]
     return visible("\n\n".join(parts) + "\n")
+
+
+def _play(settings: str, summary: Mapping[str, Any], repo: str) -> str:
+    """The commands that download the policy and play it."""
+    name, own = repo.rpartition("/")[2], summary.get("network") == "own"
+    named = ", ".join(f"`{option}`" for option in code_named(tomllib.loads(settings)))
+    begins = f"The config names code to import ({named}), which `escalade pull` refuses: install it first."
+    download = f"hf download {repo} --local-dir {name}" if named else f"escalade pull {repo}"
+    commands = ["pip install 'escalade[hub]'", download, *([] if own else [f"escalade eval {name}"])]
+    loaded = f"escalade.load({name!r}, network)" if own else f"escalade.load({name!r})"
+    module = ", where `network` is a module like the one it was trained with" if own else ""
+    parts = [
+        *([begins] if named else []),
+        "\n".join(f"    {command}" for command in commands),
+        f"In Python, after that: `policy = {loaded}`{module}, and `policy.act(observation)`.",
+    ]
+    return "\n\n".join(parts)
 
 
 def _result(summary: Mapping[str, Any]) -> str:
@@ -131,7 +148,7 @@ def same_again(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {**_COUNTED, "generations": updates_of(summary) or 0}
 
 
-def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
+def _again(folder: RunFolder, config: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     """The command that gives the run's bits again."""
     changes = same_again(summary)
     if changes.get("generations") == 0:
@@ -145,11 +162,15 @@ def _again(folder: RunFolder, evolved: bool, summary: Mapping[str, Any]) -> str:
         settings += f", but `generations={count}` and no other limit and no target"
     if summary.get("center") is not None and summary["stop_reason"] == "interrupted":
         of += " Another of the centres may be kept: the last evaluation chooses it, and this run had none."
-    if evolved:
+    if config.get("run") == "evolve":
         return f"`escalade.evolve` with {settings}, and the same module and fitness, gives the same bits.{of}"
     if summary.get("network") == "own":
         settings += ", `preset=None`"
         return f"`escalade.train` with {settings} and the same `network` gives the same bits.{of}"
+    if script := of_a_script(config):
+        settings += ", `preset=None`"
+        there = f"In the script that has {script[0].partition(':')[2]}"
+        return f"{there}, `escalade.train` with {settings} gives the same bits.{of}"
     name = folder.path.resolve().name  # of "." too
     given = {"config": f"{name}/config.toml", "preset": "none"}
     given |= {

@@ -42,7 +42,7 @@ from escalade.support.versions import versions
 from escalade.training.card import write_card
 from escalade.training.loop import Loop
 from escalade.training.progress import Progress
-from escalade.training.results import summarize
+from escalade.training.results import summarize, updates_of
 from escalade.training.view import Callback
 
 
@@ -159,7 +159,8 @@ class Session:
         if facts.folder is not None and facts.loaded is not None:
             _go_on(loop, facts.folder, facts.loaded, self.lost)
             if loop.limits.reached(loop.progress) is None:  # else nothing runs, and what is there may stay
-                facts.folder.forget_end()
+                summary = facts.folder.read_summary()
+                facts.folder.forget_end(updates_of(summary), summary.get("best_generation"))
         self.announcer.give_to(loop.notes.say)
 
     def end(self, loop: Loop, reason: str) -> dict[str, Any]:
