@@ -246,3 +246,15 @@ def test_a_run_that_only_begins_to_start_is_no_obstacle(runs, tmp_path):
     (tmp_path / "starting" / "config.toml").write_text(config)
     escalade.compare([*runs[:4], tmp_path / "starting"])
     escalade.plot([*runs[:4], tmp_path / "starting"], tmp_path / "both.png")
+
+
+def test_a_run_that_diverged_scores_0(runs, tmp_path):
+    for run in runs[:2]:
+        shutil.copytree(run, tmp_path / run.name)
+    said = tmp_path / runs[1].name / "summary.json"
+    said.write_text(json.dumps(json.loads(said.read_text()) | {"eval_return_mean": None}))
+    found = escalade.compare(tmp_path, normalize={"CartPole-v1": (0, 10)})
+    (method,) = found.scores.methods
+    assert method.runs == 2
+    known = escalade.compare(tmp_path / runs[0].name).lines[0].return_mean
+    assert method.score_iqm == pytest.approx(known / 10 / 2)

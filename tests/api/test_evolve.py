@@ -1565,3 +1565,16 @@ def test_a_resumed_run_takes_no_other_numbers(first, then, tmp_path):
     with pytest.raises(InputError, match=name):
         evolve(network(), total, resume=True, **options | then | {"generations": 3})
     evolve(network(), total, resume=True, **options | first | {"generations": 3})
+
+
+def named_fitness(module, times=1.0):
+    return -times * float(module.weight.square().sum())
+
+
+def test_a_resumed_run_takes_no_other_fitness(tmp_path):
+    options = {"population": 4, "run_dir": tmp_path / "run", "seed": 1, "verbose": False}
+    escalade.evolve(nn.Linear(2, 1), partial(named_fitness, times=2.0), generations=1, **options)
+    with pytest.raises(InputError, match=r"whose fitness is named_fitness, not .*<lambda>"):
+        escalade.evolve(nn.Linear(2, 1), lambda module: 1.0, generations=2, resume=True, **options)
+    found = escalade.evolve(nn.Linear(2, 1), named_fitness, generations=2, resume=True, **options)
+    assert found.summary["generations"] == 2

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from tests.commands import temporary_files
+from tests.commands import bits, temporary_files
 from tests.environments import ACTIONS, OBSERVATIONS
 from tests.own_code import Dropping, Features
 from torch import nn
@@ -19,6 +19,7 @@ from escalade import InputError
 from escalade.api.evaluate import render
 from escalade.cli import main as cli
 from escalade.config import presets
+from escalade.config.conversion import read_toml
 from escalade.config.files import new_folder, read_config
 from escalade.config.options import Config
 from escalade.perturbation import Stream
@@ -277,6 +278,20 @@ def test_options_of_named_policies_are_refused_beside_a_network(options, tmp_pat
         InputError, match=f"`{next(iter(options))}` does nothing with a `network` of your own"
     ):
         escalade.train("CartPole-v1", network=nn.Linear(4, 2), run_dir=str(tmp_path / "r"), **OWN | options)
+
+
+def test_a_network_of_ones_own_has_no_policy_of_a_preset_and_is_had_again_by_its_config(tmp_path):
+    def begun():
+        torch.manual_seed(3)
+        return nn.Linear(4, 2)
+
+    options = {"generations": 2, "eval_every": 2, "eval_episodes": 1, "workers": 0, "verbose": False}
+    run = escalade.train("CartPole-v1", network=begun(), run_dir=tmp_path / "r", **options)
+    config = read_toml(run.folder.config)
+    assert (config["policy"], config["hidden"], config["init"]) == ("mlp", None, "normc")
+    assert (config["strategy"], str(config["population"])) == ("ars", "32")  # the preset's
+    again = config | {"run_dir": tmp_path / "again", "preset": None, "verbose": False}
+    assert bits(escalade.train(network=begun(), **again).folder.path) == bits(run.folder.path)
 
 
 def test_a_run_of_a_named_policy_takes_no_network(tmp_path):

@@ -210,6 +210,11 @@ BUILT = [
     ("train ENV --preset none --run-dir FILE", ["FILE", "cannot be written", "--run-dir"]),
     ("train ENV --preset none --run-dir /proc/run", ["/proc/run", "cannot be written", "--run-dir"]),
     ("plot NOTHING", ["NOTHING", "progress.csv"]),
+    ("compare RUN --normalize CartPole-v1=0,1 --normalize CartPole-v1=0,2", ["bounds for CartPole-v1 twice"]),
+    (
+        "train ENV --preset none --strategy deep-ga --cutoff mean:2",
+        ["--cutoff mean:2 moves", "deep-ga compares"],
+    ),
     ("compare RUN --normalize CartPole-v1=20", ["--normalize 'CartPole-v1=20'", "ENV=LOW,HIGH"]),
     ("eval NOTHING", ["NOTHING", "no checkpoint"]),
     ("resume DAMAGED", ["DAMAGED", "no checkpoint to go on from", "damaged"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
@@ -164,7 +165,8 @@ def _returns(group: RunGroup) -> list[float]:
 def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for group in groups:
-        found.setdefault(group.label, {})[group.task] = _returns(group)
+        diverged = [math.nan for run in group.runs if run.diverged]
+        found.setdefault(group.label, {})[group.task] = _returns(group) + diverged
     return found
 
 

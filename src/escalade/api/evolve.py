@@ -128,8 +128,8 @@ def evolve(
         callbacks: called with a :class:`escalade.training.view.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.
-        step_timeout: seconds after which a worker whose call of fitness has not ended is replaced, and the
-            call repeated; None waits for ever.
+        step_timeout: seconds after which a worker process whose call of fitness has not ended is replaced,
+            and the call repeated; None waits for ever.
         catch: exceptions of fitness (True: all, or types) whose member counts as the worst of its generation,
             as NaN does; where more than a tenth of a generation's members gave no number, the run ends.
         batched: whether fitness takes several members in one call.
@@ -137,7 +137,8 @@ def evolve(
         seed: of the noise and of all else that is random.
         run_dir: a folder for progress.csv, curve, summary, checkpoints and the parameters, which
             :func:`load_evolved` reads; None writes nothing.
-        resume: go on from ``run_dir``, bit for bit, if a run is there.
+        resume: go on from ``run_dir``, bit for bit, if a run is there. Limits, target, ``eval_every``,
+            ``workers`` and ``engine`` may be others.
         verbose: print how the run goes.
 
     Raises:
@@ -192,6 +193,8 @@ def evolve(
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
     folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
+    more = {"population": made.population_size, "batch": batch if batched else None, "novelty": novelty}
+    facts = facts_of(module, fitness, layout, strategy, asked | noise | more)
     with one_thread(), ExitStack() as held:
         if folder is not None:
             held.enter_context(folder.locked())
@@ -210,9 +213,7 @@ def evolve(
             recorders=recorders,
             callbacks=callbacks,
             device=None if place is None else describe_device(place),
-            facts=facts_of(module, layout, strategy, asked | noise | {"population": made.population_size})
-            | ({"batch": batch} if batched else {})
-            | ({} if novelty is None else {"novelty": novelty}),
+            facts=facts,
         )
         start = partial(_start, setup, engine, workers, step_timeout)
         return run_plan(module, setup, made, start, plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,16 +21,22 @@ _LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
 
 
 def facts_of(
-    module: nn.Module, layout: Layout, strategy: str | StrategyFactory, asked: Mapping[str, Any]
+    module: nn.Module,
+    fitness: Callable[..., Any],
+    layout: Layout,
+    strategy: str | StrategyFactory,
+    asked: Mapping[str, Any],
 ) -> State:
     """Plain values of all that moves the centre: every option, and the rest of the module by a digest.
 
-    What is code goes by its name.
+    What is code goes by its name; the function of a partial fitness too, whatever it fixes.
     """
     fixed = fixed_by(strategy)
     plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
     shapes = {name: list(shape) for name, shape in layout.shapes.items()}
-    named_by = {"module": type(module).__name__, "parameters": shapes}
+    while isinstance(fitness, partial):
+        fitness = fitness.func
+    named_by = {"module": type(module).__name__, "fitness": _plain(fitness), "parameters": shapes}
     return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(module)
 
 

@@ -31,7 +31,7 @@ _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] =
 _NOT_COMPARED = {*_SAME, *_WHERE, "run"}
 _NAMED = 4  # differing options, at most, in a label
 _SHORT = 12  # letters, at most, of the words for a value that is not set
-_DEEPEST = 3  # folders between a folder of runs and a run
+_DEEPEST = 5  # folders between a folder of runs and a run
 
 
 @dataclass(frozen=True)

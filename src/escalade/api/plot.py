@@ -81,6 +81,8 @@ def plot(
     if len(every) == 1:
         title = groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}"
         cut = every[0].options.get("cutoff") is not None
+        if not (every[0].has(_EVALUATION) or every[0].has(_MEAN)):
+            raise InputError(f"{every[0].folder.path} has no generation yet: there is no curve to draw")
         plot_run(every[0].folder, output, every[0].target, title, x=x, smooth=smooth, cut=cut)
         young = []
     else:

@@ -69,7 +69,8 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
     """Score methods on several tasks: ``(return - low) / (high - low)``, with the task's own bounds.
 
     Args:
-        returns: of runs, by task, by method. A method that lacks a task is left out.
+        returns: of runs, by task, by method. A method that lacks a task is left out. A run whose return is
+            NaN, as where it diverged, scores 0.
         bounds: of every task, ``(low, high)``; where smaller returns are better, ``low`` is larger.
 
     Raises:
@@ -114,6 +115,8 @@ def parse_bounds(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
             task = ""
         if not task:
             raise InputError(f"`normalize` {text!r} must be ENV=LOW,HIGH, such as CartPole-v1=20,500")
+        if task in found:
+            raise InputError(f"`normalize` has bounds for {task} twice: give one of them")
         found[task] = low, high
     return found
 
@@ -144,7 +147,7 @@ def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, flo
 
 def _normalised(returns: Sequence[float], bounds: tuple[float, float]) -> Array:
     low, high = bounds
-    return (np.array(returns, dtype=np.float64) - low) / (high - low)
+    return np.nan_to_num((np.array(returns, dtype=np.float64) - low) / (high - low), nan=0.0)
 
 
 def _method(label: str, scores: list[Array], thresholds: Array) -> MethodScore:

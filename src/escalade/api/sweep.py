@@ -247,9 +247,11 @@ class _Lead:
         for ended in run_series([run], verbose=False, callbacks=[called_back]):
             if ended.summary["stop_reason"] == "interrupted":
                 raise _Interrupted
-        value = folder.read_summary()["eval_return_mean"]
+        summary = folder.read_summary()
+        value = summary["eval_return_mean"]
         if value is None:
-            raise InputError(f"{run.folder}: its last evaluation is not a number")
+            why = "is not a number" if summary["eval_episodes"] else "had not ended when its time was up"
+            raise InputError(f"{run.folder}: its last evaluation {why}")
         return float(value)
 
     def _judge(self, trial: Trial, part: int, value: float) -> None:

@@ -101,11 +101,13 @@ def train(
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
 
     Args:
-        env: a Gymnasium id, ``package.module:Id-v0``, an environment's class, or a function that makes one.
-            Classes and functions are recorded by name, as are those in ``wrappers`` and ``strategy``.
+        env: a Gymnasium or EnvPool id, ``package.module:Id-v0``, an environment's class, or a function that
+            makes one. Classes and functions are recorded by name, as are those in ``wrappers`` and
+            ``strategy``.
         seeds: a run for each of them, in one folder: a list of runs is returned. The same call goes on with
             what is missing.
-        jobs: how many of these runs go on at a time, in processes of their own; the bits are the same.
+        jobs: how many of these runs go on at a time, in processes of their own, which are given no network,
+            recorders or callbacks; the bits are the same.
         network: a module of yours to train, from flattened observations (batch, inputs) to action
             outputs (batch, outputs).
         preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
@@ -118,7 +120,8 @@ def train(
         **options: fields of :class:`escalade.config.options.Config`.
 
     Returns:
-        The run: its folder, its summary and the policy of its last centre; with ``seeds`` a list of them.
+        The run: its folder, its summary and the policy of its last centre, of several centres the best one's;
+        with ``seeds`` a list of those that have ended.
 
     Raises:
         InputError: an option is wrong; the message names it and what to do about it.
@@ -127,9 +130,14 @@ def train(
         StorageFailure: the run folder cannot be written.
     """
     values = from_values(named({"env": env} | options))
-    if network is not None and (idle := [name for name in _OF_POLICIES if values.get(name) is not None]):
+    unset = {name: OPTIONS[name].default for name in _OF_POLICIES}
+    if network is not None and (
+        idle := [name for name in unset if values.get(name, unset[name]) != unset[name]]
+    ):
         raise InputError(f"`{idle[0]}` does nothing with a `network` of your own: leave it out")
     config = presets.layer(values, inherited(values), preset, say if verbose else None)
+    if network is not None:
+        config = config.replace(**unset)  # a preset's are of another network
     if seeds is not None:
         if "seed" in values:
             raise InputError("`seed` and `seeds` were both given: choose one")

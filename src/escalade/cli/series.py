@@ -86,7 +86,7 @@ def _run_beside(missing: list[Planned], jobs: int) -> int:
                 summary = RunFolder(one.folder).read_summary()
                 how, result = summary.get("stop_reason"), number_of(summary.get("eval_return_mean"))
                 say(f"run {number + 1} of {len(missing)} ended ({how}), return {result}: {one.folder}")
-                if how == "interrupted":
+                if how in ("interrupted", None):  # None: before it had a policy
                     raise KeyboardInterrupt
     except KeyboardInterrupt:
         say(f"interrupted; {_GO_ON}")
