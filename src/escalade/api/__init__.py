@@ -1,1 +1,1 @@
-"""The functions that users call: train, resume, evaluate, render, evolve, bench."""
+"""The functions that users call, such as train, resume, evaluate, evolve and optimize."""

@@ -84,7 +84,7 @@ def check(
     Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
 
     Args:
-        env: Gymnasium id, ``package.module:Id-v0``, or a class or a function that makes one.
+        env: Gymnasium or EnvPool id, ``package.module:Id-v0``, or a class or a function that makes one.
         env_kwargs: arguments of its constructor.
         backend: who steps it; see :func:`escalade.train`.
         max_episode_steps: cut episodes after this many steps.

@@ -82,8 +82,9 @@ def evaluate(
     """Run fresh episodes of a run's unperturbed policy, without action noise.
 
     Args:
-        run: the run's folder, what :func:`escalade.train` returned, or a policy's file. A file names its
-            environment, but none of the run's ``env_kwargs``, wrappers and limits: it is played without.
+        run: the run's folder, what :func:`escalade.train` returned, ``zoo:NAME``, or a policy's file. A file
+            names its environment, but none of the run's ``env_kwargs``, wrappers and limits: it is played
+            without.
         episodes: how many.
         seed: chooses the episodes; the run's own seed by default, in a stream that training never uses.
         checkpoint: ``latest``, ``best`` or a generation.

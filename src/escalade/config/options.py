@@ -254,7 +254,7 @@ class Config:
         None,
         "of a Ray cluster: auto, or HOST:PORT of its head node",
         form="ADDRESS",
-        unset="a cluster of this machine, for the run",
+        unset="that of RAY_ADDRESS, or one of this machine for the run",
         resumable=True,
     )
     worker_resources: dict[str, Any] = _run(

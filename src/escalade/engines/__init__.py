@@ -1,4 +1,4 @@
-"""Engines, which run rollouts: this process, threads of it, or supervised worker processes."""
+"""Engines, which run the items of jobs: this process, threads of it, worker processes, or a Ray cluster."""
 
 from escalade.engines.base import (
     SHORTEST_TIMEOUT,

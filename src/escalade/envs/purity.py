@@ -28,6 +28,7 @@ Verdict = Literal["pure", "history", "random", "shared", "unknown"]
 _REPLAYS = 12
 _REPLAY_STEPS = 10
 _OTHER_STEPS = 60
+_SEED, _OTHER_SEED = 0, 1  # of the episode that is played again, and of one beside it
 _SECONDS = 2.0  # after which a slow environment is replayed no further
 
 
@@ -73,7 +74,7 @@ class Purity:
         return None
 
 
-def probe_purity(environment: Environment, seed: int = 0) -> Purity:
+def probe_purity(environment: Environment) -> Purity:
     """Replay an episode in a new object, in a used one, and beside another that runs at the same time.
 
     At most about 220 steps of random actions. Environments are closed again. Backends whose every episode
@@ -82,40 +83,36 @@ def probe_purity(environment: Environment, seed: int = 0) -> Purity:
     """
     if environment.backend != "auto" and BACKENDS[environment.backend].fresh and not environment.exclusive:
         return Purity("pure")
-    player = _Player(environment, seed)
+    player = _Player(environment)
     try:
-        if environment.exclusive:
-            return _probe_waves(player, seed)
-        return _probe(environment, player, seed)
+        return _probe_waves(player) if environment.exclusive else _probe(environment, player)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return Purity("unknown", steps=player.steps, problem=one_line(problem))
 
 
-def _probe(environment: Environment, player: _Player, seed: int) -> Purity:
-    first = player.fresh(seed)
+def _probe(environment: Environment, player: _Player) -> Purity:
+    first = player.fresh(_SEED)
     if not environment.fresh:
         began, env = time.monotonic(), environment.make()
         try:
-            player.play(env, seed + 1, _OTHER_STEPS)
+            player.play(env, _OTHER_SEED, _OTHER_STEPS)
             for _ in range(_REPLAYS):
-                step = _first_difference(first, player.play(env, seed, _REPLAY_STEPS))
+                step = _first_difference(first, player.play(env, _SEED, _REPLAY_STEPS))
                 if step is not None or time.monotonic() - began > _SECONDS:
                     break
         finally:
             close(env)
         if step is None:
-            return _probe_side_by_side(environment, player, seed, first)
-    again = _first_difference(first, player.fresh(seed))
+            return _probe_side_by_side(environment, player, first)
+    again = _first_difference(first, player.fresh(_SEED))
     if again is not None:
         return Purity("random", again, player.steps)
     if environment.fresh:
-        return _probe_side_by_side(environment, player, seed, first)
+        return _probe_side_by_side(environment, player, first)
     return Purity("history", step, player.steps)
 
 
-def _probe_side_by_side(
-    environment: Environment, player: _Player, seed: int, alone: list[NDArray[Any]]
-) -> Purity:
+def _probe_side_by_side(environment: Environment, player: _Player, alone: list[NDArray[Any]]) -> Purity:
     """Play the episode once more while a second object plays another one, step by step in turns.
 
     A worker holds many objects at once, and how many depends on the number of workers.
@@ -123,7 +120,7 @@ def _probe_side_by_side(
     env, other = environment.make(), environment.make()
     try:
         both = zip_longest(
-            player.turns(env, seed, _REPLAY_STEPS), player.turns(other, seed + 1, _REPLAY_STEPS)
+            player.turns(env, _SEED, _REPLAY_STEPS), player.turns(other, _OTHER_SEED, _REPLAY_STEPS)
         )
         step = _first_difference(alone, [seen for seen, _ in both if seen is not None])
     finally:
@@ -132,9 +129,9 @@ def _probe_side_by_side(
     return Purity("pure" if step is None else "shared", step, player.steps)
 
 
-def _probe_waves(player: _Player, seed: int) -> Purity:
+def _probe_waves(player: _Player) -> Purity:
     """Play two episodes at once, and once more with their places changed."""
-    first, again = (player.wave(seeds) for seeds in ([seed, seed + 1], [seed + 1, seed]))
+    first, again = (player.wave(seeds) for seeds in ([_SEED, _OTHER_SEED], [_OTHER_SEED, _SEED]))
     found = [_first_difference(first[row], again[1 - row]) for row in (0, 1)]
     steps = [step for step in found if step is not None]
     return Purity("random" if steps else "pure", min(steps, default=None), player.steps)
@@ -143,11 +140,11 @@ def _probe_waves(player: _Player, seed: int) -> Purity:
 class _Player:
     """Plays episodes with the same random actions each time."""
 
-    def __init__(self, environment: Environment, seed: int) -> None:
+    def __init__(self, environment: Environment) -> None:
         self.steps = 0
         self._environment = environment
         space = copy.deepcopy(environment.action_space)
-        space.seed(seed)
+        space.seed(_SEED)
         self._actions = [space.sample() for _ in range(_OTHER_STEPS)]
         self._discrete = isinstance(space, spaces.Discrete)
 

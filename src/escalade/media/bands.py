@@ -68,7 +68,7 @@ def read_curve(
     return Curve(at, smoothed(returns, smooth), solved)
 
 
-def band(curves: Sequence[Curve], seed: int = 0) -> Band:
+def band(curves: Sequence[Curve]) -> Band:
     """One curve of several runs of the same task and settings.
 
     Between its evaluations a run counts with the last one. The band begins where all runs have one, and ends
@@ -81,7 +81,7 @@ def band(curves: Sequence[Curve], seed: int = 0) -> Band:
     unsolved = [end for curve, end in zip(curves, ends, strict=True) if not curve.solved]
     at = np.linspace(first, max(first, min(unsolved, default=max(ends))), _POINTS)
     values = np.stack([_as_of(curve, at) for curve in curves])
-    low, high = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [values], seed)
+    low, high = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [values])
     return Band(at, interquartile_mean(values), low, high, len(curves))
 
 

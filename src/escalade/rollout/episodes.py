@@ -29,7 +29,7 @@ MOMENTS = "moments"
 class RecordType:
     """The fields of an episode's record: a structured numpy type, made once for a run.
 
-    A new field is one line here and one where :class:`Rollouts` fills it.
+    A new field also needs its place where :class:`Rollouts` fills it, and in :class:`Episodes`.
     """
 
     infos: int = 0
@@ -199,9 +199,7 @@ class Episodes:
 
         lengths = column("length")
         seen = np.zeros_like(lengths)
-        observed = [
-            (items, records["moments"]) for items, records in batches if MOMENTS in records.dtype.names
-        ]
+        observed = [(items, records[MOMENTS]) for items, records in batches if MOMENTS in records.dtype.names]
         moments = np.zeros((0, 2, 0))  # without a normaliser, they do not travel
         if observed:
             items = np.concatenate([items for items, _ in observed])
@@ -250,7 +248,7 @@ class Episodes:
         begin, end, _ = part.indices(len(self.seen))
         before, within = np.count_nonzero(self.seen[:begin]), np.count_nonzero(self.seen[begin:end])
         columns = {column.name: getattr(self, column.name)[begin:end] for column in fields(self)}
-        return Episodes(**columns | {"moments": self.moments[before : before + within]})
+        return Episodes(**columns | {MOMENTS: self.moments[before : before + within]})
 
 
 def _no_numbers(count: int, size: int) -> NDArray[np.float32]:

@@ -30,8 +30,8 @@ from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names,
 from escalade.strategies.vectors import distance, first_center, held_center
 from escalade.support.arrays import tensor_of
 from escalade.support.fitness import as_float64
+from escalade.support.keywords import check_keywords
 from escalade.support.numbers import population_number, seed_number
-from escalade.support.registry import check_keywords
 from escalade.support.shared_memory import LARGE
 
 Direction = Literal["maximize", "minimize"]

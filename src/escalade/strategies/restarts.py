@@ -1,4 +1,4 @@
-"""Restarts of CMA-ES after it has converged, with larger and with smaller populations."""
+"""Restarts of a search after it has converged, with larger and with smaller populations."""
 
 from __future__ import annotations
 

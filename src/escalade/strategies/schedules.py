@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from escalade.errors import InputError
+from escalade.support.numbers import LARGEST
 
 Schedule = Callable[[int], float]
 """From generations since the search began (0 for the first) to the value."""
@@ -131,9 +132,6 @@ def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
 
     return checked
 
-
-LARGEST = 1e30
-"""The largest number that a schedule may hold. float32 ends at 3.4e38."""
 
 SMALLEST_SIGMA = 1e-8
 """The smallest sigma that a schedule gives: members must differ from the centre."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -69,3 +69,20 @@ def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         if all(part.kind is not part.VAR_KEYWORD for part in parameters.values()):
             break
     return found
+
+
+def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]) -> None:
+    """Check that ``function``, the constructor of ``name``, takes the keywords ``given``.
+
+    Raises:
+        InputError: it does not take one; the message names the nearest.
+    """
+    accepted = inspect.signature(function).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
+        return
+    known = [own for own in accepted if own != "self"]
+    for keyword in given:
+        if keyword not in known:
+            raise InputError(
+                f"{name} takes no {keyword}{nearest(keyword, known)} (it takes {', '.join(known)})"
+            )

@@ -10,7 +10,10 @@ from typing import Any
 from escalade.errors import InputError
 
 LARGEST = 1e30
-"""Returns and fitness beyond this, either way, are taken for those of a simulation that diverged."""
+"""The largest number that a schedule may hold; float32 ends at 3.4e38.
+
+Returns and fitness beyond it, either way, are taken for those of a simulation that diverged.
+"""
 _WRITTEN_OUT = 1e12  # below it whole numbers are written out
 _TO_A_TENTH = 1e7
 

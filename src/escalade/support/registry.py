@@ -6,9 +6,8 @@ that both are known before anything is imported.
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -80,20 +79,3 @@ def find(option: str, text: str, registry: Mapping[str, Entry]) -> Any:
         InputError: there is none, or it cannot be imported.
     """
     return imported(text, f"`{option}` {text}") if ":" in text else named(option, text, registry).load()
-
-
-def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Check that ``function``, the constructor of ``name``, takes the keywords ``given``.
-
-    Raises:
-        InputError: it does not take one; the message names the nearest.
-    """
-    accepted = inspect.signature(function).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
-        return
-    known = [own for own in accepted if own != "self"]
-    for keyword in given:
-        if keyword not in known:
-            raise InputError(
-                f"{name} takes no {keyword}{nearest(keyword, known)} (it takes {', '.join(known)})"
-            )

@@ -65,19 +65,18 @@ def probability_of_improvement(first: Sequence[Array], second: Sequence[Array]) 
     return np.asarray(np.mean(tasks, axis=0))
 
 
-def interval(
-    statistic: Callable[[list[Array]], Array], samples: Sequence[Array], seed: int = 0
-) -> tuple[Array, Array]:
+def interval(statistic: Callable[[list[Array]], Array], samples: Sequence[Array]) -> tuple[Array, Array]:
     """Ends of the 95 % interval of a statistic: the stratified percentile bootstrap's (section 4.1).
+
+    The same samples give the same interval.
 
     Args:
         statistic: takes resamples of all ``samples``, each with an axis of resamples in front, and gives one
             value, or one array, a resample.
         samples: arrays whose first axis is runs. Runs are drawn whole, with replacement, from each array by
             itself, as many as it has.
-        seed: of the draws; the same seed gives the same interval.
     """
-    chance, found = np.random.default_rng(seed), []
+    chance, found = np.random.default_rng(0), []
     for _ in range(_RESAMPLES // _AT_ONCE):
         drawn = [of[chance.integers(len(of), size=(_AT_ONCE, len(of)))] for of in samples]
         found.append(statistic(drawn))

@@ -127,7 +127,7 @@ class RayEngine:
         self._waiting = deque([_Chunk(order, 0)] if items else [])
         began = time.monotonic()
         if self._number == 1 and self.dashboard:
-            self._say(f"Ray's dashboard: http://{self.dashboard}")
+            self.on_note(f"Ray's dashboard: http://{self.dashboard}")
         for worker in self._workers.values():
             worker.chunks.clear()
         self._hand_out()
@@ -149,9 +149,6 @@ class RayEngine:
     def close(self) -> None:
         self._workers.clear()
         self._cluster.close()
-
-    def _say(self, text: str) -> None:
-        self.on_note(text)
 
     def _part(self, node: str) -> NodeReport:
         """The report's line of a node."""
@@ -198,11 +195,11 @@ class RayEngine:
 
     def _look(self) -> None:
         """Ask for the workers that are missing, and say what there is to wait for."""
-        self._fleet.look(self._say)
+        self._fleet.look(self.on_note)
         for _ in range(self._fleet.asked - len(self._workers)):
             self._workers[self._cluster.start_worker(sorted(self._fleet.avoided))] = _Worker()
         ready = any(worker.info for worker in self._workers.values())
-        self._fleet.explain(bool(self._results.missing) and not ready, self._say)
+        self._fleet.explain(bool(self._results.missing) and not ready, self.on_note)
 
     def _act(self, event: Event) -> None:
         worker = self._workers.get(event.worker)
@@ -225,7 +222,7 @@ class RayEngine:
         part = self._part(worker.node)
         part.busy_seconds += reply.busy_seconds
         for note in reply.notes:
-            self._say(f"{part.name}: {note}")
+            self.on_note(f"{part.name}: {note}")
         if worker.chunks.pop(reply.chunk, None) is None or reply.results is None:
             return  # of a job before
         for items, rows in reply.results:
@@ -272,7 +269,7 @@ class RayEngine:
         self._fleet.avoided.add(problem.node)
         if self._number <= 1 or not self._fleet.usable:
             raise InputError(text)
-        self._say(f"{text}; it is not used")
+        self.on_note(f"{text}; it is not used")
         self._take_back(worker, 0)
         del self._workers[event.worker]
         self._cluster.end_worker(event.worker)
