@@ -169,12 +169,15 @@ def test_what_was_made_of_a_policy_keeps_its_number_when_the_run_goes_on(tmp_pat
     assert not any((folder.path / name).exists() for name in ("video.gif", "policy.onnx", "best.onnx"))
 
 
-def test_a_film_of_a_run_that_goes_on_is_called_after_its_generation(tmp_path):
-    options = OPTIONS | {"run_dir": tmp_path / "run", "generations": 2}
+def test_what_was_made_while_a_run_went_on_is_called_earlier_once_it_has_ended(tmp_path):
+    def film(view):
+        for name in ("video.mp4", "video-best-centre-0.mp4", "policy.pt2", "best.png"):
+            (tmp_path / "run" / name).write_bytes(b"made early")
+
+    options = OPTIONS | {"run_dir": tmp_path / "run", "generations": 2, "callbacks": [film]}
     folder = escalade.train("CartPole-v1", **options).folder
-    assert folder.numbered("latest") == "latest"
-    folder.forget_end(None, None)
-    assert [folder.numbered(checkpoint) for checkpoint in ("latest", "best", "1")] == ["2", "best", "1"]
-    (folder.path / "video-2.mp4").write_bytes(b"film")
-    assert [film.name for film in folder.films] == ["video-2.mp4"]
-    assert escalade.export(folder, "torchscript").path.name == "policy-2.torchscript.pt"
+    assert folder.films == []
+    made = {
+        path.name for path in folder.path.iterdir() if path.is_file() and path.read_bytes() == b"made early"
+    }
+    assert made == {"video-earlier.mp4", "video-best-earlier-centre-0.mp4", "policy-earlier.pt2", "best.png"}

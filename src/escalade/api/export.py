@@ -45,7 +45,7 @@ def export(
         policy, of, default = load(place, network), place.name, place.with_suffix(ending)
     else:
         folder = RunFolder.open(run)
-        of = folder.numbered(str(checkpoint))
+        of = str(checkpoint)
         saved = SavedPolicy.find(folder, of, network)
         policy = saved.policy(find_environment(saved.config.replace(backend="auto")), network)
         default = folder.named_after(of, f"policy{ending}", f"best{ending}")

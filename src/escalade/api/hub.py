@@ -58,8 +58,7 @@ def push(run: str | PathLike[str], repo: str) -> str:
         raise InputError(
             f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
         )
-    films = [film.name for film in folder.films]
-    files: dict[str, Any] = {name: folder.path / name for name in ("policy.safetensors", *films)}
+    files: dict[str, Any] = {path.name: path for path in (folder.policy, *folder.films)}
     files |= {"config.toml": settings.encode(), "README.md": model_card(settings, summary, repo).encode()}
     if get_token() is None:
         raise InputError("there is no token of Hugging Face: 'hf auth login', or set HF_TOKEN")

@@ -80,8 +80,7 @@ def report(
         from escalade.api.evaluate import render
 
         for folder in folders:
-            latest = folder.numbered("latest")
-            render(folder, folder.named_after(latest, "video.mp4", ""), checkpoint=latest)
+            render(folder, folder.path / "video.mp4")
     reported = [_reported(facts, name) for facts, name in zip(every, names, strict=True)]
     write_report(reported, output, over, sweeps)
     return output

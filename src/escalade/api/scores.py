@@ -147,7 +147,8 @@ def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, flo
 
 def _normalised(returns: Sequence[float], bounds: tuple[float, float]) -> Array:
     low, high = bounds
-    return np.nan_to_num((np.array(returns, dtype=np.float64) - low) / (high - low), nan=0.0)
+    scores = (np.array(returns, dtype=np.float64) - low) / (high - low)
+    return np.where(np.isnan(scores), 0.0, scores)
 
 
 def _method(label: str, scores: list[Array], thresholds: Array) -> MethodScore:

@@ -25,6 +25,8 @@ def resuming(folder: Path, evolved: bool) -> str:
 def _going_on(summary: Mapping[str, Any], folder: Path) -> str:
     if summary.get("network") == "own":
         return f"escalade.resume({str(folder)!r}, network=...), in Python"
+    if str(summary.get("env")).startswith("__main__:"):
+        return f"escalade.resume({str(folder)!r}), in the script that it began in"
     return resuming(folder, evolved="module" in summary)
 
 

@@ -137,12 +137,10 @@ def _render(parsed: argparse.Namespace) -> int:
     given = options_typed(parsed)
     if os.path.isfile(parsed.run):
         _, checkpoint = _policy_typed(parsed)
-        asked = parsed.checkpoint or LATEST
         place = Path(parsed.run).with_suffix(".mp4")
     else:
-        folder = RunFolder.open(parsed.run)
-        asked = checkpoint = folder.numbered(parsed.checkpoint or LATEST)
-        place = folder.named_after(checkpoint, "video.mp4", "video-best.mp4")
+        checkpoint = parsed.checkpoint or LATEST
+        place = RunFolder.open(parsed.run).named_after(checkpoint, "video.mp4", "video-best.mp4")
     center = whole("centre", parsed.centre, None, 0)
     if center is not None:
         place = place.with_stem(f"{place.stem}-centre-{center}")
@@ -151,6 +149,7 @@ def _render(parsed: argparse.Namespace) -> int:
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 
+    asked = parsed.checkpoint or LATEST
     given |= {"checkpoint": asked, "centre": center, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **given)
     say(f"{output or 'shown'}: {policy_called(checkpoint, center)}, {steps} steps, return {number(total)}")

@@ -64,7 +64,7 @@ def chosen_format(format: str | None, output: str | None) -> str:
         InputError: there is no such format, or the ending is another one's.
     """
     endings = {how.suffix.rpartition(".")[2]: name for name, how in FORMATS.items()}
-    meant = endings.get((output or "").rpartition(".")[2])
+    meant = endings.get((output or "").rpartition(".")[2].lower())
     if format is None:
         return meant or "onnx"
     named("format", format, FORMATS)

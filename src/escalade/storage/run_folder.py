@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -27,6 +28,11 @@ from escalade.storage.lock import LOCK, FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
 from escalade.support.numbers import finite
 
+_MADE = re.compile(
+    r"(video|policy|best)(-best)?(-centre-\d+)?"
+    r"(\.(?:mp4|gif|onnx|pt2|torchscript\.pt|(?:torchscript\.)?state\.safetensors))"
+)
+"""Names of films and exported files of the latest or the best policy."""
 _OTHERS = ("README.md", "tensorboard", "wandb", "trackers.json")  # which a run writes too
 
 
@@ -58,9 +64,7 @@ class RunFolder:
     @property
     def films(self) -> list[Path]:
         """The films of its latest policy that are there: an MP4, a GIF."""
-        latest = self.named_after(self.numbered("latest"), "video", "")
-        films = (latest.with_name(f"{latest.name}.{ending}") for ending in ("mp4", "gif"))
-        return [film for film in films if film.is_file()]
+        return [path for name in ("video.mp4", "video.gif") if (path := self.path / name).is_file()]
 
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""
@@ -222,26 +226,23 @@ class RunFolder:
             raise InputError(f"{self.path} has not ended: the same `evolve` with `resume=True` goes on")
         return self.best if best else self.policy
 
-    def forget_end(self, latest: int | None, best: int | None) -> None:
-        """Remove what an earlier end of the run left: one that is killed from now on has not ended.
-
-        Films and exported files of the ``latest`` policy, and of the ``best``, get their generation's number.
-        """
-        for generation, names in ((latest, ("video", "policy")), (best, ("video-best", "best"))):
-            if generation is not None:
-                self._number(generation, names)
+    def forget_end(self) -> None:
+        """Remove what an earlier end of the run left: one that is killed from now on has not ended."""
         centers = (file for folder in self._center_folders for file in folder.glob("*.safetensors"))
         for file in (self.summary, self.policy, *(file for file in centers if file.stem.isdecimal())):
             with storage(file):
                 file.unlink(missing_ok=True)
 
-    def _number(self, generation: int, names: tuple[str, str]) -> None:
-        for name, kind in zip(names, ("video", "policy"), strict=True):
-            for file in self.path.glob(f"{name}.*"):
-                if file not in (self.policy, self.best):
-                    ending = file.name.removeprefix(name)
-                    with storage(file):
-                        file.replace(self.path / f"{kind}-{generation}{ending}")
+    def rename_made(self, latest: object, best: object) -> None:
+        """Call films and exported files of the latest and of the best policy after these: others come now."""
+        with storage(self.path):
+            made = [(file, match) for file in self.path.iterdir() if (match := _MADE.fullmatch(file.name))]
+        for file, match in made:
+            kind, of_best, center, ending = match.groups(default="")
+            which = best if of_best or kind == "best" else latest
+            name = f"{'video' if kind == 'video' else 'policy'}-{which}{center}{ending}"
+            with storage(file):
+                file.replace(self.path / name)
 
     def write_config(self, toml: str) -> None:
         """Write config.toml."""
@@ -260,12 +261,6 @@ class RunFolder:
         stem, dot, ending = name.partition(".")
         names = {"latest": name, "best": best}
         return self.path / names.get(checkpoint, f"{stem}-{checkpoint}{dot}{ending}")
-
-    def numbered(self, checkpoint: str) -> str:
-        """``checkpoint``, or the number of the latest one where that is asked of a run that has not ended."""
-        if checkpoint != "latest" or self.summary.exists():
-            return checkpoint
-        return str(max(self.checkpoints.generations(), default=checkpoint))
 
     def read_summary(self) -> dict[str, Any]:
         """Read summary.json; empty where the run has not ended, or the file cannot be read."""

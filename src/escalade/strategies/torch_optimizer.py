@@ -51,7 +51,8 @@ class TorchOptimizer(CenterOptimizer):
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
         saved = {name: _own(value) for name, value in self._memory_in(state).items()}
-        numbers = {name.removeprefix(_GROUP): saved.pop(name) for name in _numbers_of(self.inner)}
+        grouped = [name for name in saved if name.startswith(_GROUP)]
+        numbers = {name.removeprefix(_GROUP): saved.pop(name) for name in grouped}
         groups = self.inner.state_dict()["param_groups"]
         groups[0] |= numbers
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
@@ -60,10 +61,9 @@ class TorchOptimizer(CenterOptimizer):
                 self.inner.state[self.center][name] = value.to(self.center.device)
 
     def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        numbers = _numbers_of(self.inner)
-        memory = {name for name in state if name.startswith(PREFIX)} - {PREFIX + name for name in numbers}
-        names = self._names if memory else ()  # before its first step it remembers nothing
-        return saved_memory(state, [*names, *numbers])
+        there = {name.removeprefix(PREFIX) for name in state if name.startswith(PREFIX)}
+        begun = there - _numbers_of(self.inner).keys()  # before its first step it remembers nothing else
+        return saved_memory(state, self._names if begun else there)
 
     @cached_property
     def _names(self) -> Iterable[str]:
@@ -72,7 +72,7 @@ class TorchOptimizer(CenterOptimizer):
         inner = self._make([probe])
         probe.grad = torch.zeros_like(probe)
         inner.step()
-        return _memory_of(inner)
+        return _memory_of(inner) | _numbers_of(inner)
 
 
 def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:

@@ -103,11 +103,14 @@ def model_card(settings: str, summary: Mapping[str, Any], repo: str) -> str:
 
 def _play(settings: str, summary: Mapping[str, Any], repo: str) -> str:
     """The commands that download the policy and play it."""
-    name, own = repo.rpartition("/")[2], summary.get("network") == "own"
-    named = ", ".join(f"`{option}`" for option in code_named(tomllib.loads(settings)))
-    begins = f"The config names code to import ({named}), which `escalade pull` refuses: install it first."
+    config = tomllib.loads(settings)
+    name, own, script = repo.rpartition("/")[2], summary.get("network") == "own", of_a_script(config)
+    named = ", ".join(f"`{option}`" for option in code_named(config))
+    needed = f"the script that has {script[0].partition(':')[2]}" if script else "that code"
+    begins = f"Its config names code to import ({named}), so `escalade pull` refuses it. It needs {needed}."
     download = f"hf download {repo} --local-dir {name}" if named else f"escalade pull {repo}"
-    commands = ["pip install 'escalade[hub]'", download, *([] if own else [f"escalade eval {name}"])]
+    alone = [] if own or script else [f"escalade eval {name}"]
+    commands = ["pip install 'escalade[hub]'", download, *alone]
     loaded = f"escalade.load({name!r}, network)" if own else f"escalade.load({name!r})"
     module = ", where `network` is a module like the one it was trained with" if own else ""
     parts = [

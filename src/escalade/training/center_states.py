@@ -80,6 +80,7 @@ class CenterStates:
         self.caps = [cap]
         if several:
             self.worth = tensors[WORTH].copy()
-            self.caps = [int(steps) if np.isfinite(steps) else None for steps in tensors[CAPS]]
+            caps = tensors.get(CAPS, np.full(self.count, np.inf if cap is None else cap))
+            self.caps = [int(steps) if np.isfinite(steps) else None for steps in caps]
         self.drawn = drawn
         return True

@@ -112,8 +112,9 @@ class Loop:
         try:
             with self._saved_if_it_fails():
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
-                self._report_unusable(outcome)  # which may end the run, before anything is counted
-                judged, solved = self._judge(outcome)
+                describe = partial(self.objective.describe_member, self.strategy, outcome)
+                self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
+            judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
         except TimeUp:
@@ -122,6 +123,7 @@ class Loop:
         finally:
             self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
+        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
@@ -129,12 +131,11 @@ class Loop:
             self.objective.learn(outcome)
         self._count(outcome, judged, solved, began)
         self._behaviours = outcome.behaviours
-        with self._saved_if_it_fails():
-            return self._record(outcome, judged, scales, began)
+        return self._record(outcome, judged, scales, began)
 
     @contextmanager
     def _saved_if_it_fails(self) -> Iterator[None]:
-        """Save the run where what is done in here fails: no generation is half done in it."""
+        """Save the run where what is done in here fails: nothing is half counted then, and no row missing."""
         try:
             yield
         except TimeUp:  # is told first, and saved then
@@ -142,10 +143,6 @@ class Loop:
         except BaseException:
             self._save(force=True)
             raise
-
-    def _report_unusable(self, outcome: Outcome) -> None:
-        describe = partial(self.objective.describe_member, self.strategy, outcome)
-        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
 
     def _give_up(self, seconds: float) -> None:
         """Count the time of a generation that did not end in it; a resumed run begins it again."""

@@ -73,13 +73,13 @@ class Notes:
         if kind not in self.progress.notes:
             self.say(text, kind)
 
-    def report_unusable(
+    def check_usable(
         self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
     ) -> None:
-        """Say which of a generation's ``scores`` was not usable; ``describe`` says whose the n-th is.
+        """Check that enough of a generation's ``scores`` are usable; ``describe`` says whose the n-th is.
 
         Raises:
-            EnvironmentFailure: none was, or of those that may fail more than a tenth was not.
+            EnvironmentFailure: none is, or of those that may fail more than a tenth is not.
         """
         bad = np.flatnonzero(~usable(scores))
         if len(bad) == 0:
@@ -100,6 +100,16 @@ class Notes:
                 f"no usable number ({who} first): with `{self.words.forgives}` no more than a tenth counts "
                 "as the worst; without it the first that raises is shown"
             )
+
+    def report_unusable(
+        self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
+    ) -> None:
+        """Say which of a generation's ``scores`` is not usable, where there are some."""
+        bad = np.flatnonzero(~usable(scores))
+        if len(bad) == 0:
+            return
+        first = int(bad[0])
+        who = describe(first)
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
         gave = "failed, or returned" if self.words.forgives else "returned"
         text = (

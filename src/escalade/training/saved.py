@@ -29,7 +29,7 @@ from escalade.storage.tensors import Damaged, OfLaterVersion, State, Stored, Ten
 from escalade.strategies.centers import best_known, of_center
 from escalade.strategies.novelty import Novelty, parse
 from escalade.support.numbers import whole_number
-from escalade.training.center_states import CAPS, WORTH
+from escalade.training.center_states import WORTH
 from escalade.training.environments import find_environment
 from escalade.training.parts import Parts, make_policy, make_search
 from escalade.training.policy_objective import FROZEN
@@ -296,8 +296,7 @@ def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ende
         raise InputError(f"`centre` {asked}: the run has {config.centres}, and the first is 0")
     if asked is not None or config.centres == 1:
         return asked or 0
-    numbers = Numbers("float64", (config.centres,), finite=False)
-    check_arrays(tensors, {WORTH: numbers, CAPS: numbers}, "its state")
+    check_arrays(tensors, {WORTH: Numbers("float64", (config.centres,), finite=False)}, "its state")
     named = ended.get("center")
     if ended.get("generations") == rows and isinstance(named, int) and 0 <= named < config.centres:
         return named

@@ -160,13 +160,17 @@ class Session:
             _go_on(loop, facts.folder, facts.loaded, self.lost)
             if loop.limits.reached(loop.progress) is None:  # else nothing runs, and what is there may stay
                 summary = facts.folder.read_summary()
-                facts.folder.forget_end(updates_of(summary), summary.get("best_generation"))
+                if summary:
+                    facts.folder.rename_made(updates_of(summary), summary.get("best_generation"))
+                facts.folder.forget_end()
         self.announcer.give_to(loop.notes.say)
 
     def end(self, loop: Loop, reason: str) -> dict[str, Any]:
         """Leave in the folder what a run leaves that ended for ``reason``; its summary."""
         facts, folder = self.facts, self.facts.folder
         self.rows = loop.progress.rows
+        if folder is not None and not folder.policy.exists():  # what was made before is of other policies
+            folder.rename_made("earlier", "best-earlier")
         loop.objective.save_module(loop.strategy)
         summary = summarize(loop, reason, facts.subject, facts.machine)
         if folder is not None:
