@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from escalade.config.conversion import read_toml, to_toml
 from escalade.config.files import code_named, read_config
@@ -18,9 +18,12 @@ from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
 from escalade.policies.policy_file import PolicyFile
 from escalade.storage.files import read_bytes, storage, write_bytes
-from escalade.storage.run_folder import RunFolder
+from escalade.storage.run_folder import FILMS, RunFolder
 from escalade.support.installing import check_installed
 from escalade.training.card import model_card
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 _PLACELESS: dict[str, Any] = {
     "backend": "auto",
@@ -66,10 +69,8 @@ def push(run: str | PathLike[str], repo: str) -> str:
     with _in_words(repo):
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
         address = str(api.create_repo(repo, exist_ok=True))
-        there = {file.rfilename for file in api.model_info(repo).siblings or ()}
-        stale = [
-            CommitOperationDelete(name) for name in ("video.mp4", "video.gif") if name in there - set(files)
-        ]
+        gone = set(FILMS) - files.keys()  # films of an earlier push, where they are there
+        stale = [CommitOperationDelete(name) for name in sorted(gone & _files_in(api, repo))]
         api.create_commit(repo, [*added, *stale], commit_message=f"{summary['env']}, trained with Escalade")
     return address
 
@@ -97,8 +98,7 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
     with tempfile.TemporaryDirectory() as place:
         with _in_words(repo):
             api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
-            there = {file.rfilename for file in api.model_info(repo).siblings or ()}
-            if not there.issuperset(wanted := (folder.policy.name, folder.config.name)):
+            if not _files_in(api, repo).issuperset(wanted := (folder.policy.name, folder.config.name)):
                 raise InputError(f"{repo} has no policy that 'escalade push' uploaded")
             found = [Path(api.hf_hub_download(repo, name, local_dir=place)) for name in wanted]
         try:
@@ -116,6 +116,10 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
         shutil.rmtree(folder.path, ignore_errors=True)
         raise
     return folder.path
+
+
+def _files_in(api: HfApi, repo: str) -> set[str]:
+    return {file.rfilename for file in api.model_info(repo).siblings or ()}
 
 
 def _plain(path: Path) -> Config:

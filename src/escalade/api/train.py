@@ -130,13 +130,11 @@ def train(
         StorageFailure: the run folder cannot be written.
     """
     values = from_values(named({"env": env} | options))
-    unset = {name: OPTIONS[name].default for name in _OF_POLICIES}
-    if network is not None and (
-        idle := [name for name in unset if values.get(name, unset[name]) != unset[name]]
-    ):
+    unset = {} if network is None else {name: OPTIONS[name].default for name in _OF_POLICIES}
+    if idle := [name for name, value in unset.items() if values.get(name, value) != value]:
         raise InputError(f"`{idle[0]}` does nothing with a `network` of your own: leave it out")
     config = presets.layer(values, inherited(values), preset, say if verbose else None)
-    if network is not None:
+    if unset:
         config = config.replace(**unset)  # a preset's are of another network
     if seeds is not None:
         if "seed" in values:

@@ -28,6 +28,8 @@ from escalade.storage.lock import LOCK, FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
 from escalade.support.numbers import finite
 
+FILMS = ("video.mp4", "video.gif")
+"""Names of the films of a run's latest policy."""
 _MADE = re.compile(
     r"(video|policy|best)(-best)?(-centre-\d+)?"
     r"(\.(?:mp4|gif|onnx|pt2|torchscript\.pt|(?:torchscript\.)?state\.safetensors))"
@@ -64,7 +66,7 @@ class RunFolder:
     @property
     def films(self) -> list[Path]:
         """The films of its latest policy that are there: an MP4, a GIF."""
-        return [path for name in ("video.mp4", "video.gif") if (path := self.path / name).is_file()]
+        return [path for name in FILMS if (path := self.path / name).is_file()]
 
     def center(self, number: int) -> Path:
         """Return the path of a centre's policy, of several; its folder is made where there is none."""

@@ -113,7 +113,7 @@ class Loop:
             with self._saved_if_it_fails():
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
                 describe = partial(self.objective.describe_member, self.strategy, outcome)
-                self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
+                bad = self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
             judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
@@ -123,7 +123,7 @@ class Loop:
         finally:
             self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-        self.notes.report_unusable(self.progress.generation + 1, outcome.scores, describe)
+        self.notes.report_unusable(self.progress.generation + 1, bad, outcome.scores, describe)
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed

@@ -75,37 +75,38 @@ class Notes:
 
     def check_usable(
         self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
-    ) -> None:
-        """Check that enough of a generation's ``scores`` are usable; ``describe`` says whose the n-th is.
+    ) -> NDArray[np.intp]:
+        """The places of a generation's ``scores`` that are not usable; ``describe`` says whose the n-th is.
 
         Raises:
             EnvironmentFailure: none is, or of those that may fail more than a tenth is not.
         """
         bad = np.flatnonzero(~usable(scores))
-        if len(bad) == 0:
-            return
-        first = int(bad[0])
-        who = describe(first)
-        if len(bad) == len(scores):
+        if len(bad) and len(bad) == len(scores):
             hint = (
                 f"; without `{self.words.forgives}` what was raised is shown" if self.words.forgives else ""
             )
             raise EnvironmentFailure(
-                f"return {scores[first]} or the like in all {len(bad)} {self.words.unit} of "
-                f"generation {generation} ({who} first): there is nothing to learn from{hint}"
+                f"return {scores[0]} or the like in all {len(bad)} {self.words.unit} of "
+                f"generation {generation} ({describe(0)} first): there is nothing to learn from{hint}"
             )
         if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
+            who = describe(int(bad[0]))
             raise EnvironmentFailure(
                 f"{len(bad)} of {len(scores)} {self.words.unit} of generation {generation} failed, or gave "
                 f"no usable number ({who} first): with `{self.words.forgives}` no more than a tenth counts "
                 "as the worst; without it the first that raises is shown"
             )
+        return bad
 
     def report_unusable(
-        self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
+        self,
+        generation: int,
+        bad: NDArray[np.intp],
+        scores: NDArray[np.float64],
+        describe: Callable[[int], str],
     ) -> None:
-        """Say which of a generation's ``scores`` is not usable, where there are some."""
-        bad = np.flatnonzero(~usable(scores))
+        """Say which of a generation's ``scores`` was not usable: those at the places ``bad``, if any."""
         if len(bad) == 0:
             return
         first = int(bad[0])
