@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _LONGEST = 4000  # characters of a message: what others raise may hold megabytes
+_SHORT = 200  # of an exception where there may be one for each member
 
 
 class EscaladeError(Exception):
@@ -55,6 +56,12 @@ def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
 def one_line(problem: BaseException) -> str:
     """An exception in one line: ``TypeError: its message``."""
     return " ".join(f"{type(problem).__name__}: {problem}".split())
+
+
+def in_words(problem: BaseException) -> str:
+    """A user's exception in one short line: ``TypeError: its message (line N of FILE)``."""
+    said = one_line(problem)
+    return f"{said if len(said) <= _SHORT else f'{said[:_SHORT]}...'} ({place_of(problem)})"
 
 
 def place_of(problem: BaseException) -> str:

@@ -10,6 +10,7 @@ import torch
 import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.cli import main as cli
+from escalade.perturbation import Stream, seeds
 from escalade.storage.tensors import read
 
 TRAIN = {"preset": None, "population": 40, "hidden": [4], "generations": 3, "eval_episodes": 20, "seed": 2}
@@ -26,8 +27,11 @@ def train(folder, *, every=29, when="step", **options):
 def test_episodes_that_fail_count_as_the_worst_whoever_runs_them(when, tmp_path):
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):
         train(tmp_path / "stops", when=when, workers=0)
-    with pytest.warns(RuntimeWarning, match=r"member \d+ .* returned nan"):
+    said = r"member \d+ \(.*\) raised RuntimeError: the arm fell off \(line \d+ of environments.py\)"
+    with pytest.warns(RuntimeWarning, match=said) as warned:
         runs = [train(tmp_path / str(n), when=when, workers=n, on_error="worst") for n in (0, 2)]
+    told = [str(warning.message) for warning in warned if "generation" in str(warning.message)]
+    assert told == told[:1] * 2  # whoever ran them
     counts = [row.nonfinite for row in runs[0].history]
     assert sum(counts) > 0
     assert max(counts) <= 4
@@ -41,7 +45,8 @@ def test_episodes_that_fail_count_as_the_worst_whoever_runs_them(when, tmp_path)
 def test_more_than_a_tenth_of_failures_ends_the_run(tmp_path):
     said = (
         r"^\d+ of 40 episodes of generation 1 failed, or gave no usable number "
-        r"\(member \d+ \(episode seed \d+\) first\): with `on_error=worst` no more than a tenth"
+        r"\(the first: member \d+ \(episode seed \d+\) raised RuntimeError: the arm fell off \(.*\)\): "
+        r"with `on_error=worst` no more than a tenth"
     )
     with pytest.raises(EnvironmentFailure, match=said):
         train(tmp_path / "run", every=3, workers=0, on_error="worst")
@@ -66,7 +71,9 @@ def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp
     assert (found.returns == found.returns.min()).sum() > found.failed
     words = ["eval", str(run.folder.path), "--episodes", "20", "--seed", "1", "--workers", "0"]
     assert cli.main([*words, "--env-kwargs", '{"every": 5}']) == 0
-    assert f", {found.failed} failed, and count as the worst of the others" in capsys.readouterr().out
+    assert found.raised.startswith("RuntimeError: the arm fell off (line ")
+    said = f", {found.failed} failed, and count as the worst of the others (one raised {found.raised})"
+    assert said in capsys.readouterr().out
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # there is nothing else to say
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
 
@@ -97,12 +104,38 @@ def evolve(fitness, **options):
 def test_evolve_may_count_calls_that_raise_as_the_worst(kind):
     with pytest.raises(EnvironmentFailure, match=rf"fitness raised {kind.__name__}: the arm fell off"):
         evolve(flaky(0.04, kind))
-    with pytest.warns(RuntimeWarning, match="returned nan"):
+    said = rf"member \d+ raised {kind.__name__}: the arm fell off \(line \d+ of test_on_error.py\)"
+    with pytest.warns(RuntimeWarning, match=said):
         one, two = (evolve(flaky(0.04, kind), catch=True, workers=workers) for workers in (0, 2))
     assert sum(row.nonfinite for row in one.history) > 0
     assert one.center.tobytes() == two.center.tobytes()
-    with pytest.raises(EnvironmentFailure, match=r"of 40 calls of fitness .*`catch` no more than a tenth"):
+    said = r"of 40 calls of fitness .* raised RuntimeError: the arm .*`catch` no more than a tenth"
+    with pytest.raises(EnvironmentFailure, match=said):
         evolve(flaky(0.3), catch=True)
+
+
+def test_a_call_for_the_centre_that_raises_is_told():
+    notes, center = [], int(seeds(0, Stream.EVALUATION, 1))
+
+    def fitness(module, seed):
+        if seed == center:
+            raise OSError("the arm fell off")
+        return -float((module.weight - 0.5).abs().sum())
+
+    class Listener:
+        def note(self, text):
+            notes.append(text)
+
+        def generation(self, row):
+            pass
+
+        def close(self):
+            pass
+
+    result = evolve(fitness, catch=True, recorders=[Listener()], seed=0)
+    assert np.isnan([row.eval_return_mean for row in result.history]).tolist() == [False, True, False, False]
+    said = r"generation 2: the unperturbed module raised OSError: the arm fell off \(line \d+ of .*\) in its"
+    assert [re.match(said, note) is not None for note in notes] == [True]
 
 
 def test_evolve_replaces_a_worker_whose_call_does_not_end():
@@ -133,7 +166,7 @@ def test_an_episode_that_fails_has_no_behaviour(behaviour, tmp_path):
         seen.append((state.row.nonfinite, np.isnan(state.behaviours).all(axis=1).sum()))
 
     options = {"behaviour": behaviour, "novelty": "nsr", "strategy": "openai-es", "on_error": "worst"}
-    with pytest.warns(RuntimeWarning, match="returned nan"):
+    with pytest.warns(RuntimeWarning, match="raised RuntimeError"):
         ran = train(tmp_path / "run", workers=0, callbacks=[count], **options)
     assert sum(failed for failed, _ in seen) > 0
     assert all(failed == without for failed, without in seen)

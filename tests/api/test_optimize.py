@@ -234,7 +234,7 @@ def test_an_exception_that_is_not_to_be_caught_names_the_point(workers):
     def function(x):
         raise OSError(f"the simulator is gone\n{'x' * 10_000}")
 
-    said = r"raised OSError: the simulator is gone x+\.\.\. \(point 0, generation 1; line \d+ of test_opt"
+    said = r"point 0, generation 1: the function raised OSError: the simulator is gone x+\.\.\. \(line \d+ of"
     with pytest.raises(EnvironmentFailure, match=said) as raised:
         escalade.optimize(function, np.zeros(2), catch=(ValueError, KeyError), workers=workers)
     assert len(str(raised.value)) < 400

@@ -13,6 +13,13 @@ from escalade.engines.ray.actor import difference
 from escalade.engines.ray.cluster import RayCluster
 from escalade.engines.ray.engine import RayEngine
 from escalade.engines.ray.messages import Failed, Lost, Node, Ready, Reply, UnfitNode
+from escalade.engines.results import Results
+
+
+def results_of(items, rows):
+    results = Results(len(items))
+    results.put_many(items, rows)
+    return results
 
 
 class ListedCluster:
@@ -69,7 +76,8 @@ class ListedCluster:
             self.lose(worker, "it is not there")
         elif chunk in self.hands[worker] and worker not in self.silent:
             self.hands[worker].remove(chunk)
-            results = [(items, [(number, item**2) for item in items])]
+            results = results_of(items, [(number, item**2) for item in items])
+            results.raised = {item: f"raised in {number}" for item in items if item % 5 == 3}
             self.events.put(Reply(worker, chunk, self.workers[worker], results, 0.0))
 
     def end_worker(self, worker):
@@ -196,9 +204,11 @@ def test_an_answer_of_the_job_before_is_not_listened_to():
     run = make(cluster)
     run.run("job", 12)
     for chunk in range(1, len(cluster.sent) + 1):
-        cluster.events.put(Reply(1, chunk, "1", [(range(12), ["wrong"] * 12)], 0.0))
+        cluster.events.put(Reply(1, chunk, "1", results_of(range(12), ["wrong"] * 12), 0.0))
         cluster.events.put(Lost(2, chunk, "late news"))
-    assert run.run("job", 12).in_order() == [(2, item**2) for item in range(12)]
+    results = run.run("job", 12)
+    assert results.in_order() == [(2, item**2) for item in range(12)]
+    assert results.raised == {3: "raised in 2", 8: "raised in 2"}
     assert not any(part.lost_chunks for part in run.report.nodes.values())
 
 
@@ -325,7 +335,7 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
     feed.turn_to(2, "job")
     done = feed.add(2, [7])
     assert dropped.result(60) is None
-    assert done.result(60) == [([7], ["job"])]
+    assert done.result(60).in_batches() == [([7], ["job"])]
 
 
 def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
@@ -336,8 +346,12 @@ def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
     again = feed.add(1, [0, 1])
     assert first.result(0) is None
     assert feed.take(9, wait=False) == [5, 0, 1]
+    for item in (0, 5, 9):  # nobody asked for the last
+        feed.put_raised(item, f"item {item} raised")
     feed.put_many([0, 1, 5], [10, 11, 15])
-    assert (again.result(0), other.result(0)) == ([([0, 1], [10, 11])], [([5], [15])])
+    found = [chunk.result(0) for chunk in (again, other)]
+    assert [results.in_batches() for results in found] == [[([0, 1], [10, 11])], [([5], [15])]]
+    assert [results.raised for results in found] == [{0: "item 0 raised"}, {5: "item 5 raised"}]
 
 
 def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
@@ -364,7 +378,7 @@ def test_results_go_to_the_chunks_that_asked():
             feed.take(4, wait=True)
 
     def answered(chunk):
-        results = chunk.result(60)
+        results = chunk.result(60).in_batches()
         return {int(item): row[0] for items, rows in results for item, row in zip(items, rows, strict=True)}
 
     feed = actor.ChunkFeed()

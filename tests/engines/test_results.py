@@ -24,6 +24,19 @@ def test_single_results_and_lists_mix_with_rows():
     assert results.in_order()[1:] == ["b", "c", "d"]
 
 
+def test_results_of_a_part_are_added_with_what_was_raised():
+    whole, part = Results(4), Results(2)
+    whole.put_many([1, 2], np.array([[1.0], [2.0]]))
+    whole.raised[1] = "one"
+    part.put(3, "d")
+    part.put_many([0], np.array([[0.0]]))
+    part.raised[0] = "nought"
+    whole.add(part)
+    assert whole.missing == 0
+    assert whole.in_order()[3] == "d"
+    assert whole.raised == {0: "nought", 1: "one"}
+
+
 def test_batches_join_by_the_length_of_their_rows():
     wide, narrow = np.ones((2, 3)), np.zeros((1, 2))
     found = joined([([0, 1], wide), ([2], narrow), ([3], narrow), ([4, 5], wide)])

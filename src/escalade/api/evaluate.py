@@ -53,6 +53,8 @@ class EvaluationResult:
     """Episodes that failed, of a run with ``on_error="worst"``: they count as the worst of the others."""
     behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
     """Behaviours of the episodes, shape (episodes, size); None where nobody asked for any."""
+    raised: str | None = None
+    """What the first of the failed episodes that raised did raise, in words; None where none did."""
 
     @property
     def mean(self) -> float:
@@ -129,10 +131,10 @@ def evaluate(
         raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
     results = _played(saved, config, parts, episodes)
     failed = int(results.failed().sum()) if config.on_error == "worst" else 0
+    raised = results.first_raised
     if failed == episodes:
-        stopping = config.replace(on_error="stop")
-        _played(saved, stopping, make_parts(stopping, network), 1)  # raises what the environment raises
-        raise EnvironmentFailure(f"environment {config.env} gave no finite return in {episodes} episodes")
+        said = f"environment {config.env} gave no finite return in {episodes} episodes"
+        raise EnvironmentFailure(said if raised is None else f"{said}: one raised {raised}")
     results = results.with_failed_as_worst() if failed else results
     # The run's own keys may be of episodes that went another way.
     asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
@@ -140,7 +142,7 @@ def evaluate(
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
-    about = (saved.generation, saved.sha256, failed, behaviours)
+    about = (saved.generation, saved.sha256, failed, behaviours, raised)
     return EvaluationResult(results.returns, results.lengths, infos, *about)
 
 

@@ -105,6 +105,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
             f", {key} {'in no episode' if mean is None else number(mean)}" for key, mean in means.items()
         )
         infos += f", {result.failed} failed, and count as the worst of the others" if result.failed else ""
+        infos += f" (one raised {result.raised})" if result.raised else ""
         others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
         found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
         say(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")

@@ -34,6 +34,10 @@ class Feed(Protocol):
         """Hand in the results of several items, row k that of ``items[k]``; the arrays may be kept."""
         ...
 
+    def put_raised(self, item: int, words: str) -> None:
+        """Say what an item raised that was forgiven; to be called before its result is put."""
+        ...
+
     def alive(self) -> None:
         """Say that the work goes on; to be called between steps, however often.
 

@@ -47,6 +47,10 @@ class ListFeed:
         with self._lock:
             self.results.put_many(items, rows)
 
+    def put_raised(self, item: int, words: str) -> None:
+        with self._lock:
+            self.results.raised[item] = words
+
     def alive(self) -> None:
         """Look whether the owner still waits.
 

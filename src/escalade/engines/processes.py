@@ -198,8 +198,9 @@ class ProcessEngine:
             worker.dropping = None
         elif kind == "results" and content[0] == self._number:
             self._deaths, self._share_halvings = 0, max(0, self._share_halvings - 1)
-            _, singles, batches, busy_seconds = content
+            _, singles, batches, raised, busy_seconds = content
             self._count(worker, singles, batches, busy_seconds)
+            self._results.raised |= raised
             for item, result in singles:
                 self._results.put(item, result)
             for items, rows in batches:

@@ -22,6 +22,8 @@ class Results:
     def __init__(self, items: int) -> None:
         self.missing = items
         """The number of results that have not been put."""
+        self.raised: dict[int, str] = {}
+        """The words of exceptions that were forgiven, by item; those items have results all the same."""
         self._items = items
         self._single: dict[int, Any] = {}
         self._batches: list[Batch] = []
@@ -38,6 +40,12 @@ class Results:
         else:
             self._batches.append((items, rows))
         self.missing -= len(items)
+
+    def add(self, more: Results) -> None:
+        """Keep the results of ``more``, whose items are further ones of the same job."""
+        for items, rows in more.in_batches():
+            self.put_many(items, rows)
+        self.raised |= more.raised
 
     def in_batches(self) -> list[Batch]:
         """The results in any order, in as few batches as their kinds allow."""

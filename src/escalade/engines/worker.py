@@ -24,7 +24,7 @@ from escalade.engines.base import SHORTEST_TIMEOUT, Factory, close_work
 from escalade.engines.feed import JobDropped
 from escalade.engines.messages import dumped, received_job
 from escalade.engines.results import joined
-from escalade.errors import EscaladeError, place_of
+from escalade.errors import EscaladeError, one_line, place_of
 from escalade.support.own_process import become_worker, collect_garbage
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
     except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
-        said = f"{type(problem).__name__}: {problem} ({place_of(problem)})"
+        said = f"{one_line(problem)} ({place_of(problem)})"
         _report(messages, None, said, traceback.format_exc())
 
 
@@ -172,6 +172,7 @@ class _PipeFeed:
         self._items: deque[int] = deque()
         self._results: list[tuple[int, Any]] = []
         self._batches: list[tuple[Any, NDArray[Any]]] = []
+        self._raised: dict[int, str] = {}
         self._sent = self._looked = time.monotonic()
         self._job: tuple[int, Any] | None = None
         self._number = -1
@@ -217,6 +218,9 @@ class _PipeFeed:
         if time.monotonic() - self._sent > _FLUSH_SECONDS:
             self.flush()
 
+    def put_raised(self, item: int, words: str) -> None:
+        self._raised[item] = words
+
     def alive(self) -> None:
         now = time.monotonic()
         if now - self._sent > _ALIVE_SECONDS:
@@ -231,12 +235,16 @@ class _PipeFeed:
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""
         if self._dropped:
-            self._results, self._batches = [], []
+            self._forget()
         if self._results or self._batches:
-            results = self._results, joined(self._batches), self.busy_seconds
+            results = self._results, joined(self._batches), self._raised, self.busy_seconds
             self.send(("results", self._number, *results))
-            self._results, self._batches = [], []
+            self._forget()
         self._sent = time.monotonic()
+
+    def _forget(self) -> None:
+        """Begin anew with nothing to send."""
+        self._results, self._batches, self._raised = [], [], {}
 
     def send(self, message: tuple[Any, ...]) -> None:
         try:

@@ -18,7 +18,7 @@ from escalade.envs.observed import check_observation, check_reset, check_step, o
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
 from escalade.envs.wrapping import info_number
-from escalade.errors import InputError
+from escalade.errors import InputError, in_words
 
 
 def supports(environment: Environment) -> bool:
@@ -51,7 +51,8 @@ class GymnasiumVector:
         self._environment = environment
         self._envs: dict[int, gymnasium.Env[Any, Any]] = {}
         self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
-        self._broken: set[int] = set()  # slots whose environment has raised
+        self.raised: dict[int, str] = {}
+        """What the environment of a slot has raised, in words; the slot's next episode has a new one."""
         self._space = environment.observation_space
         self._plain = is_vector(self._space) or is_image(self._space)
         self._shape = observation_shape(self._space)
@@ -64,7 +65,7 @@ class GymnasiumVector:
         for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
             self.alive()
             try:
-                if slot not in self._envs or slot in self._broken or self._environment.fresh:
+                if slot not in self._envs or slot in self.raised or self._environment.fresh:
                     self._renew(slot)
                 given = self._envs[slot].reset(seed=seed)
                 if slot not in self._checked["reset"]:
@@ -86,7 +87,7 @@ class GymnasiumVector:
         count = len(slots)
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
-        envs, broken, plain, checked = self._envs, self._broken, self._plain, self._checked["step"]
+        envs, broken, plain, checked = self._envs, self.raised, self._plain, self._checked["step"]
         # Plain ints, with which environments in Python calculate faster than with numpy's.
         chosen = actions.tolist() if self._discrete else actions
         if self._single:
@@ -123,7 +124,7 @@ class GymnasiumVector:
         self._checked[method].add(slot)
 
     def _end_episode(self, row: int, slot: int, problem: BaseException) -> None:
-        self._broken.add(slot)
+        self.raised[slot] = in_words(problem)
         if not self._environment.forgiving:
             raise SlotError(row, problem) from problem
 
@@ -132,10 +133,10 @@ class GymnasiumVector:
         if slot in self._envs:
             self._close(slot)
         self._envs[slot] = self._make()
-        self._broken.discard(slot)
+        self.raised.pop(slot, None)
 
     def _close(self, slot: int) -> None:
-        if slot not in self._broken:
+        if slot not in self.raised:
             close(self._envs[slot])
             return
         with suppress(Exception, SystemExit, GeneratorExit):  # again, which says nothing new
@@ -150,14 +151,14 @@ class GymnasiumVector:
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         numbers = np.full((len(slots), len(self._environment.info_keys)), np.nan)
         for row, slot in enumerate(slots.tolist()):
-            if slot not in self._broken:
+            if slot not in self.raised:
                 numbers[row] = self._envs[slot].get_wrapper_attr("numbers")
         return numbers
 
     def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
         memory = np.zeros((len(slots), 128), np.uint8)
         for row, slot in enumerate(slots.tolist()):
-            if slot not in self._broken:
+            if slot not in self.raised:
                 memory[row] = cast(Any, self._envs[slot].unwrapped).ale.getRAM()
         return memory
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from escalade.engines.base import Feed
-from escalade.errors import EnvironmentFailure, InputError, place_of
+from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.perturbation import Stream, seeds
 from escalade.support.fitness import as_float, holds_numbers
 from escalade.support.generators import generators_kept, seed_generators
@@ -22,7 +22,6 @@ from escalade.support.generators import generators_kept, seed_generators
 Points = NDArray[np.float64]
 
 _SLOTS = 1  # points in a worker's hands: a call that is worth a process takes longer than the pipe's delay
-_LONGEST = 200  # characters of an exception's own words
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class PointsSetup:
 
 
 class PointsWork:
-    """Calls the function; an item's result is what it gave, and the words of an exception in ``catch``."""
+    """Calls the function; an item's result is what it gave, or NaN where it raised one of ``catch``."""
 
     def __init__(self, setup: PointsSetup) -> None:
         self.setup = setup
@@ -72,32 +71,27 @@ class PointsWork:
     def run(self, feed: Feed) -> None:
         with generators_kept():
             while items := feed.take(1, wait=True):
-                feed.put(items[0], self._call(items[0]))
+                feed.put(items[0], self._call(items[0], feed))
 
     def close(self) -> None:
         """Nothing to free."""
 
-    def _call(self, item: int) -> tuple[Any, str | None]:
-        """Return the function's value, and None; or NaN, and the words of an exception in ``catch``."""
+    def _call(self, item: int, feed: Feed) -> Any:
         whole = self.setup.vectorized
         seed_generators(self._seeds[item])
         try:
             value = self.setup.function(self._given if whole else self._given[item])
         except (Exception, SystemExit) as problem:
-            said = self._describe(item, problem)
+            who = f"generation {self._job.generation + 1}" if whole else self._job.describe(item)
+            said = f"{who}: the function raised {in_words(problem)}"
             if not isinstance(problem, self.setup.catch):
                 raise EnvironmentFailure(said) from problem
-            return np.full(len(self._given), math.nan) if whole else math.nan, said
+            feed.put_raised(item, said)
+            return np.full(len(self._given), math.nan) if whole else math.nan
         # A tensor would go through a pipe as a file of shared memory.
         if isinstance(value, Tensor) and holds_numbers(value):
             value = value.detach().to("cpu", torch.float64).numpy()
-        return value if whole else _number(value), None
-
-    def _describe(self, item: int, problem: BaseException) -> str:
-        words = str(problem)
-        words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
-        who = f"generation {self._job.generation + 1}" if self.setup.vectorized else self._job.describe(item)
-        return f"the function raised {type(problem).__name__}: {words} ({who}; {place_of(problem)})"
+        return value if whole else _number(value)
 
 
 def _number(value: Any) -> float:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from escalade.engines.base import Feed
-from escalade.errors import EnvironmentFailure, InputError, place_of
+from escalade.errors import EnvironmentFailure, InputError, in_words, place_of
 from escalade.perturbation import (
     CenterPopulation,
     NoiseSource,
@@ -133,12 +133,12 @@ class FitnessWork:
     def run(self, feed: Feed) -> None:
         with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
             while items := feed.take(1, wait=True):
-                feed.put(items[0], self._evaluate(items[0]))
+                feed.put(items[0], self._evaluate(items[0], feed))
 
     def close(self) -> None:
         """Nothing to free."""
 
-    def _evaluate(self, item: int) -> list[list[float]]:
+    def _evaluate(self, item: int, feed: Feed) -> list[list[float]]:
         """Fitness of each of an item's members (or of the centre), and its behaviour behind it."""
         members = self.job.members(item)
         individuals = self.job.individuals(item)
@@ -158,6 +158,7 @@ class FitnessWork:
             raise
         except BaseException as problem:  # sys.exit is one of them
             if isinstance(problem, self.setup.catch):
+                feed.put_raised(item, in_words(problem))
                 return [[math.nan]] * len(individuals[1])
             raise EnvironmentFailure(
                 f"fitness raised {type(problem).__name__}: {problem} ({who}; {place_of(problem)})"

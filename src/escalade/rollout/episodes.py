@@ -177,6 +177,8 @@ class Episodes:
     """Numbers of the episodes' last infos, shape (n, keys): NaN where there is none of that name."""
     behaviours: NDArray[np.float32]
     """Numbers that say how the episodes went, shape (n, size): size is 0 where nobody asked."""
+    raised: NDArray[np.object_]
+    """What an episode raised that was forgiven, in words, shape (n,); None where it raised nothing."""
 
     @classmethod
     def of(cls, results: Results) -> Episodes:
@@ -205,8 +207,16 @@ class Episodes:
             items = np.concatenate([items for items, _ in observed])
             seen[items] = lengths[items]
             moments = np.concatenate([found for _, found in observed])[np.argsort(items)]
+        raised = np.full(len(lengths), None, np.object_)
+        for item, words in results.raised.items():
+            raised[item] = words
         columns = (column("return"), lengths, seen, moments, column("score"), column("infos"))
-        return cls(*columns, column("behaviour"))
+        return cls(*columns, column("behaviour"), raised)
+
+    @property
+    def first_raised(self) -> str | None:
+        """What the first episode that raised did raise; None where none did."""
+        return next((words for words in self.raised if words is not None), None)
 
     def failed(self) -> NDArray[np.bool_]:
         """True of episodes that failed, or whose return is no number, shape (episodes,)."""

@@ -18,7 +18,7 @@ from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
-from escalade.envs.vector import InformingVector, SlowVector
+from escalade.envs.vector import ForgivingVector, InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import LowRank, NoiseSource, Stream, normals
 from escalade.rollout.behaviour import Behaviour
@@ -69,6 +69,7 @@ class Rollouts:
         self.forward = setup.network.forward(rows, setup.perturbation)
         self.vector = vectorize(self.environment, rows)
         rows = self.vector.slots  # fewer, where the backend holds no more
+        self._raised = cast(ForgivingVector, self.vector).raised if self.environment.forgiving else {}
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
@@ -99,11 +100,7 @@ class Rollouts:
 
     def info(self) -> dict[str, Any]:
         """Return what the engine tells the trainer of its workers."""
-        return {
-            "backend": self.environment.backend,
-            "slots": self.slots,
-            "refills": self.vector.refills,
-        }
+        return {"backend": self.environment.backend, "slots": self.slots, "refills": self.vector.refills}
 
     def begin(self, job: EpisodeJob) -> None:
         """Drop whatever ran before and turn to ``job``."""
@@ -236,6 +233,9 @@ class Rollouts:
         if self.job.normalization is not None:
             observed = self.job.observed(self._item[rows])
         noted = self._behaviours(rows)
+        for row in rows if self._raised else ():
+            if (slot := int(self._slot[row])) in self._raised:
+                feed.put_raised(int(self._item[row]), self._raised[slot])
         for part, records in ((observed, self._with_moments), (~observed, self._without)):
             if part.any():
                 found = records(rows[part])

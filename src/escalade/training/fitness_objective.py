@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.engines import Engine
@@ -86,9 +87,9 @@ class FitnessObjective:
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Call fitness for every member, and with ``evaluate``, or for novelty, for the centre."""
         asked = evaluate or self._novelty is not None
-        found, behaviours = self._run(strategy, strategy.sample(), asked)
+        found, behaviours, raised = self._run(strategy, strategy.sample(), asked)
         fitness, center = (found[:-1], found[-1:]) if asked else (found, found[:0])
-        evaluation = self._evaluation(center) if evaluate else None
+        evaluation = self._evaluation(center, raised[-1]) if evaluate else None
         told, seen = None, None
         columns: dict[str, float | None] = {}
         if self._novelty is not None:
@@ -106,6 +107,7 @@ class FitnessObjective:
             scores=fitness,
             evaluation=evaluation,
             behaviours=None if behaviours is None else behaviours[: len(fitness)].copy(),
+            raised=raised[: len(fitness)],
             info=tuple(columns.items()),
             further=Counts(eval_episodes=int(asked and not evaluate)),
             details=seen,
@@ -117,7 +119,8 @@ class FitnessObjective:
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Call fitness for the centre."""
-        return self._evaluation(self._run(strategy, None, True)[0])
+        center, _, raised = self._run(strategy, None, True)
+        return self._evaluation(center, raised[-1])
 
     def settle(self, strategy: Strategy) -> None:
         """Nothing: there is one centre."""
@@ -232,13 +235,18 @@ class FitnessObjective:
 
     def _run(
         self, strategy: Strategy, population: Population | None, with_center: bool
-    ) -> tuple[Array, Behaviours | None]:
-        """Fitness of the members, then of the centre where it is asked for, and their behaviours, if any."""
+    ) -> tuple[Array, Behaviours | None, NDArray[np.object_]]:
+        """Fitness of the members, then of the centre where it is asked for.
+
+        And their behaviours, if any; and what the calls raised that was forgiven: None for the others.
+        """
         center = _center_to_call(strategy, population) if with_center else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
         with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
-            results = self._engine.run(job, job.items).in_order()
-        rows = [row for part in results for row in part]
+            results = self._engine.run(job, job.items)
+        parts, words = results.in_order(), results.raised
+        rows = [row for part in parts for row in part]
+        raised = np.array([words.get(item) for item, part in enumerate(parts) for _ in part], np.object_)
         sizes = {len(row) - 1 for row in rows if len(row) > 1 or not math.isnan(row[0])}
         if 0 in sizes and len(sizes) > 1:
             raise InputError(
@@ -248,16 +256,16 @@ class FitnessObjective:
         fitness = np.array([row[0] for row in rows], dtype=np.float64)
         size = max(sizes, default=0)
         if not size:
-            return fitness, None
+            return fitness, None, raised
         behaviours = np.full((len(rows), size), np.nan, np.float32)  # of calls that failed
         with np.errstate(over="ignore"):
             for place, row in enumerate(rows):
                 behaviours[place, : len(row) - 1] = row[1:]
-        return fitness, behaviours
+        return fitness, behaviours, raised
 
-    def _evaluation(self, center: Array) -> Evaluation:
-        """The evaluation that the centre's fitness is, shape (1,)."""
-        evaluation = Evaluation(center)
+    def _evaluation(self, center: Array, raised: str | None) -> Evaluation:
+        """The evaluation that the centre's fitness is, shape (1,), or what it raised instead."""
+        evaluation = Evaluation(center, raised=raised)
         self._last_return = evaluation.mean
         return evaluation
 

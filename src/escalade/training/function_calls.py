@@ -84,9 +84,10 @@ class FunctionCalls:
             InputError: it gave no number.
         """
         job, n = PointsJob(self._seed, self._generations, points.copy()), len(points)
-        results = self.engine.run(job, 1 if self._vectorized else n).in_order()
+        results = self.engine.run(job, 1 if self._vectorized else n)
+        given, raised = results.in_order(), results.raised
         try:
-            values = as_float64(results[0][0] if self._vectorized else [value for value, _ in results])
+            values = as_float64(given[0] if self._vectorized else given)
         except InputError as problem:
             raise InputError("the function gave no numbers: it must give one number a point") from problem
         if values.size != n:
@@ -94,13 +95,12 @@ class FunctionCalls:
                 f"the function gave an array of shape {values.shape} for {n} points: it must give one number "
                 "a point"
             )
-        said = [words for _, words in results]
-        failed = np.broadcast_to([words is not None for words in said], n)
+        failed = np.zeros(n, np.bool_)
+        failed[slice(None) if raised and self._vectorized else list(raised)] = True
         self._generations += 1
         self._evaluations += n
         self._failures += int(failed.sum())
         if self._failures == self._evaluations:
-            first = next(words for words in said if words is not None)
+            first = raised[min(raised)]
             raise EnvironmentFailure(f"{first}, and so it was at all {n} points: there is nothing to learn")
-        last = next((words for words in reversed(said) if words is not None), "")
-        return Values(values.reshape(n), failed, last)
+        return Values(values.reshape(n), failed, raised[max(raised)] if raised else "")

@@ -112,7 +112,7 @@ class Loop:
         try:
             with self._saved_if_it_fails():
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
-                describe = partial(self.objective.describe_member, self.strategy, outcome)
+                describe = partial(self._describe, outcome)
                 bad = self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
             judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
@@ -123,7 +123,9 @@ class Loop:
         finally:
             self.deadline.set(None)
         scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-        self.notes.report_unusable(self.progress.generation + 1, bad, outcome.scores, describe)
+        self.notes.report_unusable(self.progress.generation + 1, bad, describe)
+        if outcome.evaluation is not None:
+            self.notes.report_evaluation(self.progress.generation + 1, outcome.evaluation.raised)
         if outcome.hint is not None:
             self.notes.say_once(outcome.hint, "hint")
         if not solved:  # else the centre stays as it was confirmed
@@ -132,6 +134,10 @@ class Loop:
         self._count(outcome, judged, solved, began)
         self._behaviours = outcome.behaviours
         return self._record(outcome, judged, scales, began)
+
+    def _describe(self, outcome: Outcome, place: int) -> str:
+        """Say whose a generation's n-th score is, and what it came to."""
+        return f"{self.objective.describe_member(self.strategy, outcome, place)} {outcome.gave(place)}"
 
     @contextmanager
     def _saved_if_it_fails(self) -> Iterator[None]:

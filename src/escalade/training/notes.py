@@ -76,50 +76,45 @@ class Notes:
     def check_usable(
         self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
     ) -> NDArray[np.intp]:
-        """The places of a generation's ``scores`` that are not usable; ``describe`` says whose the n-th is.
+        """The places of a generation's ``scores`` that are not usable.
+
+        ``describe`` says of the n-th whose it is, and what it gave or raised.
 
         Raises:
             EnvironmentFailure: none is, or of those that may fail more than a tenth is not.
         """
         bad = np.flatnonzero(~usable(scores))
         if len(bad) and len(bad) == len(scores):
-            hint = (
-                f"; without `{self.words.forgives}` what was raised is shown" if self.words.forgives else ""
-            )
             raise EnvironmentFailure(
-                f"return {scores[0]} or the like in all {len(bad)} {self.words.unit} of "
-                f"generation {generation} ({describe(0)} first): there is nothing to learn from{hint}"
+                f"return {scores[0]} or the like in all {len(bad)} {self.words.unit} of generation "
+                f"{generation} (the first: {describe(0)}): there is nothing to learn from"
             )
         if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
-            who = describe(int(bad[0]))
             raise EnvironmentFailure(
                 f"{len(bad)} of {len(scores)} {self.words.unit} of generation {generation} failed, or gave "
-                f"no usable number ({who} first): with `{self.words.forgives}` no more than a tenth counts "
-                "as the worst; without it the first that raises is shown"
+                f"no usable number (the first: {describe(int(bad[0]))}): with `{self.words.forgives}` no "
+                "more than a tenth counts as the worst"
             )
         return bad
 
-    def report_unusable(
-        self,
-        generation: int,
-        bad: NDArray[np.intp],
-        scores: NDArray[np.float64],
-        describe: Callable[[int], str],
-    ) -> None:
-        """Say which of a generation's ``scores`` was not usable: those at the places ``bad``, if any."""
+    def report_unusable(self, generation: int, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
+        """Say whose scores were not usable, and what they gave or raised: the places ``bad``, if any."""
         if len(bad) == 0:
             return
-        first = int(bad[0])
-        who = describe(first)
         others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
-        gave = "failed, or returned" if self.words.forgives else "returned"
         text = (
-            f"generation {generation}: {who} {gave} {scores[first]}{others}; such members "
-            "count as the worst of their generation"
+            f"generation {generation}: {describe(int(bad[0]))}{others}; such members count as the worst of "
+            "their generation"
         )
         if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
+
+    def report_evaluation(self, generation: int, raised: str | None) -> None:
+        """Say what the unperturbed policy or module ``raised`` in its evaluation, if anything."""
+        if raised is not None:
+            text = f"generation {generation}: the unperturbed {self.words.subject} raised {raised}"
+            self.say(f"{text} in its evaluation", kind="evaluation")
 
     def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float | None) -> None:
         """Say so when the members' ``fitness`` holds no gradient; larger is better in both.

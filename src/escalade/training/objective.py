@@ -27,6 +27,8 @@ class Evaluation:
     """The unperturbed policy's fitness, were it a member; None where that is the mean return."""
     further: Counts = Counts()
     """The cost of other centres' episodes."""
+    raised: str | None = None
+    """What one of its episodes raised that was forgiven, in words; None where none raised anything."""
 
     @property
     def mean(self) -> float:
@@ -68,6 +70,8 @@ class Outcome:
     """The numbers that the strategy is told instead of fitness, where novelty counts, shape (population,)."""
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
+    raised: NDArray[np.object_] | None = None
+    """What an episode raised that was forgiven, in words, shape (episodes,); None where it raised nothing."""
     hint: str | None = None
     """A suggestion that follows from the episodes; a run says it once."""
     info: tuple[tuple[str, float | None], ...] = ()
@@ -78,6 +82,11 @@ class Outcome:
     """The cost of the centre's episodes beside those of the evaluation."""
     details: Any = None
     """The objective's own, for :meth:`Objective.learn`."""
+
+    def gave(self, place: int) -> str:
+        """What an episode came to: ``returned nan``, or ``raised`` and the words of an exception."""
+        words = None if self.raised is None else self.raised[place]
+        return f"returned {self.scores[place]}" if words is None else f"raised {words}"
 
     @property
     def counts(self) -> Counts:

@@ -126,6 +126,7 @@ class PolicyObjective:
             scores=trained.scores,
             evaluation=evaluation,
             comparable=job.cap is None or not evaluate or bool((evaluated.lengths <= job.cap).all()),
+            raised=trained.raised,
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=(*self._info(strategy, trained, evaluated), *columns.items()),
@@ -341,7 +342,8 @@ class PolicyObjective:
 
     def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
         fitness = self._fitness_of_center(strategy, episodes)
-        return Evaluation(episodes.returns, int(episodes.lengths.sum()), fitness)
+        steps = int(episodes.lengths.sum())
+        return Evaluation(episodes.returns, steps, fitness, raised=episodes.first_raised)
 
     def _fitness_of_center(self, strategy: Strategy, episodes: Episodes) -> float:
         center = DensePopulation(copy_of_center(strategy)[None])

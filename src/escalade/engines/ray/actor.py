@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.engines.base import Factory, Work
 from escalade.engines.feed import JobDropped
 from escalade.engines.ray.messages import UnfitNode
-from escalade.engines.results import Batch, Results
+from escalade.engines.results import Results
 from escalade.errors import EngineFailure, EscaladeError
 from escalade.support.own_process import become_worker
 from escalade.support.versions import versions
@@ -27,7 +27,7 @@ from escalade.support.versions import versions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Answer = Future["list[Batch] | None"]
+Answer = Future["Results | None"]
 
 
 class RayWorker:
@@ -61,7 +61,7 @@ class RayWorker:
 
     def run(
         self, number: int, job: list[Any], items: Sequence[int]
-    ) -> tuple[str, list[Batch] | None, float, list[str]] | None:
+    ) -> tuple[str, Results | None, float, list[str]] | None:
         """Run items of job ``number``; ``job`` holds a reference to it, which is fetched once.
 
         Returns:
@@ -175,7 +175,7 @@ class ChunkFeed:
             self._news.notify()
 
     def add(self, number: int, items: Sequence[int]) -> Answer:
-        """Line up a chunk; its results come in batches. One that is asked for again is the later call's."""
+        """Line up a chunk; the answer holds its results. One that is asked for again is the later call's."""
         chunk = _OpenChunk(len(items))
         with self._news:
             if self._problem is not None:
@@ -253,7 +253,12 @@ class ChunkFeed:
                 chunk.results.put_many(*theirs)
                 if not chunk.results.missing:
                     self._count_busy()
-                    chunk.answer.set_result(chunk.results.in_batches())
+                    chunk.answer.set_result(chunk.results)
+
+    def put_raised(self, item: int, words: str) -> None:
+        with self._news:
+            if not self._fresh and item in self._chunks:
+                self._chunks[item].results.raised[item] = words
 
     def alive(self) -> None:
         """Nobody listens; but look for another job."""

@@ -40,8 +40,11 @@ class Crew:
     def run(self, feed: Feed) -> None:
         self._engine.on_wait = feed.alive
         while items := feed.take(self.info()["slots"], wait=True):
-            for done, results in self._engine.run_some(self._job, items).in_batches():
-                feed.put_many(done, results)
+            results = self._engine.run_some(self._job, items)
+            for item, words in results.raised.items():
+                feed.put_raised(item, words)
+            for done, rows in results.in_batches():
+                feed.put_many(done, rows)
 
     def close(self) -> None:
         self._engine.close()

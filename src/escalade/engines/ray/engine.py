@@ -225,8 +225,8 @@ class RayEngine:
             self.on_note(f"{part.name}: {note}")
         if worker.chunks.pop(reply.chunk, None) is None or reply.results is None:
             return  # of a job before
-        for items, rows in reply.results:
-            self._results.put_many(items, rows)
+        self._results.add(reply.results)
+        for items, rows in reply.results.in_batches():
             part.items += len(items)
             if self._steps is not None:
                 part.env_steps += self._steps(rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from escalade.engines.results import Batch
+from escalade.engines.results import Results
 from escalade.errors import InputError
 
 Handle = Any
@@ -46,12 +46,12 @@ class Ready:
 
 @dataclass(frozen=True)
 class Reply:
-    """Results of a chunk, in batches; None when its job was over before it was done."""
+    """Results of a chunk; None when its job was over before it was done."""
 
     worker: Handle
     chunk: int
     node: str
-    results: Sequence[Batch] | None
+    results: Results | None
     busy_seconds: float
     """Seconds that the worker had something to do, since its last reply."""
     notes: Sequence[str] = ()
