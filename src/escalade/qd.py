@@ -219,7 +219,7 @@ class StrategyEmitter(EmitterBase):
             why = "ranks are maximised" if own[0] == "direction" else "give it beside `options`"
             raise InputError(f"`options` cannot have {own[0]}: {why}")
         self._strategy = strategy
-        self._options = {"population": population, "sigma": sigma, "seed": seed, **(options or {})}
+        self._options = {"population": population, "sigma": sigma, **(options or {})}
         self._seed = seed
         self.restarts = 0
         """Times that it began anew."""

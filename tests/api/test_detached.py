@@ -45,7 +45,7 @@ def test_a_policy_to_begin_with_is_found_from_any_folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr(detached, "_connect", connected)
     monkeypatch.setattr(detached, "_names", lambda ray: [])
-    start_detached(Config(env="CartPole-v1", engine="ray", start_from="first:best"), str(tmp_path), "x")
+    start_detached(Config(env="CartPole-v1", engine="ray", start_from="first:best"), str(tmp_path))
     assert [config.start_from for config in sent] == [f"{tmp_path / 'first'}:best"]
 
 

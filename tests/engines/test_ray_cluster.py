@@ -311,7 +311,7 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
     options |= {"engine": "ray", "address": nodes.address, "workers": 1}
     options |= {"generations": 90, "snapshot_every": 10}
-    name = start_detached(Config(**options), str(tmp_path / "far"), "first run")
+    name = start_detached(Config(**options, run_dir="first run"), str(tmp_path / "far"))
     assert name == "first-run"
     far = tmp_path / "far" / name
     wait_until(lambda: len(list(far.glob("checkpoints/*"))) >= 2)
@@ -334,10 +334,10 @@ def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
     from escalade.config.options import Config
 
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
-    config = Config(**options, engine="ray", address=nodes.address, workers=1)
-    name = start_detached(config, str(tmp_path), "endless")
+    config = Config(**options, engine="ray", address=nodes.address, workers=1, run_dir="endless")
+    name = start_detached(config, str(tmp_path))
     with pytest.raises(InputError, match="a run called endless is on the cluster already"):
-        start_detached(config, str(tmp_path), "endless")
+        start_detached(config, str(tmp_path))
     summary = stop("endless", lambda line: None, nodes.address)
     assert summary["stop_reason"] == "stopped"
     assert summary["params_sha256"] == bits(tmp_path / name)

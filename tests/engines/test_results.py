@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 
 from escalade.engines.results import Results, joined
@@ -24,17 +26,16 @@ def test_single_results_and_lists_mix_with_rows():
     assert results.in_order()[1:] == ["b", "c", "d"]
 
 
-def test_results_of_a_part_are_added_with_what_was_raised():
-    whole, part = Results(4), Results(2)
-    whole.put_many([1, 2], np.array([[1.0], [2.0]]))
-    whole.raised[1] = "one"
-    part.put(3, "d")
-    part.put_many([0], np.array([[0.0]]))
-    part.raised[0] = "nought"
-    whole.add(part)
-    assert whole.missing == 0
-    assert whole.in_order()[3] == "d"
-    assert whole.raised == {0: "nought", 1: "one"}
+def test_results_that_are_sent_travel_in_joined_batches():
+    results = Results(65)
+    for item in range(64):
+        results.put_many([item], np.array([[float(item)]]))
+    results.put(64, "last")
+    results.raised[3] = "the arm fell off"
+    data = pickle.dumps(results)
+    assert data.count(b"_frombuffer") + data.count(b"_reconstruct") <= 2  # arrays: items, and rows
+    found = pickle.loads(data)
+    assert (found.in_order(), found.raised) == (results.in_order(), results.raised)
 
 
 def test_batches_join_by_the_length_of_their_rows():

@@ -60,7 +60,7 @@ class RawSimulator:
         space.seed(0)
         # Drawn beforehand: choosing actions is not the simulator's time.
         self._actions = [np.array([space.sample() for _ in range(slots)]) for _ in range(16)]
-        self._reset(0)
+        self._vector.reset(self._slots, seeds(0, Stream.EPISODE, 0, self._slots))
 
     def info(self) -> dict[str, Any]:
         return {"slots": 1}
@@ -74,9 +74,6 @@ class RawSimulator:
 
     def close(self) -> None:
         self._vector.close()
-
-    def _reset(self, generation: int) -> None:
-        self._vector.reset(self._slots, seeds(0, Stream.EPISODE, generation, self._slots))
 
     def _step_for(self, seconds: float) -> float:
         """Steps a second over about ``seconds``."""
@@ -93,13 +90,7 @@ class RawSimulator:
 _LATER = 999  # the generation whose population is measured, from 0
 
 
-def bench(
-    config: Config,
-    *,
-    seconds: float = 3.0,
-    rounds: int = 5,
-    report: Callable[[str], None] = lambda line: None,
-) -> Measurement:
+def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str], None]) -> Measurement:
     """Measure training against the raw simulator, in ``rounds`` alternating turns.
 
     Raw steps use the same backend, the same number of processes, and as many slots in each as

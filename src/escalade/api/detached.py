@@ -148,13 +148,13 @@ def _push_at_last(mirror: Mirror) -> None:
     mirror.push()
 
 
-def start_detached(config: Config, storage: str, name: str | None = None) -> str:
+def start_detached(config: Config, storage: str) -> str:
     """Start a run that needs nobody; its name, for :func:`attach` and :func:`stop`.
 
     Args:
-        config: of the run; its engine must be ``ray``.
+        config: of the run; its engine must be ``ray``. The last part of its ``run_dir`` is the run's name;
+            without one, environment, strategy, seed and time are.
         storage: url of a folder, for the runs of a cluster; this one's is made in it.
-        name: of the run; made of environment, strategy, seed and time when not given.
 
     Raises:
         InputError: the engine is another, there is no cluster or no such storage, or the name is taken.
@@ -162,7 +162,7 @@ def start_detached(config: Config, storage: str, name: str | None = None) -> str
     if config.engine != "ray":
         raise InputError("`detached` needs a cluster: use `engine` ray")
     label = f"{config.env}-{config.strategy}-seed{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
-    name = re.sub(r"[^\w.-]+", "-", name or (Path(config.run_dir).name if config.run_dir else label))
+    name = re.sub(r"[^\w.-]+", "-", Path(config.run_dir).name if config.run_dir else label)
     if not name.strip("."):
         raise InputError(f"`run_dir` {config.run_dir or name} names no folder of its own: choose another")
     if "://" not in storage:  # the driver's working folder is another

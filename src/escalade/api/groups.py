@@ -114,7 +114,7 @@ class RunFacts:
         size = None if self.config is None else self.own_size
         return found if size is None else found | {"parameters": size}
 
-    @property
+    @cached_property
     def own_size(self) -> int | None:
         """The size of a network of one's own; None of others, and before the first checkpoint."""
         if self.summary:

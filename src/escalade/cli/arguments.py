@@ -144,14 +144,14 @@ def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values
     )
 
 
-def whole(name: str, text: str | None, default: int | None, least: int = 1) -> int | None:
-    """The whole number of at least ``least`` that was typed for ``name``.
+def whole(name: str, text: str | None, least: int = 1) -> int | None:
+    """The whole number of at least ``least`` that was typed for ``name``; None where nothing was.
 
     Raises:
         InputError: it is none.
     """
     if text is None:
-        return default
+        return None
     if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least):
         raise InputError(f"`{name}` {text!r} must be a whole number of at least {least}")
     return int(text)

@@ -56,7 +56,7 @@ def listed(text: str | None) -> list[str] | None:
 def _plot(parsed: argparse.Namespace) -> int:
     from escalade.api.plot import plot
 
-    output, smooth = parsed.output or "curve.png", whole("smooth", parsed.smooth, 1) or 1
+    output, smooth = parsed.output or "curve.png", whole("smooth", parsed.smooth) or 1
     groups, labels = listed(parsed.group_by), listed(parsed.labels)
     drawn = plot(parsed.runs, output, x=parsed.x or "steps", smooth=smooth, group_by=groups, labels=labels)
     for note in drawn.left_out:

@@ -68,13 +68,13 @@ def add_render(commands: Any) -> None:
 
 def _evaluate(parsed: argparse.Namespace) -> int:
     given = options_typed(parsed)
-    episodes = whole("episodes", parsed.episodes, 100) or 100
+    episodes = whole("episodes", parsed.episodes) or 100
     Config(env="any", **given)  # checks the values, before torch is imported
     env, checkpoint = _policy_typed(parsed)
     from escalade.api.evaluate import evaluate
     from escalade.rollout.infos import mean_known
 
-    center = whole("centre", parsed.centre, None, 0)
+    center = whole("centre", parsed.centre, least=0)
     own: dict[str, Any] = {
         "checkpoint": parsed.checkpoint or LATEST,
         "centre": center,
@@ -142,11 +142,11 @@ def _render(parsed: argparse.Namespace) -> int:
     else:
         checkpoint = parsed.checkpoint or LATEST
         place = RunFolder.open(parsed.run).named_after(checkpoint, "video.mp4", "video-best.mp4")
-    center = whole("centre", parsed.centre, None, 0)
+    center = whole("centre", parsed.centre, least=0)
     if center is not None:
         place = place.with_stem(f"{place.stem}-centre-{center}")
     output = Path(parsed.output) if parsed.output else None if parsed.live else place
-    most = whole("max_steps", parsed.max_steps, None)
+    most = whole("max_steps", parsed.max_steps)
     Config(env="any", **given)  # checks the values, before torch is imported
     from escalade.api.evaluate import render
 

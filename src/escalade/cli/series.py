@@ -60,7 +60,7 @@ def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> i
     missing = [one for one in planned if not one.done]
     done = f", {len(planned) - len(missing)} of them done already" if len(missing) < len(planned) else ""
     say(f"{len(planned)} runs in {folder}{done}; Ctrl-C saves, and {_GO_ON}")
-    jobs = whole("jobs", parsed.jobs, 1) or 1
+    jobs = whole("jobs", parsed.jobs) or 1
     code = (_run_beside(missing, jobs) if jobs > 1 else _run(planned, missing)) if missing else 0
     _conclude(planned, folder)
     return code

@@ -28,7 +28,7 @@ def add_sweep(commands: Any) -> None:
 
 
 def _sweep(parsed: argparse.Namespace) -> int:
-    jobs, trials = whole("jobs", parsed.jobs, 1) or 1, whole("trials", parsed.trials, None)
+    jobs, trials = whole("jobs", parsed.jobs) or 1, whole("trials", parsed.trials)
     from escalade.api.sweep import sweep
 
     sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)

@@ -117,7 +117,7 @@ def _train(parsed: argparse.Namespace) -> int:
     if is_series(parsed):
         return train_series(parsed, configs)
     (config,) = configs.values()
-    if whole("jobs", parsed.jobs, 1) != 1:
+    if (whole("jobs", parsed.jobs) or 1) != 1:
         raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
     if parsed.detached:
         return train_detached(parsed, config)

@@ -41,11 +41,9 @@ class Results:
             self._batches.append((items, rows))
         self.missing -= len(items)
 
-    def add(self, more: Results) -> None:
-        """Keep the results of ``more``, whose items are further ones of the same job."""
-        for items, rows in more.in_batches():
-            self.put_many(items, rows)
-        self.raised |= more.raised
+    def __getstate__(self) -> dict[str, Any]:
+        """Join the batches where the results are, instead of where they are sent to."""
+        return vars(self) | {"_batches": joined(self._batches)}
 
     def in_batches(self) -> list[Batch]:
         """The results in any order, in as few batches as their kinds allow."""

@@ -7,7 +7,6 @@ Run as a module it draws one frame: ``python -m escalade.envs.envpool_drawing \
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 
 from escalade.envs.envpool_families import is_mujoco, make_pool
 from escalade.errors import InputError
-from escalade.support.installing import install
+from escalade.support.installing import install, missing
 
 _SECONDS = 120  # for a frame; the models of some robots are large
 
@@ -40,7 +39,7 @@ def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
     Raises:
         InputError: it did not draw.
     """
-    if is_mujoco(env_id) and importlib.util.find_spec("mujoco") is None:
+    if is_mujoco(env_id) and missing("mujoco"):
         raise InputError(f"environment {env_id} needs a package to draw: {install('mujoco')}")
     command = [sys.executable, "-W", "ignore", "-m", __name__, json.dumps([env_id, settings])]
     try:

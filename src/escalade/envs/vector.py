@@ -65,13 +65,6 @@ class SlowVector(VectorEnvironment, Protocol):
     """Called before each reset, for a wave of slow ones is no silence."""
 
 
-class ForgivingVector(VectorEnvironment, Protocol):
-    """Slots of an environment that is ``forgiving``."""
-
-    raised: dict[int, str]
-    """What the environment of a slot has raised, in words, until its next episode begins."""
-
-
 class RememberingVector(VectorEnvironment, Protocol):
     """Slots of Atari games."""
 

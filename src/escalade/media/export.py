@@ -73,9 +73,7 @@ def chosen_format(format: str | None, output: str | None) -> str:
     return format
 
 
-def export_policy(
-    policy: Policy, format: str, output: Path, facts: dict[str, Any] | None = None, seed: int = 0
-) -> Exported:
+def export_policy(policy: Policy, format: str, output: Path, facts: dict[str, Any] | None = None) -> Exported:
     """Write ``policy`` into ``output`` in one of :data:`FORMATS`, checked on 1,000 observations.
 
     The file takes ``observation`` and ``state_0`` and so on, each with a batch first, and gives ``action``,
@@ -86,7 +84,6 @@ def export_policy(
         format: a key of :data:`FORMATS`.
         output: the file; a stateful policy's first state goes beside it, into ``.state.safetensors``.
         facts: further metadata of the file.
-        seed: chooses the observations of the check.
 
     Raises:
         InputError: there is no such format, a package is missing, or the policy cannot be exported.
@@ -105,7 +102,7 @@ def export_policy(
         except Exception as problem:  # whatever the exporter makes of a module of the user's
             said = " ".join(str(problem).split())[:300]
             raise InputError(f"the policy cannot be exported as {format}: {said}") from problem
-        largest = _compare(policy, module, run, seed)
+        largest = _compare(policy, module, run)
     write_bytes(output, data)
     state = None
     if count:
@@ -125,7 +122,7 @@ def _facts(policy: Policy, facts: dict[str, Any]) -> dict[str, str]:
     return about | {name: str(value) for name, value in facts.items()}
 
 
-def _compare(policy: Policy, module: DeployedPolicy, run: Runner, seed: int) -> float:
+def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
     """The largest difference from the policy, whose every step goes on from its own state.
 
     Actions are compared with what the action map makes of the file's own outputs: where two outputs are as
@@ -134,7 +131,7 @@ def _compare(policy: Policy, module: DeployedPolicy, run: Runner, seed: int) -> 
     Raises:
         InputError: it is too large.
     """
-    chance, action_map, largest = np.random.default_rng(seed), policy.actions.compile(), 0.0
+    chance, action_map, largest = np.random.default_rng(0), policy.actions.compile(), 0.0
     state = policy.first_state([0] * _ROWS) if policy.stateful else None
     for _ in range(OBSERVATIONS // _ROWS):
         seen = _observations(policy, _ROWS, chance)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +17,14 @@ from escalade.envs.environment import headless
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
 from escalade.storage.files import AnyPath, check_output, path_of, storage, temporary_beside, write_bytes
-from escalade.support.installing import install
+from escalade.support.installing import install, missing
 
 _GIF_FPS = 25.0  # browsers show faster ones slowly
 
 
 def video_available() -> bool:
     """Tell whether what writes videos is installed."""
-    return all(importlib.util.find_spec(name) for name in ("imageio", "imageio_ffmpeg"))
+    return not missing("imageio", "imageio_ffmpeg")
 
 
 def record_episode(

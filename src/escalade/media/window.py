@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 from typing import Any
@@ -12,6 +11,7 @@ from escalade.envs import Environment
 from escalade.envs.closing import close
 from escalade.errors import InputError
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
+from escalade.support.installing import missing
 from escalade.support.shared import without_warnings
 
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -54,7 +54,7 @@ def _no_display() -> InputError:
 def _glfw_starts(environment: Environment) -> bool:
     """Tell whether GLFW, which draws MuJoCo's environments, finds the display: else it ends the process."""
     follows = str(environment.spec.entry_point).startswith("gymnasium.envs.mujoco")
-    if not follows or importlib.util.find_spec("glfw") is None:
+    if not follows or missing("glfw"):
         return True
     glfw: Any = importlib.import_module("glfw")
     with without_warnings():

@@ -42,29 +42,26 @@ class Intercept(TorchFunctionMode):
     """Meets every call of torch that takes a matrix with factors.
 
     Args:
-        factors: those of each matrix, with the tensor that holds the centre's numbers.
+        matrices: the centre's, by name.
+        factors: a perturbation of each, by the same name; see :class:`Factors`.
         agrees: whether code may branch by a number on which all members of a call agree. Give False where
             other workers may put other members into a call: bits would depend on that.
     """
 
-    def __init__(self, factors: list[tuple[Tensor, Factors]], agrees: bool = True) -> None:
-        super().__init__()
-        self._agrees = agrees
-        # Tensors are kept beside their factors: an id names an object only while it lives.
-        self._known = {id(center): (center, found) for center, found in factors}
-        self.written: dict[str, str] = {}
-        """Names of parameters that were written out, each with the function that asked for it."""
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         matrices: Mapping[str, Tensor],
         factors: Mapping[str, tuple[Tensor, Tensor]],
         agrees: bool = True,
-    ) -> Intercept:
-        """Meet calls that take one of the centre's ``matrices`` with the ``factors`` of the same name."""
-        known = [(matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()]
-        return cls(known, agrees)
+    ) -> None:
+        super().__init__()
+        self._agrees = agrees
+        # Tensors are kept beside their factors: an id names an object only while it lives.
+        self._known = {
+            id(matrices[name]): (matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()
+        }
+        self.written: dict[str, str] = {}
+        """Names of parameters that were written out, each with the function that asked for it."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None

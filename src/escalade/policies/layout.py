@@ -116,7 +116,7 @@ class Layout:
 
         A vector may come in pieces, each of whole parameters, so that a large one is never in memory.
         """
-        parameters, dimension = self._parameters(module), sum(self.sizes)
+        parameters, dimension = self._parameters(module), self.dimension
 
         def write(vector: Vector | Tensor | Iterator[Vector]) -> None:
             if not isinstance(vector, Iterator) and len(vector) != dimension:

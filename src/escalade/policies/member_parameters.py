@@ -125,7 +125,7 @@ class FactoredParameters:
 
     def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
         own, factors = parameters
-        with Intercept.of(self._matrices, factors, agrees=False):
+        with Intercept(self._matrices, factors, agrees=False):
             return functional_call(self._module, (own, buffers), inputs)
 
 

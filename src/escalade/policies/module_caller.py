@@ -110,7 +110,7 @@ class ModuleCaller:
         form: list[Any] = []
 
         def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
-            with Intercept.of(self._matrices, factors) as met:
+            with Intercept(self._matrices, factors) as met:
                 leaves, structure = pytree.tree_flatten(functional_call(self.module, own, inputs, named))
             written.update(met.written)
             form[:] = structure, [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, LowRank, NoiseSource, Population, write_all
+from escalade.perturbation import CenterPopulation, LowRank, NoiseSource, Population, write_all
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_parameters import FactoredParameters, MemberParameters, WrittenParameters
 from escalade.policies.member_state import MemberState, initial_state
@@ -73,7 +73,7 @@ class TorchNetwork:
         return forward.one_at_a_time
 
     def _begun(self, forward: TorchForward) -> TorchForward:
-        forward.load(0, DensePopulation(self.layout.to_vector(self.module)[None]), 0)
+        forward.load(0, CenterPopulation(self.layout.to_vector(self.module)), 0)
         return forward
 
 

@@ -18,7 +18,7 @@ from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
-from escalade.envs.vector import ForgivingVector, InformingVector, SlowVector
+from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure
 from escalade.perturbation import LowRank, NoiseSource, Stream, normals
 from escalade.rollout.behaviour import Behaviour
@@ -69,7 +69,8 @@ class Rollouts:
         self.forward = setup.network.forward(rows, setup.perturbation)
         self.vector = vectorize(self.environment, rows)
         rows = self.vector.slots  # fewer, where the backend holds no more
-        self._raised = cast(ForgivingVector, self.vector).raised if self.environment.forgiving else {}
+        # Of a vector that forgives nothing there is nothing to tell.
+        self._raised: dict[int, str] = getattr(self.vector, "raised", {})
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
         self.noise = setup.action_noise if setup.actions.continuous else 0.0
@@ -100,7 +101,7 @@ class Rollouts:
 
     def info(self) -> dict[str, Any]:
         """Return what the engine tells the trainer of its workers."""
-        return {"backend": self.environment.backend, "slots": self.slots, "refills": self.vector.refills}
+        return {"slots": self.slots, "refills": self.vector.refills}
 
     def begin(self, job: EpisodeJob) -> None:
         """Drop whatever ran before and turn to ``job``."""

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from escalade.perturbation import Population
+from escalade.perturbation import Population, write_all
 from escalade.support.html import shown, table
 from escalade.support.lines import lines_png
 
@@ -115,8 +115,7 @@ class Record:
         best, mean = self._sign * float(known.max()), self._sign * float(known.mean())
         if self.best is not None and not self._sign * best > self._sign * self.best[1]:
             return self.best, (best, mean)
-        vector = np.empty(members.dimension, dtype=members.dtype)
-        members.write(int(usable[known.argmax()]), vector)
+        (vector,) = write_all(members, [int(usable[known.argmax()])])
         return (torch.from_numpy(vector), best), (best, mean)
 
     def add(self, best: tuple[Tensor, float] | None, row: tuple[float, float]) -> None:

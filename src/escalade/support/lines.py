@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+
+from escalade.support.installing import missing
 
 
 def lines_png(lines: Mapping[str, NDArray[np.float64]], what: str) -> bytes | None:
@@ -17,7 +18,7 @@ def lines_png(lines: Mapping[str, NDArray[np.float64]], what: str) -> bytes | No
         lines: numbers, one a generation; NaN leaves a gap.
         what: the numbers are.
     """
-    if importlib.util.find_spec("matplotlib") is None:
+    if missing("matplotlib"):
         return None
     from matplotlib.figure import Figure
 

@@ -50,13 +50,13 @@ class Entry:
         return pkgutil.resolve_name(self.home)
 
 
-def named(option: str, name: str, registry: Mapping[str, T], others: str = "") -> T:
+def named(option: str, name: str, registry: Mapping[str, T]) -> T:
     """Look up ``name``, which a user gave as ``option``, in ``registry``; see :func:`check_named`.
 
     Raises:
         InputError: there is none; the message names the nearest.
     """
-    check_named(option, name, registry, others)
+    check_named(option, name, registry)
     return registry[name]
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from escalade.errors import one_line
-from escalade.perturbation import Population
+from escalade.perturbation import write_all
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
@@ -50,18 +49,12 @@ def _one_generation(live: Strategy, fresh: Strategy) -> bool:
     """Ask both and tell both; whether they proposed the same."""
     one, other = live.sample(), fresh.sample()
     for member in range(one.size):
-        if not np.array_equal(_vector(one, member), _vector(other, member)):
+        if not np.array_equal(write_all(one, [member]), write_all(other, [member])):
             return False
     fitness = np.linspace(-1.0, 1.0, one.size)
     live.tell(fitness)
     fresh.tell(fitness)
     return torch.equal(live.center, fresh.center)
-
-
-def _vector(population: Population, member: int) -> NDArray[np.floating]:
-    out = np.empty(population.dimension, population.dtype)
-    population.write(member, out)
-    return out
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -13,7 +13,7 @@ from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.envs import probe_purity
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, Stream
+from escalade.perturbation import CenterPopulation, Stream
 from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
@@ -346,5 +346,5 @@ class PolicyObjective:
         return Evaluation(episodes.returns, steps, fitness, raised=episodes.first_raised)
 
     def _fitness_of_center(self, strategy: Strategy, episodes: Episodes) -> float:
-        center = DensePopulation(copy_of_center(strategy)[None])
+        center = CenterPopulation(copy_of_center(strategy))
         return float(self.score.fitness(center, episodes)[0])

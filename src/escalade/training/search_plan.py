@@ -22,6 +22,7 @@ from escalade.support.naming import called
 from escalade.support.numbers import population_number, real_number, whole_number
 from escalade.support.registry import named
 from escalade.training.search import Search, Turns
+from escalade.training.strategy import factory_of
 
 _OVER = ("target", "budget", "seconds", "callback")  # after these no search begins again
 
@@ -85,7 +86,7 @@ class SearchPlan:
             home = f"{strategy.__module__}:{strategy.__qualname__}"
             strategy = next((name for name, entry in STRATEGIES.items() if entry.home == home), strategy)
         self.name = called(strategy)
-        self._factory = strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
+        self._factory = factory_of(strategy)
         taken = keywords_of(self._factory)
         if isinstance(x0, EarlierPoints) and taken is not None and "covariance" not in taken:
             raise InputError("EarlierPoints are for strategy cma-es: give a vector as x0")

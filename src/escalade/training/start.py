@@ -35,9 +35,9 @@ class _Source:
     @property
     def sha256(self) -> str:
         """Of centre and normaliser, as ``params_sha256`` in summary.json, and of what does not evolve."""
-        network, moments = self.policy.network, self.normalizer
-        learnt = [moments.tensors()[f"normalizer.{name}"] for name in ("count", "mean", "squares")]
-        return params_sha256(to_vector(network), [*learnt, *frozen_state(network).values()])
+        network = self.policy.network
+        learnt = [*self.normalizer.tensors().values(), *frozen_state(network).values()]
+        return params_sha256(to_vector(network), learnt)
 
 
 def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:

@@ -30,7 +30,7 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
     """
-    factory = _factory_of(strategy)
+    factory = factory_of(strategy)
     name = called(strategy)
     fixed = fixed_by(factory)
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
@@ -69,11 +69,12 @@ def check_fixed(strategy: str | StrategyFactory, options: Mapping[str, Any]) -> 
 
 def kept_ranks(strategy: str | StrategyFactory) -> dict[str, Any]:
     """Options by which a strategy that takes centred ranks takes those that it is told as they are."""
-    shaping = parameters_of(_factory_of(strategy)).get("shaping")
+    shaping = parameters_of(factory_of(strategy)).get("shaping")
     return {"shaping": "raw"} if shaping is not None and shaping.default == "centered-ranks" else {}
 
 
-def _factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
+def factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
+    """A strategy's factory, by name or as it is."""
     found: StrategyFactory = (
         strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
     )

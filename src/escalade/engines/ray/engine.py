@@ -225,8 +225,9 @@ class RayEngine:
             self.on_note(f"{part.name}: {note}")
         if worker.chunks.pop(reply.chunk, None) is None or reply.results is None:
             return  # of a job before
-        self._results.add(reply.results)
+        self._results.raised |= reply.results.raised
         for items, rows in reply.results.in_batches():
+            self._results.put_many(items, rows)
             part.items += len(items)
             if self._steps is not None:
                 part.env_steps += self._steps(rows)
