@@ -3,7 +3,9 @@
 import json
 import re
 
+import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeAwareObservation
 from tests.environments import Walk
 
@@ -65,6 +67,70 @@ def test_what_is_doubtful_is_warned_of(env, options, name, said):
     report, finding = found(f"tests.environments:{env}", name, **options)
     assert (report.ok, finding.status) == (True, "warning")
     assert said in finding.detail
+
+
+class Reuses(Walk):
+    """Gives one array for ever, of another type than its space; truncates by ``np.True_``."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = Box(-np.inf, np.inf, (2,), np.float32)
+        self.given = np.zeros(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.given[:], info = super().reset(seed=seed)
+        return self.given, info
+
+    def step(self, action):
+        self.given[:], reward, *_, info = super().step(action)
+        return self.given, reward, False, np.True_, info
+
+
+class Plain(Walk):
+    def reset(self, *, seed=None):
+        return super().reset(seed=seed)
+
+
+@pytest.mark.parametrize("env", [Reuses, Plain])
+def test_what_gymnasium_refuses_and_training_takes_is_a_warning(env):
+    report, finding = found(env, "gymnasium's rules")
+    assert (report.ok, finding.status) == (True, "warning")
+    assert finding.detail.endswith("(training takes it as it is)")
+
+
+class Tires(Walk):
+    """Begins elsewhere each time that it is used."""
+
+    def __init__(self):
+        super().__init__()
+        self.used = 0
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        self.used += 1
+        self.state += self.used
+        return observation + self.used, info
+
+
+class Leaves(Walk):
+    """Leaves the seed that it is given."""
+
+    chance = np.random.default_rng(0)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = self.chance.normal(size=2)
+        return self.state.copy(), {}
+
+
+def test_an_object_that_was_used_is_told_from_one_that_leaves_its_seed():
+    _, finding = found(Tires, "seeds")
+    assert (finding.status, "in an object that was used before" in finding.detail) == ("warning", True)
+    report, findings = found(Tires, fresh_environments=True)
+    assert report.ok
+    assert (findings["seeds"].status, findings["purity"].status) == ("ok", "ok")
+    _, finding = found(Leaves, "seeds")
+    assert (finding.status, "pass the seed" in finding.detail) == ("failed", True)
 
 
 def test_speed_is_of_one_step_at_least(monkeypatch):

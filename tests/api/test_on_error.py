@@ -78,6 +78,16 @@ def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
 
 
+@pytest.mark.parametrize("backend", ["envpool", "mujoco", "ale"])
+def test_backends_that_forgive_nothing_take_it(backend, tmp_path):
+    env = {"envpool": "CartPole-v1", "mujoco": "Reacher-v5", "ale": "ALE/Pong-v5"}[backend]
+    if not escalade.envs.backends.BACKENDS[backend].installed:
+        pytest.skip(f"{backend} is not installed")
+    options = {"population": 2, "generations": 1, "eval_episodes": 1, "max_episode_steps": 3, "workers": 0}
+    options |= {"preset": None, "policy": "linear", "verbose": False, "backend": backend}
+    assert escalade.train(env, on_error="worst", run_dir=tmp_path / "run", **options).summary
+
+
 def test_on_error_is_one_of_two():
     with pytest.raises(InputError, match=r"unknown `on_error` 'worse'; did you mean worst\?"):
         escalade.train("CartPole-v1", on_error="worse")

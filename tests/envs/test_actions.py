@@ -111,6 +111,7 @@ def test_bins():
         (-100, 100, np.int8, [-100, 0, 100]),
         (0, 255, np.uint8, [0, 127, 255]),
         (-(2**31), 2**31 - 1, np.int32, [-(2**31), 0, 2**31 - 1]),
+        (0, 2**63 - 1024, np.int64, [0, 2**62, 2**63 - 1024]),
     ],
 )
 def test_bins_of_whole_numbers_reach_from_the_lowest_to_the_highest(low, high, dtype, expected):
@@ -165,6 +166,23 @@ def test_bins_stay_inside_of_any_bounds():
         space = spaces.Box(low, high, (1,), np.float32)
         act = ActionMap(space, head="uniform:5").compile()
         assert all(space.contains(action) for action in act(np.eye(5, dtype=np.float32)))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_bins_of_the_largest_whole_numbers_do_not_wrap_around(dtype):
+    limits = np.iinfo(dtype)
+    space = spaces.Box(limits.min, limits.max, (1,), dtype)
+    chosen = mapped(space, np.eye(3), "clip", "uniform:3")
+    assert chosen[0, 0] == limits.min
+    assert chosen[2, 0] >= limits.max - limits.max // 2**52
+
+
+@pytest.mark.parametrize("bounding", ["rescale", "tanh", "sigmoid"])
+def test_bounds_beyond_float32_are_reached(bounding):
+    for most in (1e39, np.finfo(np.float64).max):
+        space = spaces.Box(-most, most, (1,), np.float64)
+        found = mapped(space, [[-1e30], [0.0], [1e30]], bounding)
+        np.testing.assert_array_equal(found[:, 0], [-most, 0.0, most])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])

@@ -1,10 +1,15 @@
 """Atari games on the ALE backend and on Gymnasium's: the same episodes, bit for bit."""
 
+from dataclasses import replace
+
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import WrapperSpec
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend, vectorize
+from escalade.envs.ale_backend import supports
 from escalade.envs.frames import Frames
 
 pytest.importorskip("ale_py")
@@ -28,6 +33,7 @@ CASES = {
         Frames(crop=(30, 200, 8, 152), frame_skip=16),
         None,
     ),
+    "thin": ("ALE/Breakout-v5", {"repeat_action_probability": 0.0}, Frames(crop=(100, 102)), None),
     "memory": (
         "ALE/SpaceInvaders-v5",
         {"obs_type": "ram", "difficulty": 1},
@@ -102,6 +108,10 @@ def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
     assert settle_backend(game).backend == "ale"
     assert game.observation_space.shape == (3, 20, 16)
     assert game.max_episode_steps == 27000
+    spec = gymnasium.spec("ALE/Pong-v5")
+    worth = WrapperSpec("TransformReward", "gymnasium.wrappers:TransformReward", {"func": abs})
+    wrapped = replace(spec, id="Worth-v0", additional_wrappers=(worth,))
+    assert not supports(replace(game, spec=wrapped))
     ending = resolve("ALE/Pong-v5", frames=PIXELS, early_end=5)
     assert settle_backend(ending).backend == "gymnasium"
     with pytest.raises(InputError, match="ALE has no CartPole-v1"):

@@ -1,12 +1,14 @@
 """An environment whose ``close`` raises costs a warning, and no result."""
 
 import warnings
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.environments import Walk
 
 import escalade
-from escalade.envs import closing
+from escalade.envs import closing, resolve, vectorize
 
 ENV = "tests.envs.test_closing:ClosesBadly"
 OPTIONS = {"max_episode_steps": 5, "population": 4, "generations": 2, "seed": 1, "verbose": False}
@@ -32,6 +34,43 @@ def test_a_run_keeps_its_results(workers, fresh, tmp_path):
     good = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "good", **options)
     assert run.summary["params_sha256"] == good.summary["params_sha256"]
     assert len(evaluated.returns) == 2
+
+
+class Panic(BaseException):
+    """What code in Rust raises, which no ``except Exception`` catches."""
+
+
+class Panics(Walk):
+    """Panics in the second step of its first episode, and ever after."""
+
+    def step(self, action):
+        given = super().step(action)
+        if self.left == 3:
+            raise Panic("poisoned")
+        return given
+
+    def reset(self, *, seed=None, options=None):
+        given = super().reset(seed=seed)
+        self.left = 5 if seed == 0 else 2
+        return given
+
+    def close(self):
+        raise Panic("poisoned")
+
+
+@pytest.mark.filterwarnings("ignore:Panics.close")
+def test_a_panic_is_forgiven_and_the_next_episode_has_a_new_environment():
+    environment = replace(resolve("tests.envs.test_closing:Panics"), forgiving=True)
+    vector, first = vectorize(environment, 1), np.zeros(1, np.int64)
+    vector.reset(first, first)
+    steps = [vector.step(first, np.zeros((1, 1), np.float32)) for _ in range(2)]
+    assert [(bool(np.isnan(reward[0])), bool(ended[0])) for _, reward, ended in steps] == [(0, 0), (1, 1)]
+    assert vector.raised[0].startswith("Panic: poisoned (line ")
+    vector.reset(first, first + 1)
+    _, reward, _ = vector.step(first, np.zeros((1, 1), np.float32))
+    assert np.isfinite(reward).all()
+    assert not vector.raised
+    vector.close()
 
 
 def test_check_says_so_and_goes_on():

@@ -315,6 +315,13 @@ def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others
     assert action[0] == 1
 
 
+def test_a_stack_of_a_games_memory_holds_what_was_given_earlier():
+    env = Frames(frame_stack=3).wrap(Odd(), gymnasium.spec("ALE/Pong-v5"))
+    env.reset(seed=0)
+    stacked = [env.step(np.ones(1, np.float32))[0] for _ in range(3)][-1]
+    np.testing.assert_array_equal(stacked[:, 0], [1, 2, 3])
+
+
 def test_a_stack_of_matrices_that_are_no_pictures_is_no_image():
     class Table(gymnasium.Env):
         observation_space = gymnasium.spaces.Box(-1, 1, (2, 3), np.float32)

@@ -79,7 +79,7 @@ class RawSimulator:
         """Steps a second over about ``seconds``."""
         began, count = time.perf_counter(), 0
         while (spent := time.perf_counter() - began) < seconds:
-            _, _, ended = self._vector.step(self._slots, self._actions[count % 16])
+            _, _, ended = self._vector.step(self._slots, self._actions[count % 16].copy())
             if self._vector.refills and ended.any():
                 over = np.flatnonzero(ended)
                 self._vector.reset(self._slots[over], over)

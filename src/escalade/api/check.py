@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium import error, spaces
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.api.named import named
@@ -30,11 +30,14 @@ _STEPS = 2000  # of random actions, at most, in what plays whole episodes
 _SECONDS = 5.0  # likewise
 _SPEED_SECONDS = 1.0
 _SPEED_SLOTS = 16
-# What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, other
-# scales are normalised or mapped, and what an environment returns is copied at once.
+# What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
+# scales are normalised or mapped.
 _HARMLESS = re.compile(
-    r"is probably too (low|high)|recommend using a symmetric|reus|render|environment checker might"
+    r"is probably too (low|high)|recommend using a symmetric|render|environment checker might"
 )
+# What it refuses and Escalade trains on: what is returned is copied at once, and bounds are not looked at.
+_TRAINABLE = re.compile(r"share an object|truncates after|within the observation space|`options`")
+_DIFFERS = re.compile(r"determinis|not equivalent|np_random", re.IGNORECASE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -142,6 +145,11 @@ def _rules(environment: Environment) -> Finding:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             check_gymnasium_rules(env.unwrapped, skip_render_check=True, skip_close_check=True)
+    except (AssertionError, error.Error) as problem:
+        fresh = environment.fresh and _DIFFERS.search(str(problem))  # each episode is of an object of its own
+        if not fresh and not _TRAINABLE.search(str(problem)):
+            raise
+        return Finding("gymnasium's rules", "warning", f"{_said(problem)} (training takes it as it is)")
     finally:
         close(env)
     said = dict.fromkeys(_said(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message)))
@@ -151,12 +159,12 @@ def _rules(environment: Environment) -> Finding:
 
 
 def _seeds(environment: Environment) -> Finding:
-    env, space = environment.make(), environment.observation_space
-    try:
-        first, other, again = (np.array(flatten(space, env.reset(seed=seed)[0])) for seed in (1, 2, 1))
-    finally:
-        close(env)
+    first, other, again = _begun(environment, [1, 2, 1])
     if not np.array_equal(first, again, equal_nan=True):
+        (new,) = _begun(environment, [1])
+        if np.array_equal(first, new, equal_nan=True):  # and `purity` says what to do
+            detail = "reset(seed=1) gives another observation in an object that was used before"
+            return Finding("seeds", "warning", detail)
         detail = "reset(seed=1) gave two different observations: pass the seed to super().reset(seed=seed)"
         return Finding("seeds", "failed", detail)
     if np.array_equal(first, other):
@@ -164,6 +172,21 @@ def _seeds(environment: Environment) -> Finding:
             "seeds", "warning", "two seeds gave the same first observation: are all episodes equal?"
         )
     return Finding("seeds", "ok", "reset(seed=...) begins the same episode again")
+
+
+def _begun(environment: Environment, seeds: Sequence[int]) -> list[np.ndarray[Any, Any]]:
+    """The first observations of episodes: in one object, or in one for each where that is asked for."""
+    space, found = environment.observation_space, list[np.ndarray[Any, Any]]()
+    env = environment.make()
+    try:
+        for seed in seeds:
+            if found and environment.fresh:
+                close(env)
+                env = environment.make()
+            found.append(np.array(flatten(space, env.reset(seed=seed)[0])))
+    finally:
+        close(env)
+    return found
 
 
 def _steps(environment: Environment) -> Finding:

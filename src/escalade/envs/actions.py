@@ -168,7 +168,8 @@ class _Signs:
 class _Bins:
     def __init__(self, space: spaces.Box, values: Array) -> None:
         self.shape = space.shape
-        self.values = (np.rint(values) if space.dtype.kind in _WHOLE else values).astype(space.dtype)
+        values = np.rint(values) if space.dtype.kind in _WHOLE else values
+        self.values = np.minimum(values, _largest(space.dtype)).astype(space.dtype)
         self.rows = np.arange(len(values))
 
     def __call__(self, raw: Array) -> Array:
@@ -177,22 +178,30 @@ class _Bins:
         return chosen.reshape(-1, *self.shape)
 
 
+def _largest(dtype: np.dtype[Any]) -> float:
+    """The largest float64 that a number of this type can be: the largest integers of 64 bits round up."""
+    if dtype.kind not in "iu":
+        return math.inf
+    most = 2.0 ** (8 * dtype.itemsize - (dtype.kind == "i"))
+    return most - 1 if most < 2**53 else math.nextafter(most, 0)
+
+
 class _Bounded:
     def __init__(self, space: spaces.Box, bounding: str) -> None:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
-        kind = space.dtype.kind
-        if kind in "iu":  # float64 rounds the largest integers of 64 bits up, out of their type
-            most = 2.0 ** (8 * space.dtype.itemsize - (kind == "i"))
-            high = np.where(high >= most, np.nextafter(most, 0), high)
+        kind, high = space.dtype.kind, np.minimum(high, _largest(space.dtype))
         # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
         self.inner = np.dtype(np.float64 if kind in "iu" or space.dtype == np.float64 else np.float32)
         self.whole = kind in _WHOLE  # the nearest of them: a cast would take what is nearest to 0
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
         self.bounded = (space.bounded_below & space.bounded_above).reshape(-1)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
-            self.middle = np.where(self.bounded, (low + high) / 2, 0).astype(np.float32)
-            self.half = np.where(self.bounded, (high - low) / 2, 1).astype(np.float32)
+            middle = np.where(self.bounded, low / 2 + high / 2, 0)
+            half = np.where(self.bounded, high / 2 - low / 2, 1)
+            wide = not np.isfinite(half.astype(np.float32)).all()
+        precision = np.float64 if wide else np.float32
+        self.middle, self.half = middle.astype(precision), half.astype(precision)
         names = bounding.split(",")
         self.one = names[0] if len(set(names)) == 1 else None
         each = np.array(names * (len(low) // len(names)))

@@ -30,6 +30,7 @@ def supports(environment: Environment) -> bool:
     return (
         is_atari(environment.spec)
         and environment.spec.max_episode_steps is None
+        and not environment.spec.additional_wrappers
         and environment.early_end is None
         and not environment.info_keys
         and isinstance(given.get("frameskip", 4), int)

@@ -23,7 +23,9 @@ def close(env: gymnasium.Env[Any, Any]) -> None:
     """
     try:
         env.close()
-    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # noqa: BLE001 - the environment's own code, panics of Rust among it
         text = visible(shortened(one_line(problem)))
         name = type(getattr(env, "unwrapped", env)).__name__
         text = f"{name}.close() raised {text} (its episodes count all the same)"

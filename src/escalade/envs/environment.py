@@ -24,14 +24,13 @@ from escalade.envs.envpool_worlds import BACKEND, WorldSpec, all_ids, check_aske
 from escalade.envs.factories import FactorySpec, build, factory_spec
 from escalade.envs.frames import Frames
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
-from escalade.envs.providers import register
+from escalade.envs.providers import pip_line, register
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
-from escalade.errors import EnvironmentFailure, InputError, nearest
+from escalade.errors import EnvironmentFailure, InputError, in_words, nearest
 from escalade.support.imports import import_named
-from escalade.support.installing import install
 from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 
@@ -236,9 +235,7 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
     except (Exception, SystemExit) as problem:
         if kwargs and isinstance(problem, (TypeError, ValueError, AssertionError)):
             raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
-        raise EnvironmentFailure(
-            f"environment {env_id} failed to start: {type(problem).__name__}: {problem}"
-        ) from problem
+        raise EnvironmentFailure(f"environment {env_id} failed to start: {in_words(problem)}") from problem
 
 
 def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
@@ -273,7 +270,7 @@ def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
         raise
     except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
-            f"environment {env_id} failed in its first step: {type(problem).__name__}: {problem}"
+            f"environment {env_id} failed in its first step: {in_words(problem)}"
         ) from problem
 
 
@@ -323,14 +320,3 @@ def _find(env_id: str) -> EnvSpec:
         known = {*gymnasium.registry, *all_ids()}
         hint = nearest(name, known) or nearest(name.rpartition("/")[2], known)
         raise InputError(f"unknown environment {env_id!r}{hint}") from None
-
-
-def pip_line(spec: EnvSpec, problem: Exception) -> str:
-    """The command that installs the package that an environment misses."""
-    if "opencv" in str(problem):
-        return install("pixels")
-    entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
-    for extra in ("mujoco", "box2d", "classic", "pybullet"):
-        if f".{extra}" in f".{entry}":
-            return install(extra)
-    return str(problem)

@@ -117,7 +117,7 @@ class Frames:
             InputError: the environment lacks what an option is about.
         """
         if is_atari(spec):
-            env = channels_first(self._wrap_atari(env))
+            env = self._wrap_atari(env)
         elif self.off:
             env = channels_first(env)
         else:
@@ -136,7 +136,7 @@ class Frames:
         if not isinstance(space, spaces.Box) or len(space.shape) < 2:
             return self._wrap_ram(env)
         if self.off:
-            return as_image(env)
+            return _first_or_only(env)
         _check_untouched(env)
         height, width = space.shape[:2] if self.crop or self.size is None else self.size
         env = wrappers.AtariPreprocessing(
@@ -149,11 +149,12 @@ class Frames:
         if self.crop:
             env = self._cropped(env)
             env = wrappers.ResizeObservation(env, self.size) if self.size else env
-        return as_image(env)
+        return _first_or_only(env)
 
     def _wrap_ram(self, env: Env) -> Env:
         """An Atari game seen through its memory: what is not about images."""
         self._refuse(_OF_IMAGES, "needs images, and memory is none")
+        env = Owned(env) if self.frame_stack > 1 else env  # a stack holds what was given earlier
         return NoopStart(env, self.noop_max) if self.noop_max else env
 
     def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
@@ -178,8 +179,7 @@ class Frames:
         env = self._cropped(env) if self.crop else env
         env = wrappers.GrayscaleObservation(env) if self.grayscale else env
         env = wrappers.ResizeObservation(env, self.size) if self.size else env
-        # Whatever its size is now: what is left of an image may be no larger than its colours are many.
-        return moved_first(env) if is_image(env.observation_space) else as_image(env)
+        return _first_or_only(env)
 
     def _cropped(self, env: Env) -> Env:
         """The part of the image that is kept."""
@@ -292,6 +292,14 @@ def _check_untouched(env: Env) -> None:
 
 def _whole_range(space: spaces.Space[Any]) -> bool:
     return space.dtype == np.uint8 and space == spaces.Box(0, 255, space.shape or (), np.uint8)
+
+
+def _first_or_only(env: Env) -> Env:
+    """Images of (H, W, C) with their channels first, and those of (H, W) with one channel.
+
+    Whatever their size: what is left of an image may be no larger than its colours are many.
+    """
+    return moved_first(env) if is_image(env.observation_space) else as_image(env)
 
 
 def as_image(env: Env) -> Env:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, cast
 
 import gymnasium
@@ -139,8 +138,12 @@ class GymnasiumVector:
         if slot not in self.raised:
             close(self._envs[slot])
             return
-        with suppress(Exception, SystemExit, GeneratorExit):  # again, which says nothing new
+        try:
             self._envs[slot].close()
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001, S110 - once more what it has raised, a panic of Rust perhaps
+            pass
 
     def _make(self) -> gymnasium.Env[Any, Any]:
         env, key = self._environment.make(), self._environment.reward_info

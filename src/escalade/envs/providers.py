@@ -1,4 +1,4 @@
-"""Packages that register environments only when they are imported: which ids make which import needed."""
+"""Packages that environments need: those that register ids only when they are imported, and the extras."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.quiet import quiet
 from escalade.errors import InputError
@@ -54,3 +55,23 @@ def register(env_id: str) -> None:
         elif sure or provider.package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
             with without_warnings():
                 importlib.import_module(provider.package)
+
+
+_EXTRAS = {
+    "mujoco": "gymnasium.envs.mujoco",
+    "box2d": "gymnasium.envs.box2d",
+    "classic": "gymnasium.envs.classic_control",
+    "pybullet": "pybullet_envs_gymnasium",
+}
+"""The places of environments that need one of Escalade's extras."""
+
+
+def pip_line(spec: EnvSpec, problem: Exception) -> str:
+    """The command that installs the package that an environment misses."""
+    if "opencv" in str(problem):
+        return install("pixels")
+    entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
+    for extra, place in _EXTRAS.items():
+        if entry.startswith(place):
+            return install(extra)
+    return str(problem)

@@ -10,8 +10,8 @@ from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.envs.closing import close
-from escalade.envs.environment import pip_line
 from escalade.envs.observed import one_number
+from escalade.envs.providers import pip_line
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
 
@@ -64,9 +64,9 @@ def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
         raise
     except error.DependencyNotInstalled as problem:
         raise _needs_package(environment, problem) from problem
-    except TypeError as problem:  # its constructor takes no render_mode
-        raise InputError(f"environment {environment.id} has no {lacks}") from problem
     except (Exception, SystemExit) as problem:
+        if isinstance(problem, TypeError) and "render_mode" in str(problem):  # its constructor takes none
+            raise InputError(f"environment {environment.id} has no {lacks}") from problem
         raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
     if mode not in env.metadata.get("render_modes", ()):
         close(env)
