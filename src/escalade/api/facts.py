@@ -11,7 +11,7 @@ from escalade.recorders import Goals, Recorder, info_columns
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies import novelty
-from escalade.support.numbers import counted
+from escalade.support.numbers import workers_in_words
 from escalade.training.parts import Parts
 from escalade.training.session import Checkpoint, SessionFacts
 from escalade.training.sources import without_digest
@@ -53,8 +53,7 @@ def _subject(config: Config, parts: Parts) -> dict[str, Any]:
 
 
 def _goals(config: Config, parts: Parts) -> Goals:
-    workers = "in this process" if config.worker_count == 0 else counted(config.worker_count, "worker")
-    size = f"{len(parts.start):,} parameters"
+    size, workers = f"{len(parts.start):,} parameters", workers_in_words(config.worker_count)
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
     sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)

@@ -20,7 +20,7 @@ from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.result import Optimum
 from escalade.strategies.space import StrategyFactory
 from escalade.support.naming import called
-from escalade.support.numbers import counted, seed_number
+from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.function_calls import FunctionCalls
 from escalade.training.limits import Limits
 from escalade.training.search import Search, turn
@@ -130,7 +130,7 @@ def optimize(
         closing.enter_context(calls)
         goals = Goals(
             f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
-            f"{counted(workers, 'worker') if workers else 'in this process'}",
+            f"{workers_in_words(workers)}",
             target,
             seconds=seconds,
             minimize=direction == "minimize",

@@ -124,7 +124,7 @@ class LiveConsole:
         facts.add_row(
             f"return [bold]{number(row.return_mean)}[/] ± {number(row.return_std)}",
             self._goals.best_of(row),
-            f"evaluation [bold]{self._evaluated()}[/]",
+            f"evaluation [bold]{number(self._evaluation)}[/]",
             f"length {_shown(row.episode_length_mean)}",
         )
         bars = Table.grid(padding=(0, 2))
@@ -133,13 +133,10 @@ class LiveConsole:
             bars.add_row("budget", _bar(spent[1]), spent[0])
         if self._goals.target_return is not None:
             reached = self._goals.reached(self._first_evaluation, self._evaluation)
-            of = f"{self._evaluated()} of {number(self._goals.target_return)}"
+            of = f"{number(self._evaluation)} of {number(self._goals.target_return)}"
             bars.add_row("target", _bar(reached), of)
         title = Text(visible(self._goals.title))
         return Panel(Group(facts, bars), title=title, title_align="left", width=self._panel_width())
-
-    def _evaluated(self) -> str:
-        return "-" if self._evaluation is None else number(self._evaluation)
 
 
 def _bar(share: float) -> ProgressBar:

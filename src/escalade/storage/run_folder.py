@@ -159,7 +159,12 @@ class RunFolder:
         """True where nothing of the run was done yet: no checkpoint, and no row of progress."""
         if self.checkpoints.generations() or self.policy.exists():
             return False
-        return not self.progress.exists() or len(read_bytes(self.progress).splitlines()) <= 1
+        return self._rows() == 0
+
+    def _rows(self) -> int:
+        """The rows of progress.csv; none where it is not there."""
+        lines = len(read_bytes(self.progress).splitlines()) if self.progress.exists() else 0
+        return max(0, lines - 1)
 
     @contextmanager
     def kept_if_trained(self) -> Iterator[None]:
@@ -195,8 +200,8 @@ class RunFolder:
     def _began(self) -> bool:
         """Tell whether the run had a generation; yes where it cannot be told."""
         try:
-            rows = len(read_bytes(self.progress).splitlines()) if self.progress.exists() else 0
-            return rows > 1 or any(self.checkpoints.generations())
+            # A checkpoint of generation 0 is how the run begins.
+            return self._rows() > 0 or any(self.checkpoints.generations())
         except EscaladeError:
             return True
 

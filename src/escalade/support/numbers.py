@@ -77,6 +77,11 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
+def workers_in_words(workers: int) -> str:
+    """The place where members are run: ``in this process``, or ``2 workers``."""
+    return counted(workers, "worker") if workers else "in this process"
+
+
 def number(value: float | None) -> str:
     """A measured number as a person reads it: four digits that count at least, and no more than help.
 

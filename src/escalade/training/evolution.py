@@ -25,7 +25,7 @@ from escalade.storage.tensors import Damaged, State, Stored
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Novelty, columns, parse
 from escalade.support.html import shown, table
-from escalade.support.numbers import counted, plain
+from escalade.support.numbers import plain, workers_in_words
 from escalade.training.fitness_objective import BEST, FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
@@ -260,10 +260,9 @@ def _result(
 
 
 def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
-    where = "in this process" if plan.workers == 0 else counted(plan.workers, "worker")
     title = (
         f"{type(module).__name__}: {plan.facts['strategy']}, population {strategy.population_size}, "
-        f"{strategy.dimension:,} parameters, {where}"
+        f"{strategy.dimension:,} parameters, {workers_in_words(plan.workers)}"
     )
     limits = plan.limits
     return Goals(
