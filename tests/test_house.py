@@ -59,7 +59,8 @@ def test_constructors_spell_their_arguments_out():
 
 
 def test_docstrings_begin_with_a_subject_or_a_verb():
-    bare = re.compile(r"\s*(What|Whether|Which|How|When|Where|Who|Whose|Why)\b")
+    words = "What Whether Which How When Where Who Whose Why Of In By Behind Along Among Those That Likewise"
+    bare = re.compile(rf"\s*({'|'.join(words.split())}|Counted|Present|Handed|Instead)\b")
     for path, tree in trees().items():
         strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
         texts = {one.lineno: str(one.value) for one in strings if isinstance(one, ast.Constant)}

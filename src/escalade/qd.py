@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from escalade.config.keywords import TrainOptions
 
 _SMALLEST = 1e-11
-"""Of the members' largest deviation, where a search goes on."""
+"""Smallest value of the members' largest deviation with which a search goes on."""
 _GROUPS = ("environment", "frames", "reward of training", "policy")
 _FURTHER = (
     *("behaviour", "episodes_per_member", "episode_seeds"),

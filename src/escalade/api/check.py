@@ -59,7 +59,7 @@ class CheckReport:
     """The backend that would step it; None when it cannot be trained on."""
     findings: tuple[Finding, ...]
     steps_per_second: float | None
-    """Of one process with random actions; None when it cannot be stepped."""
+    """Environment steps per second of one process with random actions; None when it cannot be stepped."""
 
     @property
     def ok(self) -> bool:

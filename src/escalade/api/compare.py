@@ -38,7 +38,7 @@ class ComparisonLine:
     eval_episodes: int
     """Episodes that the returns rest on, those of all runs together."""
     return_mean: float | None
-    """Of the runs' latest evaluations."""
+    """Mean return of the runs' latest evaluations."""
     return_iqm: float | None
     """Their interquartile mean."""
     return_low: float | None
@@ -61,7 +61,7 @@ class Comparison:
     copies: dict[str, str] = field(default_factory=dict)
     """Folders that hold another one's run once more, and did not count; and those that did."""
     scores: Scores | None = None
-    """Of methods across tasks, where bounds were given."""
+    """Scores of methods across tasks; None where no bounds were given."""
 
     def to_pandas(self) -> Any:
         """The lines as a ``pandas.DataFrame``, with a column ``option_NAME`` for each option that differs.

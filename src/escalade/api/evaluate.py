@@ -45,7 +45,7 @@ class EvaluationResult:
     infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
     """Numbers of the episodes' last infos by ``info_keys``, shape (episodes,): NaN where there was none."""
     generation: int | None = None
-    """Of the policy that was evaluated: how often its centre had been updated."""
+    """Generation of the policy that was evaluated: the number of updates of its centre."""
     params_sha256: str = ""
     """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with.
     Of a policy's file that normalises it is another: the file keeps no sums."""
@@ -54,7 +54,7 @@ class EvaluationResult:
     behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
     """Behaviours of the episodes, shape (episodes, size); None where nobody asked for any."""
     raised: str | None = None
-    """What the first of the failed episodes that raised did raise, in words; None where none did."""
+    """The exception of the first failed episode that raised one, in words; None where none did."""
 
     @property
     def mean(self) -> float:

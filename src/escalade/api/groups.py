@@ -273,7 +273,7 @@ def _rounded(name: str, value: Any) -> str:
 
 
 def _had(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that are options of a run's strategy, or no strategy's options."""
+    """The ``names`` that are options of the run's strategy, or of no strategy."""
     entry = STRATEGIES.get(str(options.get("strategy")))
     missing = {*STRATEGY_OPTIONS} - entry.options if entry else set()
     missing |= {*GROWTH_OPTIONS} if entry and not entry.grows else set()

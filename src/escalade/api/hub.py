@@ -34,7 +34,7 @@ _PLACELESS: dict[str, Any] = {
     "run_dir": None,
     "start_from": None,
 }
-"""Instead of where a run ran and is, which is not published."""
+"""Options of a published config in place of those that tell where the run ran and is."""
 _NOT_PULLED = ("run", "novelty")
 """Groups of options that are not taken from a pulled config: what playing does not need."""
 

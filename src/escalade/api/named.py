@@ -48,7 +48,7 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wrapper(wrapper: Any) -> str:
-    """As ``--wrap`` takes it."""
+    """The text that ``--wrap`` takes for it."""
     factory, keywords = _parts(wrapper, "`wrappers`")
     given = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
     return name_of(factory, "`wrappers`") + (f"({given})" if given else "")

@@ -190,7 +190,7 @@ def _commands(config: Config, summary: Mapping[str, Any]) -> list[tuple[str, str
 
 
 def _workers(folder: RunFolder) -> dict[str, tuple[Array, Array, Array]]:
-    """By worker, or by node of a cluster: generations, steps per second, idle shares."""
+    """Generations, steps per second and idle shares, by worker or by node of a cluster."""
     found: dict[str, tuple[Array, Array, Array]] = {}
     for path, kind in ((folder.cluster, "node"), (folder.workers, "worker")):
         table = table_of(path)  # once: a run that goes on adds rows

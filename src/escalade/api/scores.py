@@ -22,7 +22,7 @@ from escalade.support.statistics import (
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
-"""By task: the return that counts as a score of 0, and the one that counts as 1."""
+"""The returns that count as scores of 0 and of 1, by task."""
 
 _THRESHOLDS = 101
 
@@ -33,7 +33,7 @@ class MethodScore:
 
     label: str
     runs: int
-    """On all tasks together."""
+    """Number of runs on all tasks together."""
     score_iqm: float
     """Interquartile mean of all runs' scores."""
     score_low: float | None

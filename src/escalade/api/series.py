@@ -31,7 +31,7 @@ class Planned:
     """One run of a series."""
 
     config: Config
-    """With its seed and its folder."""
+    """Config of the run, with its seed and its folder."""
     begun: RunFacts | None
     """The facts that its folder holds already."""
 

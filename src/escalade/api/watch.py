@@ -25,7 +25,7 @@ class News(NamedTuple):
     """The findings of a look at a run's folder."""
 
     rows: list[Row]
-    """Since the look before."""
+    """Rows since the look before."""
     state: State
     process: str
     """The process that runs it, or ran it until it was killed: ``process 12 on host``; empty if unknown."""

@@ -54,7 +54,7 @@ def add_compare(commands: Any) -> None:
 
 
 _LEAST_WIDTH = 120
-"""Of narrower terminals and of files, lines go on below: numbers would take the names' place."""
+"""Least width of a table, also on narrower terminals, which break its lines: else numbers crowd out names."""
 
 
 def say_comparison(found: Comparison) -> None:

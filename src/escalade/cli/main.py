@@ -53,7 +53,7 @@ _COMMANDS = (
     add_attach,
     add_stop,
 )
-"""In the order that ``escalade --help`` lists them."""
+"""Functions that add a command, in the order that ``escalade --help`` lists them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

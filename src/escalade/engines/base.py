@@ -124,7 +124,7 @@ class EngineOptions:
     elastic: bool = False
     """True where an engine on a cluster uses all the room there is, instead of ``workers``."""
     address: str | None = None
-    """Of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
+    """Address of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
     worker_resources: Mapping[str, float] = field(default_factory=dict)
     """Resources a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
     steps: Callable[[Any], int] | None = None

@@ -19,11 +19,11 @@ class Worker:
 
     def __init__(self, factory: Factory, name: str = "") -> None:
         self.name = name
-        """Of its place among the workers; who replaces it takes it over."""
+        """Number of its place among the workers; the worker that replaces it has the same."""
         self.info: dict[str, Any] = {}
         """:meth:`Work.info`; empty until the work is built."""
         self.items: set[int] = set()
-        """Handed out, not yet done."""
+        """Items given to the worker and not yet done."""
         self.job = 0
         """Number of the last job that it was sent."""
         self.dropping: float | None = None

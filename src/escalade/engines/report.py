@@ -28,7 +28,7 @@ class Report:
 
     nodes: dict[str, NodeReport] = field(default_factory=dict)
     seconds: float = 0.0
-    """In which jobs ran; of worker processes, also those between two jobs."""
+    """Seconds in which jobs ran; for worker processes, also the seconds between two jobs."""
 
     def idle_share(self, part: NodeReport) -> float:
         """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""

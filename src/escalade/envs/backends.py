@@ -61,7 +61,7 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
     ),
     "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", most_rows=64, python=True),
 }
-"""In the order in which ``auto`` tries them. The last one runs everything."""
+"""Backends in the order in which ``auto`` tries them. The last one runs everything."""
 
 CHOICES: Final = ChainMap[str, Any](BACKENDS, {"auto": None})
 """Names that the option takes: ``auto``, and every backend there is, those of a user's module too."""

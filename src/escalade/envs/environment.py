@@ -66,7 +66,7 @@ class Environment:
     info_keys: tuple[str, ...] = ()
     """Entries of an episode's last info that are reported of it."""
     behaviour_keys: tuple[str, ...] = ()
-    """Those of ``info_keys`` that only the option ``behaviour`` asks for."""
+    """The ``info_keys`` that only the option ``behaviour`` asks for."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
 

@@ -51,7 +51,7 @@ class GymnasiumVector:
         self._envs: dict[int, gymnasium.Env[Any, Any]] = {}
         self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
         self.raised: dict[int, str] = {}
-        """What the environment of a slot has raised, in words; the slot's next episode has a new one."""
+        """Exceptions of the slots' environments, in words; a slot's next episode has a new environment."""
         self._space = environment.observation_space
         self._plain = is_vector(self._space) or is_image(self._space)
         self._shape = observation_shape(self._space)

@@ -22,9 +22,9 @@ class StepLimits(NamedTuple):
     """The numbers of steps that cut an episode."""
 
     own: int | None
-    """After this many of the environment's own steps; None: as it is registered."""
+    """Limit in the environment's own steps; None: as it is registered."""
     policy: int | None
-    """After this many of the policy's steps, counted outside of everything; None: not there."""
+    """Limit in the policy's steps, counted outside of everything; None: no limit there."""
 
 
 def registered_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:

@@ -206,7 +206,7 @@ TASKS: Final[dict[str, type[Task]]] = {
     "Swimmer-v5": Swimmer,
     "Walker2d-v5": Walker,
 }
-"""By id. Ant and the humanoids are missing: they see contact forces, which a batch does not compute."""
+"""Tasks by id. Ant and humanoids are missing: they see contact forces, which a batch does not compute."""
 
 
 def _between(values: Array, limits: tuple[float, float]) -> NDArray[np.bool_]:

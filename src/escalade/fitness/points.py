@@ -30,7 +30,7 @@ class PointsJob:
 
     seed: int
     generation: int
-    """Of all searches together, 0 for the first."""
+    """Number of the generation over all searches, 0 for the first."""
     points: Points
 
     def describe(self, item: int) -> str:

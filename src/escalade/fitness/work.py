@@ -35,7 +35,7 @@ from escalade.support.keywords import fixed_by
 FitnessFunction = Callable[..., Any]
 
 _TABLES = ("_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
-"""In these a torch module holds its parts, and what is called when it is."""
+"""Attributes in which a torch module holds its parts, and the hooks that are called with it."""
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _LETTERS = 44  # in a line of the legend
 _MOST_DOTS = 25  # points of a line that are marked one by one
 BEYOND = " is beyond the axis"
-"""Behind the name of a target that is not drawn."""
-_PREFIXES = 1e4  # from here on ticks upwards are 10k, not 10000
+"""Text after the name of a target that is not drawn."""
+_PREFIXES = 1e4  # from here on ticks of the y axis are 10k, not 10000
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Line:
     """One curve: points (at, values), both of shape (n,); those that cannot be drawn are left out."""
 
     label: str
-    """In the legend; an empty one is not in it."""
+    """Name in the legend; a line with an empty one is not in it."""
     at: Array
     values: Array
     style: int | None = 0
@@ -39,7 +39,7 @@ class Line:
     """A value stands until the next one, instead of going there in a straight line."""
 
     def points(self) -> tuple[Array, Array]:
-        """Those that can be drawn."""
+        """The points that can be drawn."""
         known = np.isfinite(self.at) & np.isfinite(drawable(self.values))
         return self.at[known], self.values[known]
 
@@ -72,18 +72,18 @@ class Chart:
 
     title: str
     unit: str
-    """Counted by the axis to the right."""
+    """Label of the x axis."""
     lines: Sequence[Line] = ()
     areas: Sequence[Area] = ()
     target: float | None = None
     """Drawn as a line across, and only named where it would press the curves flat; not beside ``ends``."""
     note: str = ""
     ends: tuple[float, float] | None = None
-    """Of the axis upwards; found from the numbers where it is None."""
+    """Limits of the y axis; found from the numbers where they are None."""
     legend: bool = True
     """True where a page names the lines below it: not where it has one legend for many charts."""
     what: str = "return"
-    """Counted by the axis upwards."""
+    """Label of the y axis."""
 
     def empty(self) -> bool:
         """True where there is nothing to draw."""
@@ -96,7 +96,7 @@ def drawable(values: Array) -> Array:
 
 
 def draw(axes: Axes, chart: Chart) -> str:
-    """Draw the curves, the target, the axis to the right with its name, and the grid; no title, no legend.
+    """Draw the curves, the target, the x axis with its name, and the grid; no title, no legend.
 
     Returns:
         The name of the target; empty where there is none.
@@ -117,7 +117,7 @@ def draw(axes: Axes, chart: Chart) -> str:
 
 
 def _fit(axes: Axes, chart: Chart) -> str:
-    """Limit the axis upwards, and draw the target, whose name is returned."""
+    """Limit the y axis, and draw the target, whose name is returned."""
     if chart.ends is not None:
         axes.set_ylim(*chart.ends)
         return ""

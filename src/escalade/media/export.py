@@ -44,7 +44,7 @@ class Exported:
 
     path: Path
     largest_difference: float
-    """Of all outputs and actions in the check."""
+    """Largest difference from the policy, over all outputs and actions in the check."""
     state: Path | None
     """The file of the state that an episode begins with; None for a policy without one."""
 
@@ -254,7 +254,7 @@ FORMATS: Final[dict[str, _Format]] = {
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporters' warnings, of which none is about the policy.
+    """Silence the exporters' warnings, of which none is about the policy.
 
     That torch.jit is deprecated is said in the guide.
     """

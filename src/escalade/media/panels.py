@@ -27,7 +27,7 @@ _CUT = "episodes of members are cut short, those of evaluations are whole"
 _MOST_LINES = 8  # of workers in one chart; of more, their spread is drawn
 
 Workers = Mapping[str, tuple[Array, Array, Array]]
-"""By worker or node: generations, environment steps per second, and idle shares."""
+"""Generations, environment steps per second and idle shares, by worker or node."""
 
 
 def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CELLS = 20
-"""Along each side of the plane, whose cells coverage counts."""
+"""Number of cells along each side of the plane; coverage counts those that held a behaviour."""
 
 MOST_PATHS = 8
 """Centres, beyond which paths would hide the places and are not drawn."""
@@ -32,9 +32,9 @@ class Archived:
     behaviours: NDArray[np.float32]
     """Shape (n, size)."""
     generations: NDArray[np.int64]
-    """That each is of, 1 for the first; shape (n,)."""
+    """Generation of each behaviour, 1 for the first; shape (n,)."""
     centers: NDArray[np.int64]
-    """Number of the centre that each is of; shape (n,)."""
+    """Number of each behaviour's centre; shape (n,)."""
 
     def places(self) -> tuple[Array, tuple[str, str]]:
         """Places in the plane, shape (n, 2), and what its axes count.

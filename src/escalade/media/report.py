@@ -41,7 +41,7 @@ class Reported:
     """Names of options that are not at their defaults."""
     versions: Mapping[str, str]
     commands: Sequence[tuple[str, str]]
-    """To reproduce it: the purpose of each command, and the command."""
+    """Commands that reproduce the run: the purpose of each, and the command."""
     workers: Workers
     film: Path | None = None
     notes: Sequence[str] = field(default=())

@@ -23,8 +23,8 @@ from escalade.perturbation.population import GaussianPopulation
 from escalade.perturbation.source import NoiseSource, Weights
 
 _GOLDEN, _MIX_1, _MIX_2 = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15
-"""Those of :func:`~escalade.perturbation.address.hash64` as signed numbers: torch multiplies no others of 64
-bits, and the lowest 64 bits of a product are the same."""
+"""Constants of :func:`~escalade.perturbation.address.hash64` as signed numbers: torch multiplies no unsigned
+ones of 64 bits, and the lowest 64 bits of a product are the same."""
 _BLOCKS = {"cpu": 2**15}  # pairs of numbers made at once: what a cache holds,
 _BLOCK = 2**22  # or where there are many threads, enough for all of them
 _GATHERED = {"cpu": AT_ONCE}  # numbers that a sum gathers at once, or an eighth of the parameters if more;
@@ -42,7 +42,7 @@ class DeviceNoise(LowRank):
 
     @property
     def device(self) -> torch.device:
-        """Of the noise, and of the centre it is added to."""
+        """Device of the noise, and of the centre it is added to."""
         return self.noise.device
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:

@@ -24,7 +24,7 @@ class Member:
     sign: int
     """-1 for the mirrored end of a pair, 0 for the centre itself."""
     scale: float | Center = 1.0
-    """Of the noise."""
+    """Scale of the noise."""
 
     def factors(self, part: Part) -> tuple[Vector, Vector]:
         """``sign * scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
@@ -46,9 +46,9 @@ class Together:
 
     center: Any
     numbers: Any
-    """Of their noise, shape (k, length)."""
+    """Numbers of the members' noise, shape (k, length)."""
     signs: Any
-    """Those of :attr:`Member.sign`, shape (k,), float32."""
+    """Signs of the members, as :attr:`Member.sign`; shape (k,), float32."""
     scale: float | Center
 
     def factors(self, part: Part) -> tuple[Any, Any]:

@@ -44,9 +44,9 @@ class GenomePopulation(Addressed):
     seed: int
     parents: tuple[Genome, ...]
     children: tuple[tuple[int, Mutation], ...]
-    """For each member the number of its parent, and what it adds."""
+    """Number of the parent and the mutation, for each member."""
     identity: str
-    """Of ``start`` and of the noise: the same only where both are."""
+    """Identity of ``start`` and of the noise: the same only where both are the same."""
 
     @classmethod
     def of(
@@ -118,5 +118,5 @@ class GenomePopulation(Addressed):
 
 
 _parents: OrderedDict[tuple[str, int, Genome], Center] = OrderedDict()
-"""Of this process, the last used behind: those of two generations at most."""
+"""Parameters of parents, kept by this process: of two generations at most, the last used at the end."""
 _lock = threading.Lock()  # members are written by several threads where the engine has them

@@ -37,7 +37,7 @@ class Part:
     """
 
     shape: tuple[int, int]
-    """Of the parameter as a matrix: (m, n), and (size, 1) where it has fewer than two axes."""
+    """Shape of the parameter as a matrix: (m, n), and (size, 1) where it has fewer than two axes."""
     rank: int
     start: int
     """The parameter's beginning in the flat vector."""

@@ -47,7 +47,7 @@ class TableSlices:
     """Perturbations ``values[starts[k]:starts[k] + dimension]``: the draws of a noise table."""
 
     values: Vector
-    """Of the table."""
+    """Values of the noise table."""
     starts: NDArray[np.int64]
     """The index at which each perturbation begins, shape (n,)."""
     dimension: int

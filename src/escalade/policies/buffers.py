@@ -12,7 +12,7 @@ _TORCHS = frozenset(vars(nn.Module()))
 """Attributes that torch gives to every module."""
 
 Value = Tensor | complex | str | tuple[Any, ...] | None
-"""Of a simple attribute or a buffer; to a type checker, any number and truth value is complex."""
+"""Value of a simple attribute or a buffer; a type checker takes any number and truth value as complex."""
 
 _MOST = 2**20
 """Numbers in an attribute that may be a memory; larger ones are data."""

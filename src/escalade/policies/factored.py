@@ -162,7 +162,7 @@ class _Spread(NamedTuple):
     parts: list[Any]
     members: int
     level: int
-    """Of vmap, which may be called within itself."""
+    """Level of vmap, which may be called within itself."""
 
     @classmethod
     def of(cls, *parts: Tensor | None) -> _Spread | None:

@@ -26,11 +26,11 @@ class Factors(NamedTuple):
     a: Tensor
     b: Tensor
     name: str
-    """Of the parameter."""
+    """Name of the parameter."""
 
     @property
     def turned(self) -> Factors:
-        """Those of the transposed matrix."""
+        """Factors of the transposed matrix."""
         return Factors(self.b, self.a, self.name)
 
     def written(self, center: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from escalade.policies.activations import ACTIVATIONS, Array
 from escalade.policies.shared_product import SharedProduct
 
 Shape = tuple[int, ...]
-"""Of what one member's layer takes or gives: (numbers,), or (channels, height, width) of an image."""
+"""Shape of a layer's input or output for one member: (numbers,), or (channels, height, width) of an image."""
 
 
 class Layer(Protocol):
@@ -243,7 +243,7 @@ class Flatten:
 
     @property
     def outputs(self) -> Shape:
-        """As many numbers as the image has."""
+        """Shape of a vector with all numbers of the image."""
         return (int(np.prod(self.inputs)),)
 
     def operation(self, rows: int) -> Operation:

@@ -35,7 +35,7 @@ class Members:
         self.buffers: dict[int, Kept] = {}
         """Buffers and attributes of members, by place, where calls one after the other have changed them."""
         self.left: Kept | None = None
-        """Those that the module was left with after such a call."""
+        """Buffers and attributes that the module was left with after such a call."""
 
     def __len__(self) -> int:
         return len(self._numbers)

@@ -26,7 +26,7 @@ class Stack:
 
     layers: tuple[Layer, ...]
     reference: Array | None = None
-    """For virtual batch normalisation: observations as the network gets them, (batch, *shape)."""
+    """Observations for virtual batch normalisation, as the network gets them, (batch, *shape)."""
 
     @property
     def dimension(self) -> int:

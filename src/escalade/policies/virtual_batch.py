@@ -36,7 +36,7 @@ class VirtualBatchNormLayer:
 
     @property
     def outputs(self) -> Shape:
-        """Those of the inputs."""
+        """Shape of the outputs: that of the inputs."""
         return self.inputs
 
     @property

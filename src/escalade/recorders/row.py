@@ -28,7 +28,7 @@ class Row:
     return_max: float
     episode_length_mean: float | None
     eval_return_mean: float | None
-    """Of the unperturbed policy, before this generation's update; None where it was not evaluated.
+    """Mean return of the unperturbed policy before this generation's update; None where it was not evaluated.
 
     Where that met the target, it is the mean of the fresh episodes that confirm or refute it."""
     unperturbed_rank: int | None
@@ -50,7 +50,7 @@ class Row:
     ``KEY_mean`` is of the population, ``eval_KEY_mean`` of the evaluation; None where no episode had it.
     """
     quantiles: tuple[float, ...] = ()
-    """Of the returns, at :data:`LEVELS`; in population.csv."""
+    """Quantiles of the returns at :data:`LEVELS`; in population.csv."""
 
     def columns(self) -> dict[str, float | None]:
         """The row of progress.csv by column; the dictionary is the caller's own."""
@@ -58,7 +58,7 @@ class Row:
 
 
 COLUMNS = tuple(column.name for column in fields(Row) if column.name not in ("info", "quantiles"))
-"""Of progress.csv, in its order; those of :attr:`Row.info` follow."""
+"""Columns of progress.csv, in its order; those of :attr:`Row.info` follow."""
 
 
 def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Of a row's quantiles."""
+"""Levels of a row's quantiles."""
 
 
 class Recorder(Protocol):

@@ -28,7 +28,7 @@ class Behaviour:
     keys: tuple[str, ...] = ()
     """Entries of a step's info."""
     places: tuple[int, ...] = ()
-    """Of numbers in a flattened observation."""
+    """Places of numbers in a flattened observation."""
     every: int | None = None
     """Steps between two that are noted; None notes the last alone."""
     function: Callable[[Any], Any] | None = None

@@ -178,7 +178,7 @@ class Episodes:
     behaviours: NDArray[np.float32]
     """Numbers that say how the episodes went, shape (n, size): size is 0 where nobody asked."""
     raised: NDArray[np.object_]
-    """What an episode raised that was forgiven, in words, shape (n,); None where it raised nothing."""
+    """Exceptions of episodes that were forgiven, in words, shape (n,); None where there was none."""
 
     @classmethod
     def of(cls, results: Results) -> Episodes:
@@ -215,7 +215,7 @@ class Episodes:
 
     @property
     def first_raised(self) -> str | None:
-        """What the first episode that raised did raise; None where none did."""
+        """The exception of the first episode that raised one, in words; None where none did."""
         return next((words for words in self.raised if words is not None), None)
 
     def failed(self) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ class Trajectory:
     observations: NDArray[Any]
     """Flat or as images, the first and the last among them, shape (steps + 1, ...)."""
     actions: NDArray[Any]
-    """As the environment took them, shape (steps, ...)."""
+    """Actions as the environment took them, shape (steps, ...)."""
     rewards: NDArray[np.float64]
     """Shape (steps,)."""
     infos: dict[str, NDArray[np.float64]]

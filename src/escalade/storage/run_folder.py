@@ -295,7 +295,7 @@ def _similar(path: Path) -> str:
 
 
 def _missing(path: Path) -> list[Path]:
-    """Of a folder and those above it the ones that are not there, the deepest first."""
+    """The folders that are missing among ``path`` and those above it, the deepest first."""
     return [folder for folder in (path, *path.parents) if not folder.exists()]
 
 

@@ -16,7 +16,7 @@ from escalade.strategies.schedules import Schedule, parse, parse_sigma
 from escalade.support.numbers import whole_number
 
 _LEAST_SPREAD = np.finfo(np.float32).tiny
-"""Of returns that say anything: a smaller one is zero in the noise's own type, and its inverse infinite."""
+"""Least spread of returns for a step: a smaller one is zero in the noise's type, and its inverse infinite."""
 
 
 class ARS(GaussianStrategy):

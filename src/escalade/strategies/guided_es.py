@@ -25,7 +25,7 @@ from escalade.support.generators import generators_seeded
 from escalade.support.numbers import real_number, whole_number
 
 Surrogate = Callable[[Tensor], ArrayLike | Tensor]
-"""From a copy of the centre, shape (dimension,), to a vector of that shape."""
+"""A function from a copy of the centre, shape (dimension,), to a vector of that shape."""
 
 
 class GuidedES(OpenAIES):

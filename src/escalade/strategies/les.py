@@ -116,7 +116,7 @@ def member_weights(fitness: Fitness, record: float) -> Array:
 
 
 def softmax(x: Array) -> Array:
-    """Along the last axis."""
+    """Softmax along the last axis."""
     powers = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 

@@ -39,11 +39,11 @@ class NoveltyOptions:
     k: int = 10
     """Neighbours in the archive to which the mean distance is taken."""
     weight: float = 1.0
-    """Of fitness, in the first generation of ``nsra``; novelty has the rest."""
+    """Weight of fitness in the first generation of ``nsra``; novelty has 1 - weight."""
     step: float = 0.05
-    """By which it moves."""
+    """Size of a change of the weight."""
     patience: int = 50
-    """Generations without a better centre after which it falls."""
+    """Generations without a better centre after which the weight falls."""
 
 
 def parse(text: str) -> NoveltyOptions:
@@ -175,7 +175,7 @@ class Center:
     generation: int = 0
     """1 for the first."""
     number: int = 0
-    """Of the centre among several, 0 for the first."""
+    """Number of the centre among several, 0 for the first."""
 
 
 class Novelty:

@@ -25,7 +25,10 @@ class Start:
 
 
 Restarts = Generator[Start, int, None]
-"""Searches, the first with the population that was given. Sent are the evaluations that the last one used."""
+"""A generator of searches, the first with the given population.
+
+The caller sends back how many evaluations the last search used.
+"""
 
 
 def once(population: int | None) -> Restarts:

@@ -16,7 +16,7 @@ from escalade.strategies.states import copied
 _PREFIX = "strategy."
 _WHERE = "the strategy's state"
 _HISTORY = {_PREFIX + "history": Numbers("float64", ("generations", 2), finite=False)}
-"""Of members that were asked for; their number grows."""
+"""Best and mean fitness by generation, where members were asked for; each generation adds a row."""
 
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:

@@ -10,7 +10,7 @@ from escalade.errors import InputError
 from escalade.support.numbers import LARGEST
 
 Schedule = Callable[[int], float]
-"""From generations since the search began (0 for the first) to the value."""
+"""A function from generations since the search began (0 for the first) to the value."""
 
 
 def constant(value: float) -> Schedule:

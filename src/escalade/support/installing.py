@@ -13,7 +13,7 @@ def install(extra: str) -> str:
 
 
 def missing(*packages: str) -> list[str]:
-    """Those of ``packages`` that are not installed."""
+    """The ``packages`` that are not installed."""
     return [package for package in packages if importlib.util.find_spec(package) is None]
 
 

@@ -16,7 +16,7 @@ def lines_png(lines: Mapping[str, NDArray[np.float64]], what: str) -> bytes | No
 
     Args:
         lines: numbers, one a generation; NaN leaves a gap.
-        what: the numbers are.
+        what: label of the y axis.
     """
     if missing("matplotlib"):
         return None

@@ -34,12 +34,12 @@ class CenterStates:
 
     @property
     def normalizer(self) -> Normalizer:
-        """That of the centre that is drawn."""
+        """Normaliser of the centre that is drawn."""
         return self.normalizers[self.drawn]
 
     @property
     def cap(self) -> int | None:
-        """That on the episodes of the drawn centre's members; None for none."""
+        """Cap on the episodes of the drawn centre's members; None for none."""
         return self.caps[self.drawn]
 
     def draw(self, strategy: Strategy, number: int) -> None:

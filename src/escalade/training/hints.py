@@ -10,9 +10,9 @@ from escalade.strategies.shaping import usable_number
 Array = NDArray[np.float64]
 
 _GENERATIONS = 20
-"""In a row, before anything is said."""
+"""Generations in a row before the hint is given."""
 _EXPLAINED = 0.98
-"""The share of the returns' variance that lengths explain, from which members differ by little else."""
+"""From this share of the variance of returns on, episode length explains them."""
 _LASTS = 0.9
 """The share of the longest possible episode from which the unperturbed policy counts as one that lasts."""
 _BETTER = 0.02

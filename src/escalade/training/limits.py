@@ -72,7 +72,10 @@ class Limits:
         return max(0.0, self.seconds - progress.total.seconds) + self._overtime(_LEAST_SECONDS)
 
     def seconds_for_last_evaluation(self, progress: Progress, *, cut: bool) -> float | None:
-        """Likewise for the evaluation after the last generation; ``cut`` where that one was given up."""
+        """Seconds after which the evaluation at the end is given up; None where there is no budget.
+
+        ``cut`` where the last generation was given up.
+        """
         if self.seconds is None:
             return None
         if cut:  # episodes that do not end: those of the evaluation may be no better

@@ -30,7 +30,7 @@ from escalade.training.target import meets, refutation
 from escalade.training.view import Callback, View, answer_of
 
 _PROBED = "probed"
-"""Among the kinds of notes, which are saved: the run was probed for what it cannot reproduce."""
+"""Kind of note in a checkpoint that says: the run was probed for what it cannot reproduce."""
 
 
 class Loop:

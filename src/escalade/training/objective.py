@@ -28,7 +28,7 @@ class Evaluation:
     further: Counts = Counts()
     """The cost of other centres' episodes."""
     raised: str | None = None
-    """What one of its episodes raised that was forgiven, in words; None where none raised anything."""
+    """The exception of one of its episodes that was forgiven, in words; None where there was none."""
 
     @property
     def mean(self) -> float:
@@ -63,7 +63,7 @@ class Outcome:
     scores: Array
     """The scores whose means are fitness, shape (episodes,): returns, but where rewards are transformed."""
     evaluation: Evaluation | None
-    """Of the unperturbed policy; None in generations without one."""
+    """Evaluation of the unperturbed policy; None in generations without one."""
     comparable: bool = True
     """True where the evaluation ranks among the members: not if its episodes outlast a cap on theirs."""
     told: Array | None = None
@@ -71,7 +71,7 @@ class Outcome:
     env_steps: int | None = None
     """Environment steps of the members' episodes; None where there is no environment."""
     raised: NDArray[np.object_] | None = None
-    """What an episode raised that was forgiven, in words, shape (episodes,); None where it raised nothing."""
+    """Exceptions of episodes that were forgiven, in words, shape (episodes,); None where there was none."""
     hint: str | None = None
     """A suggestion that follows from the episodes; a run says it once."""
     info: tuple[tuple[str, float | None], ...] = ()
@@ -84,7 +84,7 @@ class Outcome:
     """The objective's own, for :meth:`Objective.learn`."""
 
     def gave(self, place: int) -> str:
-        """What an episode came to: ``returned nan``, or ``raised`` and the words of an exception."""
+        """Say how an episode ended: ``returned nan``, or ``raised`` and the words of an exception."""
         words = None if self.raised is None else self.raised[place]
         return f"returned {self.scores[place]}" if words is None else f"raised {words}"
 

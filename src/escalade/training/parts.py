@@ -46,7 +46,7 @@ class Parts:
     start: NDArray[np.float32]
     perturbation: NoiseSource
     further_starts: Sequence[NDArray[np.float32]] = ()
-    """Of the centres after the first."""
+    """Starts of the centres after the first."""
     reward: RewardTransform | None = None
     """The transform that fitness takes of a reward; None where that is the reward itself."""
     normalizer: Normalizer | None = None

@@ -41,7 +41,7 @@ from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
 TRIAL_EPISODES = 20
-"""Of the confirmation: how many are looked at first."""
+"""Episodes of the confirmation that are run first."""
 FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
 
@@ -233,7 +233,7 @@ class PolicyObjective:
         return make
 
     def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
-        """Those of the best evaluation of all generations."""
+        """Return and generation of the best evaluation so far."""
         return progress.best_return, progress.best_generation
 
     def save_module(self, strategy: Strategy) -> None:
@@ -292,7 +292,7 @@ class PolicyObjective:
         return self._with_failed_as_worst(self._run(self._job(strategy, evaluations=episodes, **what)))
 
     def _with_failed_as_worst(self, episodes: Episodes) -> Episodes:
-        """Those of the centre; where episodes may fail, a failed one counts as the worst of the others."""
+        """The centre's episodes; where episodes may fail, a failed one counts as the worst of the others."""
         return episodes.with_failed_as_worst() if self.forgives else episodes
 
     def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:

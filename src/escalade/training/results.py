@@ -51,7 +51,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
 
 
 def _centers(loop: Loop) -> dict[str, Any]:
-    """Of several centres, the one that policy.safetensors holds, and the one evaluated last."""
+    """Numbers of the centre in policy.safetensors and of the one evaluated last, where there are several."""
     if not isinstance(loop.strategy, Centers):
         return {}
     return {"center": loop.strategy.drawn, "eval_center": loop.progress.eval_center}

@@ -45,13 +45,13 @@ _TENSORS = {
 }
 """Every checkpoint's, beside what is the strategy's own and what does not evolve."""
 _BEST = {"best.center": Numbers("float32", ("parameters",))}
-"""Present where there is a best policy yet."""
+"""Tensors of the best policy, once there is one."""
 _BEST_NORMALIZED = _BEST | {
     "best.count": Numbers("float64", (1,), least=0),
     "best.mean": Numbers("float64", ("observed",)),
     "best.inverse_std": Numbers("float64", ("observed",)),
 }
-"""Present where its observations are normalised."""
+"""Tensors of a best policy whose observations are normalised."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ class SavedPolicy:
     def find(
         cls, folder: RunFolder, checkpoint: str, network: nn.Module | None, center: int | None = None
     ) -> SavedPolicy:
-        """That of a checkpoint: ``latest``, ``best`` or a generation; ``center`` as in :meth:`of`.
+        """The policy of a checkpoint: ``latest``, ``best`` or a generation; ``center`` as in :meth:`of`.
 
-        ``latest`` is the centre that the run goes on from, and once it has ended that of policy.safetensors.
-        ``best`` is that of best.safetensors: of the best evaluation on the way. In a folder without
+        ``latest`` is the centre that the run goes on from; once it has ended, the one of policy.safetensors.
+        ``best`` is the policy of best.safetensors, from the best evaluation on the way. In a folder without
         checkpoints, as the zoo has them and ``escalade pull`` makes them, ``latest`` is policy.safetensors.
 
         Raises:
@@ -211,7 +211,7 @@ class SavedPolicy:
     def of_file(
         cls, file: Path, network: nn.Module | None, env_kwargs: dict[str, Any] | None = None
     ) -> SavedPolicy:
-        """That of a policy's file, in the environment that the file names, with these arguments.
+        """The policy of a file, in the environment that the file names, with these arguments.
 
         Raises:
             InputError: the file is no policy's, or does not say enough of its environment.

@@ -76,7 +76,7 @@ class WeightPenalty(ScoreAround):
 
 
 SCORES: dict[str, Callable[[Score, Any], Score]] = {"weight_penalty": WeightPenalty}
-"""By the option that asks for it: a score around another one, given the option's value."""
+"""Scores around another score, by the option that asks for them; each is given the option's value."""
 
 
 def make_score(config: Config) -> Score:

@@ -111,7 +111,7 @@ class SessionFacts:
     verbose: bool
     goals: Goals
     title: str
-    """Of the learning curve."""
+    """Title of the learning curve."""
     subject: Mapping[str, Any]
     """The thing that is trained, for the summary."""
     machine: Mapping[str, Any]

@@ -34,7 +34,7 @@ class _Source:
 
     @property
     def sha256(self) -> str:
-        """Of centre and normaliser, as ``params_sha256`` in summary.json, and of what does not evolve."""
+        """Digest of centre and normaliser (``params_sha256`` of summary.json) and of what does not evolve."""
         network = self.policy.network
         learnt = [*self.normalizer.tensors().values(), *frozen_state(network).values()]
         return params_sha256(to_vector(network), learnt)

@@ -21,7 +21,7 @@ class View:
 
     row: Row
     _parameters: Tensor
-    """Those of :attr:`center`, where they are: a view that is kept holds a copy on that device."""
+    """Parameters of :attr:`center`, on their device: a view that is kept holds a copy there."""
     best_return: float | None
     """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
     module: Callable[[], nn.Module]

@@ -16,7 +16,7 @@ from escalade.errors import InputError
 from escalade.support.installing import install
 
 NAMESPACE = "escalade"
-"""Of all actors with a name, so that other users of a cluster have theirs apart."""
+"""Ray's namespace for all actors with a name: it keeps them apart from those of others on a cluster."""
 
 _REACH_SECONDS = 5.0
 _STORE_BYTES = 512 * 2**20  # of a cluster that is started here: a job is one centre and one normaliser

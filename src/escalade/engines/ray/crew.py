@@ -30,7 +30,7 @@ class Crew:
         self._processes = processes
 
     def info(self) -> dict[str, Any]:
-        """As one worker with all the slots. Items are run together, so a slot is not refilled."""
+        """The facts of one worker with all the slots. Items are run together, so a slot is not refilled."""
         info = self._engine.info
         return info | {"slots": info["slots"] * self._processes, "refills": False}
 
