@@ -155,7 +155,7 @@ def _in_words(repo: str) -> Iterator[None]:
     """
     from huggingface_hub import errors
 
-    # Its HTTP library's, whose errors for want of a network are no HfHubHTTPError.
+    # The base class of errors in the hub's HTTP library: without a network it raises no HfHubHTTPError.
     unreached = cast("type[Exception]", errors.HfHubHTTPError.__mro__[1])
     try:
         yield

@@ -295,7 +295,7 @@ def _open_study(plan: SweepPlan, folder: Path) -> Study:
     with storage(path), path.open("ab+") as file:  # a sweep that was killed may have left half a line
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
-        # And Optuna's own lock, whose end it would wait for, with a relative path for ever.
+        # It may also have left Optuna's lock: Optuna would wait for it, for ever where the path is relative.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     try:
         journal = optuna.storages.JournalStorage(JournalFileBackend(str(path)))

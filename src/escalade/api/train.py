@@ -298,9 +298,9 @@ def _run(
         if loaded is None:
             _say_what_is_special(loop, config, parts)
         session.begin(loop)
-        write_config(folder, config)  # of a run that goes on, with what changed: nothing is refused any more
+        write_config(folder, config)  # after all checks; a resumed run may have changed options
         if loaded is not None:
-            loop.saver.changed()  # the checkpoint has the options of before: it is written at once
+            loop.saver.changed()  # its checkpoint holds the old options: a new one is written at once
         summary = session.end(loop, loop.run())
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 

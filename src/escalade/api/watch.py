@@ -15,7 +15,7 @@ from escalade.recorders.progress import ProgressTail
 from escalade.storage.run_folder import RunFolder
 
 _POLL_SECONDS = 0.5
-_TIMES = 10.0  # what reading the file takes, that is waited between two readings at least
+_TIMES = 10.0  # the least wait between two readings, as a multiple of the time that one takes
 
 State = Literal["running", "ended", "failed", "killed"]
 """``failed``: it ended by itself, and left no summary of how."""

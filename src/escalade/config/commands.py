@@ -35,7 +35,7 @@ def _typed(config: Config) -> list[str]:
         names |= {
             name for name, option in OPTIONS.items() if option.metadata["group"] in ("policy", "frames")
         }
-    # None too, where what the run starts from may have a value; but for flags that stand without one.
+    # With start_from, None is given too: the policy there may have a value. Flags without value have no None.
     told = {name for name in names if getattr(config, name) is not None or (config.start_from and form(name))}
     return [name for name in OPTIONS if name in told and name != "env"]
 

@@ -104,7 +104,7 @@ def _plan(content: Values) -> SweepPlan:
     for problem, found in problems.items():
         if found:
             raise InputError(problem)
-    # Not of a whole config: what the options are without those that are searched need not go together.
+    # No config is made of them: without the searched options, the others need not go together.
     options = layered(presets.options(plan.options["env"], plan.preset, plan.options), plan.options)
     if not any(options.get(name) for name in BUDGETS):
         raise InputError(f"a trial needs a budget: give one of {', '.join(BUDGETS)} in [options]")

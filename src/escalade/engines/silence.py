@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FIRST_NOTE_SECONDS = 30.0
 _NOTE_FACTOR = 4.0  # between the silence after which a note is made and that of the next
-# Of the time between two looks this much counts at most: this process may have been stopped itself.
+# The most of the time between two looks that counts as silence: this process may have been stopped itself.
 _LONGEST_LOOK = SHORTEST_TIMEOUT / 2
 _NAMED = 3  # items that a note names
 

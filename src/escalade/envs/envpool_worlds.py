@@ -155,7 +155,8 @@ def _flattening(space: spaces.Space[Any]) -> spaces.Space[Any]:
         return space
     low, high = np.array(space.low), np.array(space.high)
     if low.dtype.kind == "f":
-        # What has no bounds has the limits of its type there, the lower one by mistake the least above 0.
+        # EnvPool writes the type's largest number for no upper bound. For no lower bound it writes by mistake
+        # the type's smallest number above 0: where the upper bound is missing, so is the lower one.
         low[(high >= _NO_BOUND) | (low <= -_NO_BOUND)] = -np.inf
         high[high >= _NO_BOUND] = np.inf
     shape = space.shape if len(space.shape) < 3 else (-1,)

@@ -297,7 +297,7 @@ def _whole_range(space: spaces.Space[Any]) -> bool:
 def _first_or_only(env: Env) -> Env:
     """Images of (H, W, C) with their channels first, and those of (H, W) with one channel.
 
-    Whatever their size: what is left of an image may be no larger than its colours are many.
+    The channels are last. Sizes would not tell: a cropped image may be no larger than its channels.
     """
     return moved_first(env) if is_image(env.observation_space) else as_image(env)
 

@@ -1,9 +1,9 @@
 """Beginning with a smaller network's weights, in the corner of a larger one's.
 
 As ``init_from`` of es-distributed, the code of Salimans et al. 2017, but for one thing: there the rest of
-the larger network's weights keeps its first, random numbers. Here those that lead from new units to old ones
-begin at 0, so that what the old outputs compute is at first what they computed in the smaller network. It is
-here for ``start_from`` of docs/library.md.
+the larger network's weights keeps its first, random numbers. Here the weights that lead from new units to
+old ones begin at 0, so that the old outputs are at first those of the smaller network. The option
+``start_from`` uses it: see docs/library.md.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ CANNOT_BATCH = (
 """Parts of what torch says of a module that vmap cannot batch."""
 
 _WRITES = "it writes to its buffers or attributes, of which each member needs its own"
-_UNUSUAL = 1e4  # outputs beyond it mask others
+_UNUSUAL = 1e4  # larger outputs are masks, such as -1e9 in attention, and no results
 _TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
 
 
@@ -289,7 +289,7 @@ def _close(first: Any, second: Any) -> bool:
 
 
 def _close_numbers(one: Tensor, other: Tensor) -> bool:
-    # Of what is larger than usual, as the numbers that mask others are, roundings are its own.
+    # The absolute tolerance follows from the largest result: from a mask it would be far too wide.
     sizes = other.detach().abs()
     usual = float(sizes[sizes < _UNUSUAL].max()) if bool((sizes < _UNUSUAL).any()) else 0.0
     share = min(0.1, _TOLERANCE * torch.finfo(one.dtype).eps)

@@ -84,7 +84,8 @@ class Mirror:
             if not any(name.endswith(f"/{_LAST}") for name in found):
                 return False
             for name, here in [(name, self._place(name)) for name in found]:
-                # So that it is removed there once it is gone here; what was never sent whole is not here.
+                # Noted as sent, so that a push removes it from the copy once it is gone here. Partial uploads
+                # are not brought here: the next push removes them.
                 self._sent[str(here.relative_to(self.folder))] = _UNKNOWN
                 if not name.endswith(_PARTIAL):
                     here.parent.mkdir(parents=True, exist_ok=True)

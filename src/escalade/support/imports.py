@@ -20,7 +20,7 @@ def import_named(module: str, what: str) -> ModuleType:
         return importlib.import_module(module)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the module's own code raises
         said = str(problem) if isinstance(problem, ImportError) else one_line(problem)
-        # The others say where, or mean it; and of what importlib raises, its own place tells nothing.
+        # These three types name their place themselves or need none; a place within importlib helps nobody.
         where = traceback.extract_tb(problem.__traceback__)[-1].filename
         if not isinstance(problem, ImportError | SyntaxError | SystemExit) and "importlib" not in where:
             said += f", {place_of(problem)}"

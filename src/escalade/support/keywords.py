@@ -42,7 +42,7 @@ def check_call(
         if known is not None and key not in known:
             other = f": make it accept {key}=" if key in always else nearest(key, known) or ": leave it out"
             raise InputError(f"{what} takes no {key}{other}")
-    # Of what is called itself: a subclass may fix what its base needs.
+    # Only the factory's own parameters, without its bases': a subclass may fix an argument its base needs.
     for part in list(inspect.signature(factory, follow_wrapped=False).parameters.values())[1:]:
         needed = part.default is part.empty and part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)
         if needed and part.name not in given:

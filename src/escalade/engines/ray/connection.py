@@ -47,7 +47,7 @@ class Connection:
             else:
                 how = {"object_store_memory": _STORE_BYTES, "include_dashboard": False}
                 how |= _asked_for(room)
-                # Else Ray joins one that was started on this machine, or ended badly.
+                # Without this, Ray joins a cluster that was started on this machine, even if it ended badly.
                 how["address"] = "local"
             self.dashboard = _join(ray, address or "", how)
 
