@@ -5,13 +5,17 @@ import multiprocessing
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 import threadpoolctl
 from tests.commands import wait_until
 
+import escalade
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import InProcessEngine, processes
 from escalade.engines.messages import JobMessage
@@ -318,8 +322,47 @@ def test_a_worker_runs_one_blas_thread_whatever_the_shell_says(monkeypatch):
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     for name in names:
         monkeypatch.setenv(name, "8")
+    monkeypatch.delitem(sys.modules, "numpy")  # else the BLAS of this process is held to one thread too
     one_blas_thread()
     assert [os.environ[name] for name in names] == ["1", "1", "1"]
+
+
+_SERVED_BEFORE = """
+import multiprocessing
+from escalade.engines.processes import ProcessEngine
+
+class Threads:
+    def info(self):
+        return {"slots": 1}
+
+    def begin(self, job):
+        pass
+
+    def run(self, feed):
+        import threadpoolctl
+
+        pools = threadpoolctl.threadpool_info()
+        for item in feed.take(1, wait=True):
+            feed.put(item, [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"])
+
+    def close(self):
+        pass
+
+multiprocessing.set_forkserver_preload(["numpy"])
+before = multiprocessing.get_context("forkserver").Process(target=id, args=(0,))
+before.start()
+engine = ProcessEngine(Threads, 1)
+print(set(engine.run(None, 1).in_order()[0]))
+engine.close()
+"""
+
+
+def test_a_worker_runs_one_blas_thread_where_the_users_program_started_its_server():
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment |= {"PYTHONPATH": str(Path(escalade.__file__).parent.parent), "OPENBLAS_NUM_THREADS": "2"}
+    line = [sys.executable, "-c", _SERVED_BEFORE]
+    ended = subprocess.run(line, env=environment, capture_output=True, text=True)
+    assert ended.stdout == "{1}\n", ended.stderr
 
 
 def test_more_workers_than_can_be_started_are_refused(monkeypatch):

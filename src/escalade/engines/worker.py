@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import select
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -74,7 +75,13 @@ def one_blas_thread() -> None:
 
     Whatever the user's shell says: the bits of a product may depend on the number of threads.
     """
+    # The user's program may have started the server, which then loaded numpy without these variables.
+    late = "numpy" in sys.modules and any(os.environ.get(name) != "1" for name in _ONE_THREAD)
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    if late:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1, user_api="blas")  # for good: the process has no other purpose
 
 
 def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
