@@ -1,5 +1,7 @@
 """A sweep that a full disk or Ctrl-C ends in a trial goes on with that trial."""
 
+import signal
+
 import pytest
 from tests.later import Later, needs
 
@@ -7,6 +9,7 @@ import escalade
 from escalade import StorageFailure
 from escalade.api import sweep as sweeps
 from escalade.api.sweep_pictures import PICTURES, draw_pictures
+from escalade.training import session
 
 optuna = Later("optuna")
 
@@ -72,6 +75,26 @@ def test_a_keyboard_interrupt_in_a_trial_leaves_it_to_go_on(tmp_path, monkeypatc
             swept(tmp_path, said)
     assert said[-1] == "interrupted; the same command goes on with what is missing"
     assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep")) == {"running": 1}
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_begins_no_other(
+    tmp_path, monkeypatch, undrawn
+):
+    said, write = [], session.write_card
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        write(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "write_card", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            swept(tmp_path, said)
+    begun = sorted(path.parent.parent.name for path in tmp_path.glob("sweep/trial-*/seed5/config.toml"))
+    assert begun == ["trial-0000"]
+    assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep"))["complete"] == 1
     study = swept(tmp_path, said)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 

@@ -82,6 +82,26 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
 
 
+def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path, monkeypatch):
+    write = session.write_card
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        write(*given)
+
+    series = ["train", *SMALL, "--seeds", "0-1", "--generations", 1, "--run-dir", "two"]
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "write_card", interrupted)
+        code, out, _ = call(*series)
+    assert (code, begun(out)) == (130, ["1 of 2 begins"])
+    assert "interrupted; the same command goes on with what is missing" in out
+    assert re.search(r"ars +1 ", out)
+    assert (tmp_path / "two" / "seed0" / "README.md").exists()
+    assert not (tmp_path / "two" / "seed1").exists()
+    code, out, _ = call(*series)
+    assert (code, begun(out)) == (0, ["2 of 2 begins"])
+
+
 def test_seeds_begin_with_another_runs_policy_and_go_on(call, tmp_path):
     call("train", *SMALL, "--generations", 2, "--run-dir", "first")
     begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]

@@ -43,6 +43,17 @@ def test_the_output_is_back_when_a_signal_comes_while_it_is_silenced():
     assert [os.fstat(fd).st_ino for fd in (1, 2)] == before
 
 
+def test_a_request_outlasts_the_block_within_another_that_it_came_in():
+    with Interrupts() as outer:
+        with Interrupts(), Interrupts():
+            interrupt()
+        assert outer.requested
+        with Interrupts() as later, pytest.raises(KeyboardInterrupt), later.allowed():
+            pass
+    with Interrupts() as another:
+        assert not another.requested
+
+
 def test_other_threads_hold_nothing():
     held, leave = threading.Event(), threading.Event()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from escalade.config.options import RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
+from escalade.support.interrupts import Interrupts
 from escalade.support.mappings import differing, ordered_text
 from escalade.training.sources import absolute, without_digest
 
@@ -141,20 +142,37 @@ def _with_one_source(runs: list[Planned]) -> list[Planned]:
     ]
 
 
-def run_series(planned: Sequence[Planned], *, verbose: bool = True, **given: Any) -> Iterator[Run]:
+def run_series(
+    planned: Sequence[Planned],
+    *,
+    verbose: bool = True,
+    begins: Callable[[Planned], None] | None = None,
+    **given: Any,
+) -> Iterator[Run]:
     """Train what is missing of a series, each run when it is asked for; an interrupted one is the last.
 
-    ``given`` are arguments of :func:`escalade.train` that are no options, such as ``callbacks``.
+    ``begins`` is called with each before it begins or goes on. ``given`` are arguments of
+    :func:`escalade.train` that are no options, such as ``callbacks``.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted while a run wrote its last files; the next one is not begun.
     """
     from escalade.api.train import resume, train_config
 
+    asked = False
     for one in planned:
         if one.done:
             continue
-        if one.begun is None:
-            run = train_config(one.config, verbose=verbose, **given)
-        else:
-            run = resume(one.folder, verbose=verbose, **given, **_where(one.config), **one.changes)
+        if asked:
+            raise KeyboardInterrupt
+        if begins is not None:
+            begins(one)
+        with Interrupts() as interrupts:
+            if one.begun is None:
+                run = train_config(one.config, verbose=verbose, **given)
+            else:
+                run = resume(one.folder, verbose=verbose, **given, **_where(one.config), **one.changes)
+        asked = interrupts.requested
         yield run
         if run.summary["stop_reason"] == "interrupted":
             return

@@ -189,6 +189,8 @@ class _Lead:
                 config = config.replace(workers=share if config.workers is None else config.workers or 1)
             results: list[float] = []
             for seed in self._plan.seeds:
+                if self._interrupts.requested:  # while the run before wrote its last files
+                    raise _Interrupted
                 if results:
                     self._judge(trial, PARTS * len(results), fmean(results))
                 results.append(self._run(trial, config.replace(seed=seed), results))

@@ -61,37 +61,40 @@ def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> i
     done = f", {len(planned) - len(missing)} of them done already" if len(missing) < len(planned) else ""
     say(f"{len(planned)} runs in {folder}{done}; Ctrl-C saves, and {_GO_ON}")
     jobs = whole("jobs", parsed.jobs) or 1
-    code = (_run_beside(missing, jobs) if jobs > 1 else _run(planned, missing)) if missing else 0
+    code = 0
+    try:
+        if jobs > 1:
+            _run_beside(missing, jobs)
+        else:
+            _run(planned, missing)
+    except KeyboardInterrupt:
+        say(f"interrupted; {_GO_ON}")
+        code = INTERRUPTED
     _conclude(planned, folder)
     return code
 
 
-def _run(planned: list[Planned], missing: list[Planned]) -> int:
-    runs = run_series(missing)
-    for number, one in enumerate(missing):
+def _run(planned: list[Planned], missing: list[Planned]) -> None:
+    place = {id(one): number for number, one in enumerate(missing, len(planned) - len(missing) + 1)}
+
+    def begins(one: Planned) -> None:
         verb = "begins" if one.begun is None else "goes on"
-        say(f"run {len(planned) - len(missing) + number + 1} of {len(planned)} {verb}: {one.folder}")
+        say(f"run {place[id(one)]} of {len(planned)} {verb}: {one.folder}")
         warm_up_for(one.config)
-        run = next(runs)
+
+    for run in run_series(missing, begins=begins):
         if run.summary["stop_reason"] == "interrupted":
-            say(f"interrupted; {_GO_ON}")
-            return INTERRUPTED
-    return 0
+            raise KeyboardInterrupt
 
 
-def _run_beside(missing: list[Planned], jobs: int) -> int:
-    try:
-        with Interrupts() as interrupts, interrupts.allowed():
-            for number, one in enumerate(run_jobs(missing, jobs)):
-                summary = RunFolder(one.folder).read_summary()
-                how, result = summary.get("stop_reason"), number_of(summary.get("eval_return_mean"))
-                say(f"run {number + 1} of {len(missing)} ended ({how}), return {result}: {one.folder}")
-                if how in ("interrupted", None):  # None: before it had a policy
-                    raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        say(f"interrupted; {_GO_ON}")
-        return INTERRUPTED
-    return 0
+def _run_beside(missing: list[Planned], jobs: int) -> None:
+    with Interrupts() as interrupts, interrupts.allowed():
+        for number, one in enumerate(run_jobs(missing, jobs)):
+            summary = RunFolder(one.folder).read_summary()
+            how, result = summary.get("stop_reason"), number_of(summary.get("eval_return_mean"))
+            say(f"run {number + 1} of {len(missing)} ended ({how}), return {result}: {one.folder}")
+            if how in ("interrupted", None):  # None: before it had a policy
+                raise KeyboardInterrupt
 
 
 def _conclude(planned: list[Planned], folder: Path) -> None:

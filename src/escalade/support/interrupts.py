@@ -43,6 +43,9 @@ class Interrupts:
     Inside :meth:`allowed` they raise KeyboardInterrupt at once: that is where nothing is half
     done. A second signal, half a second after the first or later, calls ``leave``, where the command
     line has set it to end the process, and raises wherever it arrives otherwise.
+
+    One within another takes its place for the time, and shares its requests both ways: a run that has
+    nothing left to interrupt is over, and the series that it is one of is not.
     """
 
     leave: ClassVar[Callable[[], None] | None] = None
@@ -66,6 +69,10 @@ class Interrupts:
                 if number == signal.SIGHUP and before == signal.SIG_IGN:
                     continue  # nohup: the run is to go on without its terminal
                 self._before[number] = signal.signal(number, self._handle)
+        for number in self._before:
+            outer = self._outer(number)
+            if outer is not None and outer.requested and not self.requested:
+                self.requested, self._first = True, outer._first
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -103,10 +110,21 @@ class Interrupts:
                 cls._late = False
                 raise KeyboardInterrupt
 
+    def _outer(self, number: int) -> Interrupts | None:
+        """The one that this one has taken the place of, if there is one."""
+        owner = getattr(self._before[number], "__self__", None)
+        return owner if isinstance(owner, Interrupts) else None
+
+    def _note(self, number: int, now: float) -> None:
+        self.requested, self._first = True, now
+        outer = self._outer(number)
+        if outer is not None:
+            outer._note(number, now)
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if not self.requested:
-            self.requested, self._first = True, now
+            self._note(number, now)
             Interrupts.asked = True
         elif now - self._first < _SAME_SECONDS:
             return
