@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 import threadpoolctl
-from tests.commands import wait_until
+from tests.commands import DEADLINE, wait_until
 
 import escalade
 from escalade import EngineFailure, EnvironmentFailure, InputError
@@ -206,6 +206,14 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
             os.kill(pid, signal.SIGKILL)
         assert values(engine.run(("fine", None), 10).in_order()) == [item**2 for item in range(10)]
     assert len(engine.pids) == 3
+
+
+def test_an_event_that_kills_all_workers_at_once_ends_no_run(engine, monkeypatch):
+    monkeypatch.setattr(processes, "_MOST_DEATHS", len(engine.pids))
+    for pid in engine.pids:
+        os.kill(pid, signal.SIGKILL)
+    assert None not in [worker.join(DEADLINE) for worker in engine._workers]
+    assert values(engine.run(("fine", None), 10).in_order()) == [item**2 for item in range(10)]
 
 
 def test_a_job_may_hold_what_a_script_defines(engine):

@@ -25,7 +25,7 @@ _LISTEN_SECONDS = 0.2
 _DROP_SECONDS = 1.0  # for a worker to give up a job that was dropped, before it is replaced
 _FILES = 4  # that this process has open of each worker
 _OTHER_FILES = 32
-_MOST_DEATHS = 20  # in a row, with not one result between them
+_MOST_DEATHS = 20  # in a row, beyond one of each worker, with not one result between them
 
 
 def start(factory: Factory, options: EngineOptions) -> ProcessEngine:
@@ -223,7 +223,8 @@ class ProcessEngine:
         self._deaths += 1
         self._share_halvings += 1
         code = stop_all([worker])
-        if self._deaths >= _MOST_DEATHS:
+        # One event may end all workers at once, however many there are: it is not theirs.
+        if self._deaths >= len(self._workers) + _MOST_DEATHS:
             where = f", in {describe(self._job, min(worker.items))}," if len(worker.items) == 1 else ""
             raise EngineFailure(
                 f"workers died {self._deaths} times in a row without finishing anything "
