@@ -8,7 +8,7 @@ import pytest
 
 from escalade import InputError, StorageFailure
 from escalade.api import detached
-from escalade.api.detached import Driver, _push_at_last, _Pusher, attach, start_detached, stop
+from escalade.api.detached import Driver, _insist, _Pusher, attach, start_detached, stop
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE
 from escalade.storage.run_folder import RunFolder
@@ -145,15 +145,16 @@ def test_a_storage_that_is_away_is_said_once_and_tried_again(tmp_path, monkeypat
 
 
 def test_what_a_run_left_is_sent_again_and_again_until_it_is_there(monkeypatch):
-    slept, mirror = clock(monkeypatch), Away(3)
-    _push_at_last(mirror)
+    slept, mirror, said = clock(monkeypatch), Away(3), []
+    _insist(mirror.push, said.append)
     assert (mirror.pushed, len(slept)) == (1, 3)
+    assert said == ["the storage is away; it is tried again until it is there"]
 
 
 def test_a_storage_that_stays_away_is_given_up_in_the_end(monkeypatch):
     slept = clock(monkeypatch)
     with pytest.raises(StorageFailure, match=r"the storage is away"):
-        _push_at_last(Away(1000))
+        _insist(Away(1000).push, [].append)
     assert 60 < sum(slept) < 600
 
 
@@ -174,3 +175,33 @@ def test_a_detached_run_goes_on_while_its_storage_is_away(tmp_path, monkeypatch)
     assert (summary["stop_reason"], summary["generations"]) == ("generations", 3)
     assert RunFolder(tmp_path / "far").read_summary()["generations"] == 3
     assert driver._said.getvalue().count("the storage is away; it is tried again") == 1
+
+
+def test_a_driver_that_finds_its_storage_away_waits_for_it(tmp_path, monkeypatch):
+    slept, tries = clock(monkeypatch), []
+    config = Config(env="CartPole-v1", population=4, hidden=(3,), workers=0, generations=2)
+
+    def lead():
+        driver = Driver.__new__(Driver)  # without the thread that would lead the run beside this one
+        driver._said, driver._stop = io.StringIO(), threading.Event()
+        summary = driver._lead(config, str(tmp_path / "far"))
+        return summary, driver._said.getvalue()
+
+    lead()
+
+    def away_at_first(method):
+        def tried(*given):
+            tries.append(method.__name__)
+            if tries.count(method.__name__) <= 2:
+                raise StorageFailure("the storage is away")
+            return method(*given)
+
+        return tried
+
+    for name in ("beat", "pull"):
+        monkeypatch.setattr(detached.Mirror, name, away_at_first(getattr(detached.Mirror, name)))
+    summary, said = lead()
+    assert "resuming" in said
+    assert summary["generations"] == 2
+    assert (tries, len(slept)) == (["beat"] * 3 + ["pull"] * 3, 4)
+    assert said.count("the storage is away; it is tried again until it is there") == 2

@@ -18,9 +18,9 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from escalade.config.options import Config
 from escalade.engines.ray.connection import NAMESPACE, Connection
@@ -35,7 +35,10 @@ _PREFIX = "escalade-run-"
 _POLL_SECONDS = 1.0
 _PUSH_SHARE = 20  # sending may take one part in this of the time since the last
 _RETRY_SECONDS = 10.0  # at least, after the storage path was away
-_LAST_TRIES = 18  # three minutes
+_TRIES = 18  # three minutes, where the run cannot begin or end without it
+_AGAIN = "it is tried again until it is there"
+
+_T = TypeVar("_T")
 
 
 class Driver:
@@ -88,8 +91,9 @@ class Driver:
             mirror = Mirror(folder, storage)
             watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
             watch["callbacks"] = [_Pusher(mirror, folder, console.note), self._stopped]
-            with mirror.led_by(who):
-                begun = mirror.pull()
+            with ExitStack() as leading:
+                _insist(lambda: leading.enter_context(mirror.led_by(who)), console.note)
+                begun = _insist(mirror.pull, console.note)
                 try:
                     if begun:
                         run = resume(folder, **watch)
@@ -100,7 +104,7 @@ class Driver:
                         with suppress(StorageFailure):  # it must not hide what ended the run
                             mirror.push()
                     raise
-                _push_at_last(mirror)
+                _insist(mirror.push, console.note)
         return run.summary | {"storage": storage}
 
 
@@ -126,26 +130,27 @@ class _Pusher:
                 self._away = False
             except StorageFailure as problem:
                 if not self._away:
-                    self._say(f"{problem}; it is tried again until it is there")
+                    self._say(f"{problem}; {_AGAIN}")
                 self._away = True
                 began -= _RETRY_SECONDS / _PUSH_SHARE
             self._next = time.monotonic() + _PUSH_SHARE * (time.monotonic() - began)
         return False
 
 
-def _push_at_last(mirror: Mirror) -> None:
-    """Send what a run left when it ended; where the storage path is away, again and again for some minutes.
+def _insist(action: Callable[[], _T], say: Callable[[str], None]) -> _T:
+    """Do what needs the storage path; where that is away, ``say`` so and try again, for some minutes.
 
     Raises:
         StorageFailure: it stayed away.
     """
-    for _ in range(_LAST_TRIES - 1):
+    for number in range(_TRIES - 1):
         try:
-            mirror.push()
-            return
-        except StorageFailure:
+            return action()
+        except StorageFailure as problem:
+            if number == 0:
+                say(f"{problem}; {_AGAIN}")
             time.sleep(_RETRY_SECONDS)
-    mirror.push()
+    return action()
 
 
 def start_detached(config: Config, storage: str) -> str:
