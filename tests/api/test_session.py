@@ -27,6 +27,7 @@ from escalade.policies.networks import to_vector
 from escalade.recorders import COLUMNS
 from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies.registry import STRATEGIES
+from escalade.training import session
 from escalade.training.loop import Loop
 from escalade.training.saved import SavedPolicy
 
@@ -349,6 +350,28 @@ def test_a_solved_run_goes_on_to_a_higher_target_as_if_it_had_been_that_at_first
     counted = ("params_sha256", "generations", "episodes", "env_steps", "best_return")
     assert [raised.summary[name] for name in counted] == [whole.summary[name] for name in counted]
     assert read_config(raised.folder).target_return == 9999.0
+
+
+def test_a_solved_run_keeps_its_rows_where_another_target_fails_at_the_start(tmp_path, monkeypatch):
+    def refused(*given):
+        raise InputError("no room for a recorder")
+
+    def returns():
+        rows = csv.DictReader(run.folder.progress.read_text().splitlines())
+        return [row["return_mean"] for row in rows]
+
+    run = escalade.train(
+        "CartPole-v1", run_dir=tmp_path / "r", target_return=1.0, **TINY | {"generations": 9}
+    )
+    before = returns()
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "start_recorders", refused)
+        with pytest.raises(InputError, match="no room"):
+            escalade.resume(run, target_return=9999.0, verbose=False)
+    again = escalade.resume(run, verbose=False)
+    assert returns() == before
+    assert (again.summary["solved"], again.summary["generations"]) == (True, 1)
+    assert again.summary["params_sha256"] == run.summary["params_sha256"]
 
 
 def test_a_run_is_taken_wherever_a_path_is(run, tmp_path):

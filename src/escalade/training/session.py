@@ -65,7 +65,7 @@ class Checkpoint:
     versions: dict[str, str]
     """The versions it ran with."""
     on_disk: bool = True
-    """False for a state that was changed in memory: the loop saves it at once."""
+    """False for a state that was changed in memory."""
 
     @classmethod
     def of(cls, content: Stored) -> Checkpoint:
@@ -198,6 +198,9 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             lost = 0
             if folder is not None:
                 done = Progress() if loaded is None else loaded.checkpoint.progress
+                if loaded is not None and not loaded.checkpoint.on_disk:
+                    # First: the checkpoint that is there counts a row that nobody would write again.
+                    folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
                 lost = _rewind(folder, done, facts.info)
             announcer = Announcer()
             recorders = start_recorders(facts.wanted, facts.run_info(lost), recording, announcer)
