@@ -538,6 +538,24 @@ def test_saved_parameters_load_into_a_module_like_it(tmp_path):
     assert worth(best) == pytest.approx(result.best_return)
 
 
+class Two(nn.Module):
+    """Two layers of one shape, made in this order."""
+
+    def __init__(self, order):
+        super().__init__()
+        for name in order:
+            setattr(self, name, nn.Linear(2, 2, bias=False))
+
+
+def test_parameters_are_told_by_name_where_their_order_is_another(tmp_path):
+    found = evolve(Two(["one", "other"]), total, run_dir=tmp_path / "r", **QUICK)
+    loaded = load_evolved(tmp_path / "r", Two(["other", "one"]))
+    assert torch.equal(loaded.one.weight, found.module.one.weight)
+    assert torch.equal(loaded.other.weight, found.module.other.weight)
+    with pytest.raises(InputError, match="holds a run whose order_of_parameters is"):
+        evolve(Two(["other", "one"]), total, run_dir=tmp_path / "r", resume=True, **QUICK)
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
     path = tmp_path / "evolved"
@@ -1135,6 +1153,25 @@ def test_torchs_default_device_is_not_used(options):
     with torch.device("meta"):
         found = evolve(module, fitness, **QUICK | options).center
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("policy", ["gru", "lstm", "mlp", "linear"])
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+def test_torchs_default_device_is_not_used_by_policies(policy, perturbation, tmp_path):
+    options = {"population": 4, "generations": 1, "preset": None, "policy": policy, "workers": 0}
+    options |= {"perturbation": perturbation, "eval_episodes": 1, "max_episode_steps": 5, "verbose": False}
+    expected = escalade.train("CartPole-v1", run_dir=tmp_path / "one", **options).summary["params_sha256"]
+    with torch.device("meta"):
+        run = escalade.train("CartPole-v1", run_dir=tmp_path / "two", **options)
+        loaded = escalade.load(run)
+    assert run.summary["params_sha256"] == expected
+    assert loaded.act(np.zeros(4, np.float32)) in (0, 1)
+
+
+def test_torchs_default_device_is_not_used_by_searches():
+    with torch.device("meta"):
+        found = escalade.optimize(lambda x: float((x**2).sum()), torch.ones(3, device="cpu"), budget=60)
+    assert float(found.best.abs().sum()) < 3
 
 
 def test_fitness_may_be_a_list_of_tensors_that_numpy_cannot_read_beside_behaviours():

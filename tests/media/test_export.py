@@ -144,6 +144,17 @@ def test_the_ending_says_the_format(run, tmp_path):
     assert not (tmp_path / "x.onnx").exists()
 
 
+def test_what_fails_on_another_batch_than_it_was_traced_with_is_not_kept(tmp_path, monkeypatch):
+    def fails(inputs):
+        raise RuntimeError("shape '[2, -1]' is invalid\nfor input of size 150")
+
+    wrong = exporting._Format(".pt", (), FORMATS["torchscript"].save, lambda data: fails)
+    monkeypatch.setitem(exporting.FORMATS, "torchscript", wrong)
+    with pytest.raises(InputError, match=r"fails on a batch of 50 \(shape '\[2, -1\]' is invalid for"):
+        export_policy(made("linear"), "torchscript", tmp_path / "p.pt")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("error", "said"), [(1e-3, "0"), (np.inf, "inf"), (np.nan, "inf")])
 def test_what_differs_from_the_policy_is_not_kept(error, said, tmp_path, monkeypatch):
     wrong = exporting._Format(".pt", (), *_off_by(error))

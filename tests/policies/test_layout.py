@@ -85,6 +85,31 @@ def test_a_frozen_parameter_without_numbers_is_refused_by_name():
         Layout(made)
 
 
+@pytest.mark.filterwarnings("ignore:.*Lazy modules")  # torch's
+def test_a_buffer_without_a_shape_is_refused_by_name():
+    made = nn.Sequential(nn.Linear(2, 2), nn.LazyBatchNorm1d(affine=False))
+    with pytest.raises(InputError, match=r"buffer '1.running_mean' has no shape yet: run one forward pass"):
+        Layout(made)
+
+
+def test_a_sparse_parameter_is_refused_by_name():
+    made = nn.Linear(2, 2)
+    made.links = nn.Parameter(torch.eye(3).to_sparse())
+    with pytest.raises(InputError, match=r"parameter 'links' is torch.sparse_coo: .*call .to_dense\(\)"):
+        Layout(made)
+
+
+def test_what_is_written_is_what_autocast_rounds():
+    made, inputs = nn.Linear(4, 4), torch.ones(1, 4)
+    layout = Layout(made)
+    write, seen = layout.writer(made), []
+    with torch.autocast("cpu", torch.bfloat16):
+        for number in (1.0, 2.0, 3.0):
+            write(np.full(layout.dimension, number, np.float32))
+            seen.append(made(inputs)[0, 0].item())
+    assert seen == [5.0, 10.0, 15.0]
+
+
 class Whole(nn.Module):
     """Parts of one stretch of memory: each is a buffer, or evolves where its name says so."""
 

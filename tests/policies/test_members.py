@@ -51,6 +51,14 @@ class Aliased(nn.Module):
         return x @ self.alias[0]
 
 
+class Cube(torch.autograd.Function):
+    """Written as for backward passes alone: torch.func refuses it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x**3
+
+
 def heads_meet(self, query, key):
     query, key = self.part(query), self.part(key)
     return nn.functional.scaled_dot_product_attention(query, key, key)
@@ -146,9 +154,27 @@ SHARED = {
         ),
         [(4, 8)],
     ),
+    "a bias that broadcasts": (
+        lambda: Own(
+            lambda self, x: torch.addmm(self.bias[:1], x, self.weight),
+            weight=torch.randn(8, 12),
+            bias=torch.randn(12),
+        ),
+        [(4, 8)],
+    ),
+    "float64": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)).double(), [(5, 12)]),
     "bfloat16": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)).bfloat16(), [(5, 12)]),
 }
 WRITTEN = {
+    "a bias with rows": (
+        lambda: Own(
+            lambda self, x: nn.functional.linear(x, self.weight, self.bias[None]),
+            weight=torch.randn(12, 8),
+            bias=torch.randn(12),
+        ),
+        [(4, 8)],
+        "'weight' is written out .*linear",
+    ),
     "einsum": (
         lambda: Own(lambda self, x: torch.einsum("bi,oi->bo", x, self.weight), weight=torch.randn(8, 12)),
         [(4, 12)],
@@ -221,6 +247,18 @@ WRITTEN = {
     ),
 }
 ALONE = {
+    "a function of its own": (
+        lambda: Own(lambda self, x: Cube.apply(self.part(x)), part=nn.Linear(8, 10)),
+        [(4, 8)],
+        "one after the other.*must override the setup_context",
+    ),
+    "a product into a tensor": (
+        lambda: Own(
+            lambda self, x: torch.mm(x, self.weight, out=torch.empty(4, 12)), weight=torch.randn(8, 12)
+        ),
+        [(4, 8)],
+        "one after the other.*Batching rule not implemented",
+    ),
     "no rule": (
         lambda: Own(lambda self, x: self.part(x)[0], part=nn.LSTM(10, 12, proj_size=4)),
         [(5, 3, 10)],
@@ -324,6 +362,27 @@ def test_members_of_full_noise_are_called_the_same_way(name):
     check(*setting(*SHARED[name], perturbation="full", place=PLACE))
 
 
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+@pytest.mark.parametrize("name", ["linear", "conv2d", "attention", "lstm"])
+def test_members_are_called_together_under_autocast(name, perturbation):
+    members, inputs = setting(*SHARED[name], perturbation=perturbation)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = members(*inputs)
+        right = expected(members, inputs)
+    assert members._caller.one_at_a_time is None
+    torch.testing.assert_close(found, right, rtol=0, atol=0.05, check_dtype=False)
+    assert not torch.equal(right[0], right[1])
+
+
+@pytest.mark.parametrize("make", [lambda: nn.Linear(8, 6), lambda: nn.Conv1d(8, 6, 3, groups=2)])
+def test_a_batch_may_be_empty(make):
+    shape = (0, 8) if isinstance(make(), nn.Linear) else (0, 8, 5)
+    members, inputs = setting(make, [shape], rank=1)
+    with torch.no_grad():
+        assert members(*inputs).shape == expected(members, inputs).shape
+
+
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
 def test_the_module_keeps_the_centre():
     members, inputs = setting(*ALONE["no rule"][:2])
@@ -377,6 +436,40 @@ def test_rows_grouped_by_member_go_through_the_module_itself():
         assert "forward" not in vars(module)
         with members.grouped() as module, pytest.raises(InputError, match="a multiple of 3 rows"):
             module(inputs[0].flatten(0, 1)[:4])
+
+
+class Scored(nn.Module):
+    """Gives one number for all rows, and the rows: as language models do, whose first output is the loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, rows):
+        found = self.layer(rows)
+        return found.mean(), found
+
+
+def test_a_grouped_modules_hooks_are_called_once_and_numbers_are_one_a_member():
+    def before(module, given):
+        return (given[0] + 1,)
+
+    def after(module, given, found):
+        return tuple(2 * part for part in found)
+
+    module = Scored()
+    module.register_forward_pre_hook(before)
+    hook = module.register_forward_hook(after)
+    members, (inputs,) = setting(lambda: module, [(5, 4)])
+    with torch.no_grad():
+        numbers, rows = members(inputs)
+        with members.grouped() as grouped:
+            found = [grouped(inputs.flatten(0, 1)) for _ in range(2)]
+    for number, row in found:
+        assert torch.equal(number, numbers)
+        assert torch.equal(row, rows.flatten(0, 1))
+    assert numbers.shape == (COUNT,)
+    assert hook.id in members._caller.module._forward_hooks
 
 
 def test_tensors_without_the_members_axis_are_refused():

@@ -37,6 +37,7 @@ def facts_of(
     while isinstance(fitness, partial):
         fitness = fitness.func
     named_by = {"module": type(module).__name__, "fitness": _plain(fitness), "parameters": shapes}
+    named_by["order_of_parameters"] = list(shapes)  # which a dict of a checkpoint does not keep
     return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(module)
 
 
@@ -56,7 +57,8 @@ def _of_what_stays(module: nn.Module) -> State:
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} ".encode())
             if tensor.layout == torch.strided and tensor.device.type != "meta":
                 flat = tensor.detach().reshape(-1)[:: max(1, tensor.numel() // _LOOKED_AT)]
-                digest.update(flat.cpu().contiguous().view(torch.uint8).numpy().tobytes())
+                plain = flat.resolve_conj().resolve_neg().cpu().contiguous()
+                digest.update(plain.view(torch.uint8).numpy().tobytes())
         found["frozen_and_buffers"] = f"{len(staying)} tensors, SHA-256 {digest.hexdigest()}"
     return found
 

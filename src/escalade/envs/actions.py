@@ -201,7 +201,8 @@ class _Bounded:
             half = np.where(self.bounded, high / 2 - low / 2, 1)
             wide = not np.isfinite(half.astype(np.float32)).all()
         precision = np.float64 if wide else np.float32
-        self.middle, self.half = middle.astype(precision), half.astype(precision)
+        self.middle: Array = middle.astype(precision)
+        self.half: Array = half.astype(precision)
         names = bounding.split(",")
         self.one = names[0] if len(set(names)) == 1 else None
         each = np.array(names * (len(low) // len(names)))

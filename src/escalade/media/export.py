@@ -139,7 +139,14 @@ def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
             given = policy(torch.from_numpy(seen), state)
         expected, after = given if policy.stateful else (given, None)
         before = [] if state is None else [part.numpy() for part in module.moving(state)]
-        action, output, *moved = run([seen, *before])
+        try:
+            action, output, *moved = run([seen, *before])
+        except Exception as problem:  # what was traced may hold the size of a batch
+            said = " ".join(str(problem).split())[-300:]
+            raise InputError(
+                f"what was exported fails on a batch of {_ROWS} ({said}): in forward, take sizes from "
+                "x.shape, which is traced, and not from len(x)"
+            ) from problem
         pairs = [(expected.numpy(), output), (action_map(output), action)]
         if after is not None:
             pairs += [(part.numpy(), got) for part, got in zip(module.moving(after), moved, strict=True)]

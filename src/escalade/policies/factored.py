@@ -19,33 +19,42 @@ FactorsOf = Callable[[Any], Any]
 _within: Final[Any] = torch._C._functorch  # the functions that torch.func itself is made of
 
 
-def linear(factors_of: FactorsOf, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def linear(
+    factors_of: FactorsOf, input: Tensor, weight: Tensor, bias: Tensor | None = None, **others: Any
+) -> Any:
     """``input (weight + a b^T)^T + bias``."""
     factors = factors_of(weight)
-    if factors is None or factors_of(input) is not None:
+    if factors is None or factors_of(input) is not None or others or (bias is not None and bias.ndim > 1):
         return NotImplemented
     return _linear(input, weight, factors.a, factors.b, bias)
 
 
-def product(factors_of: FactorsOf, input: Any, other: Any) -> Any:
+def product(factors_of: FactorsOf, input: Any, other: Any, **others: Any) -> Any:
     """``input (other + a b^T)``."""
     factors = factors_of(other)
-    if factors is None or factors_of(input) is not None or other.ndim != 2:
+    if factors is None or factors_of(input) is not None or other.ndim != 2 or others:
         return NotImplemented
     return _linear(input, other.t(), factors.b, factors.a, None)
 
 
-def matrix_product(factors_of: FactorsOf, input: Any, mat2: Any) -> Any:
+def matrix_product(factors_of: FactorsOf, input: Any, mat2: Any, **others: Any) -> Any:
     """:func:`product`, where torch calls its second matrix ``mat2``."""
-    return product(factors_of, input, mat2)
+    return product(factors_of, input, mat2, **others)
 
 
 def sum_and_product(
-    factors_of: FactorsOf, input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
+    factors_of: FactorsOf,
+    input: Any,
+    mat1: Any,
+    mat2: Any,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    **others: Any,
 ) -> Any:
     """``input + mat1 (mat2 + a b^T)``."""
-    factors = factors_of(mat2)
-    if factors is None or factors_of(mat1) is not None or (beta, alpha) != (1, 1) or input.ndim != 1:
+    factors, scaled = factors_of(mat2), (beta, alpha) != (1, 1)
+    if factors is None or factors_of(mat1) is not None or scaled or input.ndim != 1 or others:
         return NotImplemented
     return _linear(mat1, mat2.t(), factors.b, factors.a, input)
 
@@ -87,7 +96,8 @@ def convolution(
     out = call(images, weight, None, *settings)
     rank = factors.b.shape[-1]
     thin = factors.b.mT.reshape(rank, *weight.shape[1:]).repeat(groups, *[1] * (weight.ndim - 1))
-    seen = call(images, thin, None, *settings).reshape(len(images), groups, rank, -1)
+    seen = call(images, thin, None, *settings)
+    seen = seen.reshape(len(images), groups, rank, prod(seen.shape[2:]))
     mixed = factors.a.reshape(groups, -1, rank) @ seen
     out = out + mixed.reshape(out.shape)
     if bias is not None:
@@ -148,11 +158,12 @@ def _linear(x: Tensor, weight: Tensor, a: Tensor, b: Tensor, bias: Tensor | None
     x, a, b, own = found.parts
     (units, features), members = weight.shape, found.members
     rows = x.reshape(members, prod(x.shape[1:-1]), features)
-    out = torch.mm(rows.reshape(-1, features), weight.t()).reshape(members, -1, units)
+    out = torch.mm(rows.flatten(0, 1), weight.t()).reshape(*rows.shape[:2], units)
     thin, right = torch.bmm(rows, b), a.mT
     if own is not None:  # one more thin factor, whose number is always 1
         thin = torch.cat([thin, thin.new_ones(*thin.shape[:2], 1)], dim=2)
-        right = torch.cat([right, own[:, None]], dim=1)
+        right = torch.cat([right, own.reshape(members, 1, -1).expand(members, 1, units)], dim=1)
+    thin, right = thin.to(out.dtype), right.to(out.dtype)  # torch.autocast chooses by the operation
     return found.wrapped(out.baddbmm_(thin, right).reshape(*x.shape[:-1], units))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from escalade.errors import InputError
 from escalade.support.arrays import tensor_of
@@ -129,6 +129,7 @@ class Layout:
                         part, size, parameter = next(places)
                         parameter.copy_(part.view(rest[:size]))
                         rest = rest[size:]
+            torch.clear_autocast_cache()  # which has what was written over, in half precision
 
         return write
 
@@ -222,15 +223,17 @@ def _copied(module: M, known: dict[int, Tensor]) -> M:
 
 
 def _refuse_without_numbers(name: str, part: nn.Parameter) -> None:
+    if isinstance(part, UninitializedParameter):
+        raise InputError(f"parameter {name!r} has no shape yet: run one forward pass before evolving")
     if part.device.type == "meta":
         raise InputError(f"parameter {name!r} is on the meta device and has no numbers: initialise it first")
 
 
 def _refuse_unusable(name: str, part: Tensor) -> None:
-    if isinstance(part, UninitializedParameter):
-        raise InputError(f"parameter {name!r} has no shape yet: run one forward pass before evolving")
     if part.is_inference() and not torch.is_inference_mode_enabled():  # nothing could be written to it
         raise InputError(f"parameter {name!r} was made in torch.inference_mode(): make the module outside it")
+    if part.layout != torch.strided:
+        raise InputError(f"parameter {name!r} is {part.layout}: only dense ones evolve, so call .to_dense()")
     if not part.dtype.is_floating_point:
         raise InputError(
             f"parameter {name!r} is {part.dtype}: only real floating point evolves, so freeze it"
@@ -247,6 +250,8 @@ def _refuse_shared_memory(evolved: dict[str, nn.Parameter], module: nn.Module) -
     """
     spans = []
     for name, part in [*module.named_parameters(), *module.named_buffers()]:
+        if isinstance(part, UninitializedBuffer):
+            raise InputError(f"buffer {name!r} has no shape yet: run one forward pass before evolving")
         if part.layout != torch.strided or part.device.type == "meta" or not part.numel():
             continue
         reach = sum((size - 1) * stride for size, stride in zip(part.shape, part.stride(), strict=True))

@@ -50,7 +50,7 @@ class WrittenParameters:
     @cached_property
     def _single(self) -> tuple[Tensor, dict[str, Tensor]]:
         """Memory for one member's parameters: flat, and by name."""
-        flat = torch.zeros(1, self._layout.dimension)
+        flat = torch.zeros(1, self._layout.dimension, device="cpu")
         return flat[0], {name: part[0] for name, part in self._layout.views(flat).items()}
 
     def row(self, row: int) -> dict[str, Tensor]:
@@ -86,10 +86,10 @@ class FactoredParameters:
         self._factors: dict[str, tuple[Tensor, Tensor]] = {}
         for part, stretch in self._parts:
             if stretch.rank:
-                a, b = (torch.zeros(rows, size, stretch.rank) for size in stretch.shape)
+                a, b = (torch.zeros(rows, size, stretch.rank, device="cpu") for size in stretch.shape)
                 self._factors[part.name] = a, b
             else:
-                self._own[part.name] = torch.zeros(rows, *part.shape)
+                self._own[part.name] = torch.zeros(rows, *part.shape, device="cpu")
 
     def begin(self, center: Vector | None) -> None:
         if center is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,6 +20,10 @@ from escalade.support.arrays import tensor_of
 
 if TYPE_CHECKING:
     from escalade.policies.module_caller import ModuleCaller
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+"""In these a module holds what is called before and after its ``forward``."""
 
 
 class Members:
@@ -59,10 +64,15 @@ class Members:
         """The module itself, for batches whose rows are grouped by member: n times as many, member by member.
 
         Within the block, each of its calls splits every tensor that has as many rows as the first among them,
-        and calls the members: so methods such as ``generate`` of a language model work as they are.
+        and calls the members: so methods such as ``generate`` of a language model work as they are. Of an
+        output that is one number a member, such as a loss, the shape is (n,).
         """
         module, own = self._caller.module, vars(self._caller.module)
-        original = {name: own[name] for name in ("forward",) if name in own}  # mostly the class's alone
+        # Its forward is mostly the class's alone; its hooks are called once, with what each member is given.
+        original = {name: own[name] for name in ("forward", *_HOOKS) if name in own}
+
+        def replace() -> None:
+            own.update({name: OrderedDict() for name in _HOOKS}, forward=forward)
 
         def restore() -> None:
             own.pop("forward", None)
@@ -73,9 +83,9 @@ class Members:
             try:
                 return self._regrouped(inputs, named)
             finally:
-                own["forward"] = forward
+                replace()
 
-        own["forward"] = forward
+        replace()
         try:
             yield module
         finally:
@@ -133,7 +143,12 @@ class Members:
             return part.expand(len(self), *part.shape)
 
         outputs = self(*pytree.tree_map(split, inputs), **pytree.tree_map(split, named))
-        return pytree.tree_map(lambda part: part.flatten(0, 1) if isinstance(part, Tensor) else part, outputs)
+        return pytree.tree_map(_joined, outputs)
+
+
+def _joined(part: Any) -> Any:
+    """A tensor (n, rows, ...) as (n * rows, ...); one number a member stays as it is."""
+    return part.flatten(0, 1) if isinstance(part, Tensor) and part.ndim > 1 else part
 
 
 def _like(part: EvolvedParameter, values: Any) -> Tensor:

@@ -29,6 +29,7 @@ CANNOT_BATCH = (
     "Cannot access data pointer",
     "Batch norm got a batched tensor",
     "doesn't match the broadcast shape",
+    "must override the setup_context",
 )
 """Parts of what torch says of a module that vmap cannot batch."""
 
@@ -292,5 +293,8 @@ def _close_numbers(one: Tensor, other: Tensor) -> bool:
     # The absolute tolerance follows from the largest result: from a mask it would be far too wide.
     sizes = other.detach().abs()
     usual = float(sizes[sizes < _UNUSUAL].max()) if bool((sizes < _UNUSUAL).any()) else 0.0
-    share = min(0.1, _TOLERANCE * torch.finfo(one.dtype).eps)
+    # Members are made in float32, whatever the module's type; and torch.autocast may round one way alone.
+    roundings = (torch.finfo(kind).eps for kind in (one.dtype, other.dtype, torch.float32))
+    share, common = min(0.1, _TOLERANCE * max(roundings)), torch.promote_types(one.dtype, other.dtype)
+    one, other = one.to(common), other.to(common)
     return torch.allclose(one, other, rtol=share, atol=share * max(usual, 1e-6), equal_nan=True)

@@ -225,9 +225,10 @@ class Chain(nn.Sequential):
     def _first(self, layer: nn.Module, seed: int, seen: Tensor | None) -> State:
         match layer:
             case nn.GRUCell():
-                return torch.zeros(layer.hidden_size)
+                return torch.zeros(layer.hidden_size, device="cpu")
             case nn.LSTMCell():
-                return torch.zeros(layer.hidden_size), torch.zeros(layer.hidden_size)
+                first = torch.zeros(2, layer.hidden_size, device="cpu")
+                return first[0], first[1]
             case PlasticLinear():
                 return layer.begin(seed)
             case VirtualBatchNorm():

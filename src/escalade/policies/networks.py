@@ -63,7 +63,7 @@ def build(
         )
     # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
     # meta device would import sympy, half a second.)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # whatever torch's default device is
         network = _made(policy, request)
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
     return network

@@ -95,8 +95,9 @@ class Policy(nn.Module):
         self.observation_count = 0.0
         self.observation_mean: Tensor
         self.observation_inverse_std: Tensor
-        self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64))
-        self.register_buffer("observation_inverse_std", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("observation_mean", torch.zeros(size, dtype=torch.float64, device="cpu"))
+        ones = torch.ones(size, dtype=torch.float64, device="cpu")
+        self.register_buffer("observation_inverse_std", ones)
         self._map = actions.compile()
         self._state: State | None = None
         self.one_at_a_time: str | None = None  # why a population of it is not stepped together

@@ -34,7 +34,7 @@ from escalade.training.session import Checkpoint, SessionFacts, Shared, open_ses
 from escalade.training.strategy import refuse_ranks
 from escalade.training.view import Callback
 
-_UNSEEN = ("parameters", "types", "frozen_and_buffers", "device")
+_UNSEEN = ("parameters", "order_of_parameters", "types", "frozen_and_buffers", "device")
 """Facts of a run that its pages do not show among the options."""
 
 _MAY_CHANGE = (

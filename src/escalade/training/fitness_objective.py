@@ -215,7 +215,7 @@ class FitnessObjective:
         if self._folder is None:
             return
         shapes = {name: list(shape) for name, shape in self._layout.shapes.items()}
-        state: State = {"kind": _KIND, "shapes": shapes}
+        state: State = {"kind": _KIND, "shapes": shapes, "order": list(shapes)}
         center = _center(strategy)
         write(self._folder.policy, {"parameters": center}, state)
         write(self._folder.best, {"parameters": self.best(strategy)[0]}, state)
@@ -292,7 +292,12 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
             f"{here.get(name)} here"
         )
     parameters: Vector = tensors["parameters"]
-    return parameters
+    order = state.get("order", list(here))
+    if order == list(here):
+        return parameters
+    ends = np.cumsum([math.prod(here[name]) for name in order])
+    pieces = dict(zip(order, np.split(parameters, ends[:-1]), strict=True))
+    return np.concatenate([pieces[name] for name in here])
 
 
 def _center_to_call(strategy: Strategy, population: Population | None) -> Any:

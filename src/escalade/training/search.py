@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -162,7 +163,7 @@ class Search:
         assert self._leader is not None  # there is no result before the first search
         center = self._space.points(self._leader.center.double().numpy())
         known = len(self._best) > 0
-        own = torch.tensor if self._space.tensors else np.array
+        own = partial(torch.tensor, device="cpu") if self._space.tensors else np.array
         return Optimum(
             best=own(self._best if known else center),
             best_fitness=self._sign * self._best_value if known else math.nan,
