@@ -413,8 +413,9 @@ def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers
     env, kwargs = "tests.environments:Raises-v0", f'{{"when":"{when}"}}'
     options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
     result = inside("train", env, "--env-kwargs", kwargs, *options)
-    said = ["Raises-v0", "RuntimeError", "the arm fell off", "generation 1", "reset(seed="]
+    said = ["Raises-v0", "RuntimeError: the arm fell off (line ", "generation 1", "reset(seed="]
     assert wrong(result, said, code=1) == ""
+    assert re.search(r"fell off \(line \d+ of environments\.py\), in step", result.stderr)
     assert re.search(r"in step \d of (member \d|the unperturbed policy) of generation 1 ", result.stderr)
     seed = int(re.search(r"reset\(seed=(\d+)\)", result.stderr)[1])
     env = gymnasium.make("tests.environments:Raises-v0", when=when)

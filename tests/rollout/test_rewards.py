@@ -102,8 +102,10 @@ def test_a_run_trains_on_the_one_and_reports_the_other(tmp_path):
         assert bounded_columns[name][0] == columns[name][0]
     low, _ = run("low", reward_floor=-1e9)  # which no reward meets: ranks are the same
     assert low.summary["params_sha256"] == plain.summary["params_sha256"]
-    evaluated = escalade.evaluate(run("informed", reward_info="speed")[0], episodes=4)
-    assert evaluated.mean > 8  # with the bonus, which the speed has not
+    informed, _ = run("informed", reward_info="speed")
+    assert escalade.evaluate(informed, episodes=4).mean > 8  # with the bonus, which the speed has not
+    for other, notes in ((informed, 1), (bounded, 0)):
+        assert other.folder.notes.read_text().count("members are judged by info 'speed'; returns") == notes
 
 
 def test_an_evaluation_needs_no_info(tmp_path):

@@ -2,6 +2,7 @@
 its slot, the episodes beside it, their order, or when they were handed out.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.rollout import rollouts
 from escalade.rollout.episodes import EpisodeJob, Episodes
+from escalade.rollout.reference import reference_batch
 from escalade.rollout.rollouts import RolloutSetup
 
 TABLE = NoiseTable(3, 2**14)
@@ -335,7 +337,16 @@ def test_a_failure_names_member_generation_step_and_seed(when):
         assert f"member {item // 2}" in said or item >= 2 * MEMBERS
         assert f"reset(seed={given[item]})" in said
         assert "generation 5" in said  # counted as in progress.csv
-        assert "the arm fell off" in said
+        assert re.search(r"the arm fell off \(line \d+ of environments\.py\)", said)
+
+
+@pytest.mark.filterwarnings("ignore:Raises.close")
+def test_a_failure_in_random_play_names_its_line():
+    environment = resolve("tests.environments:Raises-v0", {"every": 1})
+    actions = ActionMap(environment.action_space)
+    said = r"RuntimeError: the arm fell off \(line \d+ of environments\.py\), in random play"
+    with pytest.raises(EnvironmentFailure, match=said):
+        reference_batch(environment, actions, 1, 8)
 
 
 def test_a_cap_cuts_members_and_not_evaluations():

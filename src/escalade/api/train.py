@@ -330,6 +330,11 @@ def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
             "the policy is called once for each member, several times slower than one call for many: "
             f"torch.func.vmap cannot batch it ({parts.policy.one_at_a_time.splitlines()[0]})"
         )
+    if config.reward_info is not None:
+        loop.notes.say(
+            f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` are "
+            "of the environment's own reward"
+        )
     if parts.environment.max_episode_steps is None:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
