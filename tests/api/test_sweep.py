@@ -1,5 +1,8 @@
 """A sweep that a full disk or Ctrl-C ends in a trial goes on with that trial."""
 
+import errno
+import json
+import os
 import signal
 
 import pytest
@@ -63,6 +66,31 @@ def test_a_full_disk_ends_a_sweep_and_its_trial_goes_on_later(jobs, tmp_path, mo
     assert not any("failed" in line for line in said)
     begun = sweeps.states(sweeps.load_sweep(tmp_path / "sweep"))
     assert begun.keys() == {"running"}
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+CREATE_TRIAL, SET_TRIAL_PARAM, SET_TRIAL_STATE_VALUES = 4, 5, 6  # codes of operations in Optuna's journal
+
+
+@pytest.mark.parametrize("code", [CREATE_TRIAL, SET_TRIAL_PARAM, SET_TRIAL_STATE_VALUES])
+def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_later(
+    code, tmp_path, monkeypatch, undrawn
+):
+    said, append = [], optuna.storages.journal.JournalFileBackend.append_logs
+
+    def full(journal, logs):
+        if logs[0]["op_code"] != code:
+            return append(journal, logs)
+        with open(journal._file_path, "a") as file:
+            file.write('{"op_code":')
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", full)
+        with pytest.raises(StorageFailure, match=r"study\.jsonl could not be written \(No space left"):
+            swept(tmp_path, said)
+    assert all(map(json.loads, (tmp_path / "sweep" / "study.jsonl").read_text().splitlines()))
     study = swept(tmp_path, said)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 

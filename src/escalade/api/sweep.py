@@ -174,6 +174,10 @@ class _Lead:
                 if isinstance(self._raised, StorageFailure):
                     raise self._raised from None
                 return True
+            except AssertionError as problem:  # by which Optuna hides that a trial's end could not be written
+                if isinstance(problem.__context__, StorageFailure):
+                    raise problem.__context__ from None
+                raise
         return False
 
     def _value(self, trial: Trial) -> float:
@@ -283,9 +287,11 @@ def _open_study(plan: SweepPlan, folder: Path) -> Study:
 
     Raises:
         InputError: the journal is damaged.
+        StorageFailure: it cannot be written.
     """
     import optuna
-    from optuna.storages.journal import JournalFileBackend
+
+    from escalade.api.sweep_journal import Journal
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     pruners: dict[str, optuna.pruners.BasePruner] = {
@@ -300,7 +306,7 @@ def _open_study(plan: SweepPlan, folder: Path) -> Study:
         # It may also have left Optuna's lock: Optuna would wait for it, for ever where the path is relative.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     try:
-        journal = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+        journal = optuna.storages.JournalStorage(Journal(path))
         make = partial(optuna.create_study, study_name="escalade", direction="maximize", load_if_exists=True)
         return make(storage=journal, pruner=pruners[plan.pruner])
     except (ValueError, KeyError, TypeError) as problem:

@@ -69,8 +69,7 @@ class Interrupts:
                 if number == signal.SIGHUP and before == signal.SIG_IGN:
                     continue  # nohup: the run is to go on without its terminal
                 self._before[number] = signal.signal(number, self._handle)
-        for number in self._before:
-            outer = self._outer(number)
+        for outer in map(self._outer, self._before):
             if outer is not None and outer.requested and not self.requested:
                 self.requested, self._first = True, outer._first
         return self
