@@ -224,7 +224,7 @@ class Counts:
         pass
 
 
-def test_a_new_engine(follow, monkeypatch, tmp_path):
+def test_a_new_engine(follow, monkeypatch):
     use = follow("A new engine", escalade.engines)
     monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
     exec(use, {"ENGINES": ENGINES, "Entry": Entry})

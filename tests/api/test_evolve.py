@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from tests.commands import DEADLINE
+from tests.told import Told
 from torch import nn
 
 import escalade
@@ -505,23 +506,10 @@ def test_verbose_prints_how_it_goes(capsys):
 
 
 def test_recorders_are_given_every_row_and_are_closed():
-    class Recorder:
-        def __init__(self):
-            self.rows, self.closed = [], 0
-
-        def generation(self, row):
-            self.rows.append(row)
-
-        def note(self, text):
-            pass
-
-        def close(self):
-            self.closed += 1
-
-    recorder = Recorder()
-    result = evolve(network(), loss, recorders=[recorder], **QUICK)
-    assert tuple(recorder.rows) == result.history
-    assert recorder.closed == 1
+    told = Told()
+    result = evolve(network(), loss, recorders=[told], **QUICK)
+    assert tuple(told.rows) == result.history
+    assert told.closed == 1
 
 
 # Saving

@@ -220,7 +220,7 @@ def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment
     assert not Path("cartpole").exists()
 
 
-def test_a_policy_of_another_task_than_the_configs_is_one_line(server, run, tmp_path, capsys):
+def test_a_policy_of_another_task_than_the_configs_is_one_line(server, run, capsys):
     assert main(["push", str(run), REPO]) == 0
     content = server.repos[REPO]["config.toml"].decode().replace("CartPole-v1", "Acrobot-v1")
     server.repos[REPO]["config.toml"] = content.encode()
@@ -255,7 +255,7 @@ def test_a_hub_that_is_not_there_is_one_line(server, run, monkeypatch, capsys):
     assert REPO in refused(capsys, "pull", REPO)
 
 
-def test_a_pull_that_failed_is_no_obstacle_to_the_next(server, run, monkeypatch, capsys):
+def test_a_pull_that_failed_is_no_obstacle_to_the_next(server, run, monkeypatch):
     assert main(["push", str(run), REPO]) == 0
 
     def full(*arguments):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from tests.told import Told
 
 import escalade
 from escalade import EnvironmentFailure, InputError
@@ -125,27 +126,17 @@ def test_evolve_may_count_calls_that_raise_as_the_worst(kind):
 
 
 def test_a_call_for_the_centre_that_raises_is_told():
-    notes, center = [], int(seeds(0, Stream.EVALUATION, 1))
+    told, center = Told(), int(seeds(0, Stream.EVALUATION, 1))
 
     def fitness(module, seed):
         if seed == center:
             raise OSError("the arm fell off")
         return -float((module.weight - 0.5).abs().sum())
 
-    class Listener:
-        def note(self, text):
-            notes.append(text)
-
-        def generation(self, row):
-            pass
-
-        def close(self):
-            pass
-
-    result = evolve(fitness, catch=True, recorders=[Listener()], seed=0)
+    result = evolve(fitness, catch=True, recorders=[told], seed=0)
     assert np.isnan([row.eval_return_mean for row in result.history]).tolist() == [False, True, False, False]
     said = r"generation 2: the unperturbed module raised OSError: the arm fell off \(line \d+ of .*\) in its"
-    assert [re.match(said, note) is not None for note in notes] == [True]
+    assert [re.match(said, note) is not None for note in told.notes] == [True]
 
 
 def test_evolve_replaces_a_worker_whose_call_does_not_end():

@@ -36,7 +36,7 @@ def test_runs_of_the_library_say_it_too_unless_they_are_quiet(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_it_comes_before_torch_does(tmp_path):
+def test_it_comes_before_torch_does():
     import subprocess
     import sys
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from tests.told import Told
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
@@ -354,35 +355,21 @@ def test_seconds_end_the_search_after_a_generation_or_inside_a_late_one(monkeypa
         escalade.optimize(function, np.zeros(3), seconds=1)
 
 
-class Keeps:
-    def __init__(self):
-        self.rows, self.notes, self.closed = [], [], False
-
-    def generation(self, row):
-        self.rows.append(row)
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def close(self):
-        self.closed = True
-
-
 def test_recorders_get_rows_and_notes(capsys):
-    kept = Keeps()
+    told = Told()
     found = escalade.optimize(
-        noisy, np.zeros(3), recorders=[kept], budget=42, catch=True, restarts="ipop", tolerance=2.0
+        noisy, np.zeros(3), recorders=[told], budget=42, catch=True, restarts="ipop", tolerance=2.0
     )
-    rows = kept.rows
-    assert kept.closed
+    rows = told.rows
+    assert told.closed == 1
     assert [row.generation for row in rows] == list(range(1, len(found.history) + 1))
     assert [row.return_min for row in rows] == found.history[:, 0].tolist()
     assert rows[-1].episodes == found.evaluations
     assert sum(row.nonfinite for row in rows) == found.failures > 0
     assert rows[0].sigma == 0.5
-    assert any("raised ValueError: no luck" in note for note in kept.notes)
+    assert any("raised ValueError: no luck" in note for note in told.notes)
     assert found.restarts > 0
-    assert any("search 2 begins, with population 14" in note for note in kept.notes)
+    assert any("search 2 begins, with population 14" in note for note in told.notes)
     assert capsys.readouterr().out == ""
 
 

@@ -12,6 +12,7 @@ import torch
 from tests.commands import bits, temporary_files
 from tests.environments import ACTIONS, OBSERVATIONS
 from tests.own_code import Dropping, Features
+from tests.told import Told
 from torch import nn
 
 import escalade
@@ -168,19 +169,6 @@ def test_diverging_members_are_reported_and_do_not_poison_the_centre(tmp_path, c
 
 
 def test_recorders_and_callbacks_are_told(tmp_path):
-    class Told:
-        def __init__(self):
-            self.rows, self.closed = [], 0
-
-        def generation(self, row):
-            self.rows.append(row.generation)
-
-        def note(self, text):
-            pass
-
-        def close(self):
-            self.closed += 1
-
     told, views = Told(), []
     run = escalade.train(
         "CartPole-v1",
@@ -189,7 +177,7 @@ def test_recorders_and_callbacks_are_told(tmp_path):
         run_dir=str(tmp_path / "r"),
         **(TINY | {"generations": 9}),
     )
-    assert (told.rows, told.closed) == ([1, 2, 3], 1)
+    assert ([row.generation for row in told.rows], told.closed) == ([1, 2, 3], 1)
     assert run.summary["generations"] == 3
     with pytest.raises(ValueError, match="read-only"):
         views[0].center[0] = 1.0
@@ -374,7 +362,7 @@ def test_a_solved_run_keeps_its_rows_where_another_target_fails_at_the_start(tmp
     assert again.summary["params_sha256"] == run.summary["params_sha256"]
 
 
-def test_a_run_is_taken_wherever_a_path_is(run, tmp_path):
+def test_a_run_is_taken_wherever_a_path_is(run):
     assert escalade.load(run).act(np.zeros(4)) in (0, 1)
     assert escalade.evaluate(run, episodes=2, workers=0).returns.shape == (2,)
     assert escalade.evaluate(run.folder, episodes=2, workers=0, seed=3).returns.shape == (2,)
@@ -428,7 +416,7 @@ def test_whoever_runs_a_policy_takes_the_latest_unless_asked(passed_its_best, tm
     np.testing.assert_array_equal(first, to_vector(run.policy.network))
 
 
-def test_best_is_the_policy_of_its_file_also_where_the_last_evaluation_was_better(passed_its_best, tmp_path):
+def test_best_is_the_policy_of_its_file_also_where_the_last_evaluation_was_better(passed_its_best):
     run = passed_its_best
     told = escalade.evaluate(run, episodes=5, workers=0, checkpoint="best")
     assert told.generation == run.summary["best_generation"]

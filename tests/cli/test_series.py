@@ -102,7 +102,7 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
     assert (code, begun(out)) == (0, ["2 of 2 begins"])
 
 
-def test_seeds_begin_with_another_runs_policy_and_go_on(call, tmp_path):
+def test_seeds_begin_with_another_runs_policy_and_go_on(call):
     call("train", *SMALL, "--generations", 2, "--run-dir", "first")
     begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]
     code, out, _ = call(*begin, "--generations", 1)

@@ -211,7 +211,7 @@ def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
     assert read_config(RunFolder(run)).hidden == (3, 2)
 
 
-def test_the_table_keeps_to_its_columns_where_the_space_is_in_another_order(swept, tmp_path, monkeypatch):
+def test_the_table_keeps_to_its_columns_where_the_space_is_in_another_order(swept, tmp_path):
     place, _ = swept
     shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
     lines = PLAN.format(trials=4).splitlines()

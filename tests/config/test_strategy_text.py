@@ -55,7 +55,7 @@ def test_options_of_a_strategy_are_kept_until_another_is_named():
     assert layered({"lr": 1}, {"strategy": "snes"}) == {"lr": 1, "strategy": "snes"}
 
 
-def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
+def test_a_strategys_own_options_come_from_flags_file_and_preset_until_another_is_named(tmp_path):
     assert configured(tmp_path, "CartPole-v1").strategy_options == {"top_directions": 8}
     assert configured(tmp_path, "CartPole-v1", "--strategy", "ars").strategy_options == {"top_directions": 8}
     four = configured(tmp_path, "CartPole-v1", "--strategy", "ars:top_directions=4")

@@ -45,7 +45,7 @@ def test_the_work_is_closed_after_a_failure(tmp_path):
     assert len(names(tmp_path, "closed")) == 2
 
 
-def test_work_that_never_closes_is_ended(tmp_path, monkeypatch):
+def test_work_that_never_closes_is_ended(tmp_path):
     engine = started(partial(Closes, tmp_path, 10_000))
     processes = [worker._process for worker in engine._workers]
     engine.close()

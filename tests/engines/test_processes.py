@@ -390,7 +390,7 @@ def test_more_workers_than_can_be_started_are_refused(monkeypatch):
     assert not psutil.pid_exists(started[0].pid) or not alive(psutil.Process(started[0].pid))
 
 
-def test_close_ends_every_worker_even_one_that_is_busy(tmp_path):
+def test_close_ends_every_worker_even_one_that_is_busy():
     engine = ProcessEngine(Squares, 2)
     wait_ready(engine)
     processes = [psutil.Process(pid) for pid in engine.pids]
@@ -432,7 +432,7 @@ def kill(pid, kills):
     kills.append(pid)
 
 
-def test_a_lost_worker_that_cannot_be_started_again_is_one_line(tmp_path, monkeypatch):
+def test_a_lost_worker_that_cannot_be_started_again_is_one_line(monkeypatch):
     engine = ProcessEngine(Squares, 1)
     try:
         wait_ready(engine)

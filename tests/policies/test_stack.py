@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tests.members import load
+from tests.members import fill, load
 
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.networks import batched_network, build, from_vector, to_vector
@@ -18,12 +18,6 @@ def network(inputs, outputs, hidden, activation="tanh", bias=True):
         "mlp", inputs, outputs, hidden=hidden, activation=activation, bias=bias, init="xavier", seed=1
     )
     return module, batched_network(module)
-
-
-def fill(forward, members):
-    """Give the first members theirs."""
-    for row, vector in enumerate(members):
-        load(forward, row, vector)
 
 
 @pytest.mark.parametrize("bias", [True, False])

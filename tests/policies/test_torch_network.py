@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tests.members import load
+from tests.members import fill, load
 from torch import nn
 
 import escalade
@@ -68,12 +68,6 @@ MODULES = {
     "attention": Attention,
     "elu of its own": lambda: nn.Sequential(nn.Linear(4, 8), nn.ELU(0.5), nn.Linear(8, 4)),
 }
-
-
-def fill(forward, members):
-    """Give the first members theirs."""
-    for row, vector in enumerate(members):
-        load(forward, row, vector)
 
 
 @pytest.fixture(params=MODULES)
@@ -262,12 +256,6 @@ def test_what_vmap_cannot_batch_is_called_a_member_at_a_time(make):
     np.testing.assert_array_equal(last[0], after[1])
 
 
-@pytest.mark.parametrize("make", [Keeps, Draws])
-def test_what_keeps_or_draws_is_refused_where_it_cannot_be_batched(make):
-    with pytest.raises(InputError, match="gives other numbers when it is called again"):
-        TorchNetwork(make()).check((4,), 2)
-
-
 def test_a_run_of_it_has_the_same_bits_whatever_the_workers(tmp_path, capsys):
     digests = set()
     for workers in (0, 1, 2):
@@ -306,8 +294,8 @@ class Rolls(nn.Module):
         return self.layer(x) * float(np.random.default_rng().normal())
 
 
-@pytest.mark.parametrize("make", [Counts, Rolls])
-def test_what_keeps_or_draws_is_refused_where_it_can_be_batched(make):
+@pytest.mark.parametrize("make", [Keeps, Draws, Counts, Rolls])
+def test_what_keeps_or_draws_is_refused_whether_or_not_it_can_be_batched(make):
     with pytest.raises(InputError, match="gives other numbers when it is called again"):
         TorchNetwork(make()).check((4,), 2)
 

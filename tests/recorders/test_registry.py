@@ -4,6 +4,7 @@ import sys
 import types
 
 import pytest
+from tests.told import Told
 from torch import nn
 
 import escalade
@@ -96,25 +97,12 @@ def test_a_resumed_run_is_shown_with_the_rows_it_has(run):
     assert run.earlier == []
 
 
-class Silent:
-    """A recorder that does nothing."""
-
-    def generation(self, row):
-        """Nothing."""
-
-    def note(self, text):
-        """Nothing."""
-
-    def close(self):
-        """Nothing."""
-
-
 def test_recorders_are_told_what_evolve_was_given(tmp_path, monkeypatch):
     told = {}
 
     def start(run):
         told.update(run.options)
-        return Silent()
+        return Told()
 
     monkeypatch.setitem(sys.modules, "its_recorder", types.SimpleNamespace(start=start))
     options = {"population": 6, "generations": 1, "sigma": 0.2, "run_dir": tmp_path / "run"}

@@ -19,7 +19,15 @@ from escalade.training.loop import Loop
 TINY = ["--preset", "none", "--population", "4", "--hidden", "3", "--workers", "0", "--generations", "2"]
 
 
-def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, capsys):
+def had_again(folder):
+    """Run the command of a run's card; whether it gives the same bits."""
+    lines = (folder / "README.md").read_text().splitlines()
+    (line,) = [line.strip() for line in lines if "escalade train" in line]
+    assert cli.main(shlex.split(line)[1:]) == 0
+    return bits(folder.with_name(f"{folder.name}-again")) == bits(folder)
+
+
+def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", "CartPole-v1", *TINY, "--target-return", "499", "--run-dir", "first"]) == 0
     text = (tmp_path / "first" / "README.md").read_text()
@@ -28,11 +36,9 @@ def test_the_command_of_the_card_gives_the_run_again(tmp_path, monkeypatch, caps
     assert "2 generations" in text
     assert 'strategy = "ars"' in text
     assert f"torch {torch.__version__}" in text
-    (line,) = [line.strip() for line in text.splitlines() if "escalade train" in line]
-    assert cli.main(shlex.split(line)[1:]) == 0
-    again = (tmp_path / "first-again" / "README.md").read_text()
     (digest,) = [line for line in text.splitlines() if line.startswith("SHA-256")]
-    assert digest in again
+    assert had_again(tmp_path / "first")
+    assert digest in (tmp_path / "first-again" / "README.md").read_text()
 
 
 def test_a_module_of_ones_own_is_not_had_again_by_a_command(tmp_path):
@@ -46,7 +52,7 @@ def test_a_module_of_ones_own_is_not_had_again_by_a_command(tmp_path):
     assert run.summary["network"] == "own"
 
 
-def test_a_run_in_the_current_folder_is_named_in_its_commands(tmp_path, monkeypatch, capsys):
+def test_a_run_in_the_current_folder_is_named_in_its_commands(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert cli.main(["train", "CartPole-v1", *TINY, "--run-dir", "."]) == 0
@@ -58,7 +64,7 @@ def test_a_run_in_the_current_folder_is_named_in_its_commands(tmp_path, monkeypa
 @pytest.mark.parametrize(
     "flags", [["--preset", "none", "--hidden", "3"], ["--lr", "none", "--target-return", "none"]]
 )
-def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, tmp_path, monkeypatch, capsys):
+def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tiny = ["--population", "4", "--strategy", "ars:top_directions=2", "--workers", "0", "--generations", "2"]
     assert cli.main(["train", "CartPole-v1", *flags, *tiny, "--run-dir", "first"]) == 0
@@ -71,7 +77,7 @@ def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, t
     assert configs[0].replace('"first"', '"again"') == configs[1]
 
 
-def test_a_run_that_the_clock_ended_is_given_again_by_counting_its_generations(tmp_path, monkeypatch, capsys):
+def test_a_run_that_the_clock_ended_is_given_again_by_counting_its_generations(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         Limits, "reached", lambda limits, progress: "seconds" if progress.generation == 3 else None
@@ -81,22 +87,10 @@ def test_a_run_that_the_clock_ended_is_given_again_by_counting_its_generations(t
     monkeypatch.chdir(tmp_path)
     text = (tmp_path / "first" / "README.md").read_text()
     assert "Its 3 updates are counted, so that nothing else ends it." in text
-    (line,) = [line.strip() for line in text.splitlines() if "escalade train" in line]
-    assert cli.main(shlex.split(line)[1:]) == 0
-    again = (tmp_path / "first-again" / "README.md").read_text()
-    (digest,) = [line for line in text.splitlines() if line.startswith("SHA-256")]
-    assert digest in again
+    assert had_again(tmp_path / "first")
 
 
-def had_again(folder):
-    """Run the command of a run's card; whether it gives the same bits."""
-    lines = (folder / "README.md").read_text().splitlines()
-    (line,) = [line.strip() for line in lines if "escalade train" in line]
-    assert cli.main(shlex.split(line)[1:]) == 0
-    return bits(folder.with_name(f"{folder.name}-again")) == bits(folder)
-
-
-def test_a_run_that_met_its_target_when_it_was_resumed_is_given_again(tmp_path, monkeypatch, capsys):
+def test_a_run_that_met_its_target_when_it_was_resumed_is_given_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train = ["train", "CartPole-v1", *TINY, "--eval-every", "1", "--env-steps", "99999", "--seconds", "9999"]
     assert cli.main([*train, "--target-return", "none", "--run-dir", "first"]) == 0
@@ -108,7 +102,7 @@ def test_a_run_that_met_its_target_when_it_was_resumed_is_given_again(tmp_path, 
     assert summary(tmp_path / "first-again")["generations"] == 2
 
 
-def test_a_run_that_met_its_target_is_given_again_by_counting_its_updates(tmp_path, monkeypatch, capsys):
+def test_a_run_that_met_its_target_is_given_again_by_counting_its_updates(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = ["--preset", "none", "--population", "2", "--hidden", "2", "--workers", "0", "--eval-every", "1"]
     target = ["--seed", "3", "--target-return", "0", "--generations", "9", "--run-dir", "first"]
@@ -149,7 +143,7 @@ def test_an_interrupted_run_of_several_centres_does_not_promise_which_is_kept(tm
     assert "Another of the centres" in card(run.folder, "CartPole-v1", own)
 
 
-def test_only_a_card_of_ours_is_written_again(tmp_path, capsys):
+def test_only_a_card_of_ours_is_written_again(tmp_path):
     run = str(tmp_path / "run")
     assert cli.main(["train", "CartPole-v1", *TINY, "--run-dir", run]) == 0
     place = tmp_path / "run" / "README.md"

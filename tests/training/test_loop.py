@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.told import Told
 
 import escalade
 from escalade.api.facts import session_facts
@@ -24,20 +25,6 @@ from escalade.training.session import Session
 
 TINY = {"env": "tests.environments:Walk-v0", "population": 8, "hidden": (4,), "workers": 0, "seed": 2}
 TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
-
-
-class Told:
-    def __init__(self):
-        self.rows, self.notes = [], []
-
-    def generation(self, row):
-        self.rows.append(row)
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def close(self):
-        pass
 
 
 class Run:
@@ -238,7 +225,7 @@ def test_an_evaluation_that_was_luck_does_not_count(make, monkeypatch):
     assert told.rows[0].eval_return_mean == 0
 
 
-def test_a_confirmation_ends_where_no_more_episodes_could_help(make, monkeypatch):
+def test_a_confirmation_ends_where_no_more_episodes_could_help(make):
     trainer, _ = make(env="CartPole-v1", target_return=400.0)
     objective, strategy = trainer.objective, trainer.loop.strategy
     lucky = Evaluation(np.array([60.0, 500.0]))
@@ -282,7 +269,7 @@ def test_a_target_must_be_met_as_often_as_patience_says(make, monkeypatch):
     assert trainer()["generations"] == 4
 
 
-def test_evaluations_are_counted_beside_training(make, monkeypatch):
+def test_evaluations_are_counted_beside_training(make):
     trainer, told = make(generations=4)
     summary = trainer()
     assert summary["eval_steps"] > told.rows[-1].eval_steps > 0  # the last one comes after the last row

@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from tests.commands import bits
+from tests.told import Told
 
 import escalade
 from escalade import InputError
@@ -85,22 +86,11 @@ def test_a_checkpoint_of_a_later_version_is_not_passed_over(change, run, tmp_pat
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_checkpoint_that_cannot_be_used_is_passed_over(change, run, tmp_path):
     folder, _ = changed(run, tmp_path, change)
-    notes = []
-
-    class Notes:
-        def generation(self, row):
-            pass
-
-        def note(self, text):
-            notes.append(text)
-
-        def close(self):
-            pass
-
-    resumed = escalade.resume(folder, verbose=False, recorders=[Notes()])
+    told = Told()
+    resumed = escalade.resume(folder, verbose=False, recorders=[told])
     assert resumed.summary["params_sha256"] == bits(run)
-    assert "000003.safetensors cannot be used: " in notes[0]
-    assert "after generation 2: 1 later ones" in notes[1]
+    assert "000003.safetensors cannot be used: " in told.notes[0]
+    assert "after generation 2: 1 later ones" in told.notes[1]
 
 
 def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.told import Told
 
 import escalade
 from escalade.recorders import read_notes, read_progress
@@ -18,22 +19,11 @@ LUCKY = 11
 
 def chance(folder, **options):
     """A run whose returns have nothing to do with the policy; its notes as well."""
-    notes = []
-
-    class Notes:
-        def generation(self, row):
-            pass
-
-        def note(self, text):
-            notes.append(text)
-
-        def close(self):
-            pass
-
+    told = Told()
     run = escalade.train(
-        "tests.environments:Chance-v0", run_dir=folder, recorders=[Notes()], **(OPTIONS | options)
+        "tests.environments:Chance-v0", run_dir=folder, recorders=[told], **(OPTIONS | options)
     )
-    return run, notes
+    return run, told.notes
 
 
 @pytest.mark.parametrize("value", [0.42, 0.07, 1.13, -3.3])
