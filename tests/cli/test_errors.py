@@ -87,6 +87,8 @@ TYPED = [
     ("train --config typed.toml", ["typed.toml", "--sigma", "a number"]),
     ("train --config nobody.toml", ["no environment given"]),
     ("train ENV --popluation 8", ["unknown flag --popluation", "did you mean --population"]),
+    ("train ENV --learning-rate 0.1", ["unknown flag --learning-rate", "did you mean --lr?"]),
+    ("train ENV --algo pgpe", ["unknown flag --algo", "did you mean --strategy?"]),
     ("train ENV --sgma=3", ["unknown flag --sgma", "--sigma"]),
     ("tarin ENV", ["tarin", "train"]),
     ("resume nowhere", ["there is no run folder nowhere"]),

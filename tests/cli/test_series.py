@@ -102,6 +102,12 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
     assert (code, begun(out)) == (0, ["2 of 2 begins"])
 
 
+def test_one_seed_is_told_from_a_range(call):
+    _, out, _ = call("train", *SMALL, "--seeds", "3", "--generations", 1, "--run-dir", "one")
+    assert "1 run in one;" in out
+    assert "it is the one of seed 3; several seeds are a range, such as --seeds 0-9" in out
+
+
 def test_seeds_begin_with_another_runs_policy_and_go_on(call):
     call("train", *SMALL, "--generations", 2, "--run-dir", "first")
     begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]

@@ -1,5 +1,6 @@
 """``escalade watch`` follows a run that another process runs, by its folder alone."""
 
+import os
 import signal
 
 import pytest
@@ -108,6 +109,13 @@ def test_a_run_of_evolve_is_watched_too(tmp_path, capsys):
 def test_what_is_no_run_costs_one_line(tmp_path, capsys):
     assert cli.main(["watch", str(tmp_path)]) == 2
     assert capsys.readouterr() == ("", f"escalade: {tmp_path} is not a run folder: it has no config.toml\n")
+    for number, name in enumerate(("ars/seed0", "ars/seed1", "pgpe")):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "config.toml").touch()
+        os.utime(tmp_path / name / "config.toml", (number, number))
+    assert cli.main(["watch", str(tmp_path)]) == 2
+    said = f"it holds 3 runs, the newest is {tmp_path / 'pgpe'}: name one of them\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_a_summary_without_a_reason_is_none(tmp_path, capsys):

@@ -148,6 +148,11 @@ def test_a_network_of_other_sizes_is_refused(layers):
 
 
 def test_other_files_are_refused(tmp_path):
+    write(tmp_path / "checkpoint", {"x": np.zeros(1)}, {"progress": {}})
+    with pytest.raises(
+        InputError, match=r"is a checkpoint, from which a run goes on: load policy\.safetensors"
+    ):
+        escalade.load(tmp_path / "checkpoint")
     write(tmp_path / "other", {"x": np.zeros(1)}, {"kind": "something"})
     with pytest.raises(InputError, match="not a policy"):
         escalade.load(tmp_path / "other")

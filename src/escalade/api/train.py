@@ -332,8 +332,8 @@ def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
         )
     if config.reward_info is not None:
         loop.notes.say(
-            f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` are "
-            "of the environment's own reward"
+            f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` "
+            "are of the environment's own reward"
         )
     if parts.environment.max_episode_steps is None:
         loop.notes.say(

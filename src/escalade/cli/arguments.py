@@ -11,8 +11,9 @@ from escalade.config import forms
 from escalade.config.commands import flag
 from escalade.config.conversion import Values, convert
 from escalade.config.options import OPTIONS
+from escalade.config.removed import meant
 from escalade.config.strategy_text import split_strategy
-from escalade.errors import InputError, nearest
+from escalade.errors import InputError
 from escalade.support.output import printing
 
 Command = Callable[[argparse.Namespace], int]
@@ -50,7 +51,7 @@ class Parser(argparse.ArgumentParser):
             raise InputError(with_flags(f"{name} {self.refusals[name]}", self.flags()))
         if not name.startswith("--"):
             self.error(f"unexpected {unknown!r}")
-        self.error(f"unknown flag {name} here{nearest(name, self.flags().values())}")
+        self.error(f"unknown flag {name} here{meant(name, self.flags())}")
 
     def flags(self) -> dict[str, str]:
         """The command's flags by the names of the arguments that they set."""

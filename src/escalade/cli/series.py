@@ -18,6 +18,7 @@ from escalade.media.figure import plotting_available
 from escalade.storage.run_folder import RunFolder
 from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
+from escalade.support.numbers import counted
 from escalade.support.numbers import number as number_of
 
 _GO_ON = "the same command goes on with what is missing"
@@ -59,7 +60,9 @@ def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> i
     planned = plan_series(configs, seeds, folder)
     missing = [one for one in planned if not one.done]
     done = f", {len(planned) - len(missing)} of them done already" if len(missing) < len(planned) else ""
-    say(f"{len(planned)} runs in {folder}{done}; Ctrl-C saves, and {_GO_ON}")
+    say(f"{counted(len(planned), 'run')} in {folder}{done}; Ctrl-C saves, and {_GO_ON}")
+    if (parsed.seeds or "").isdecimal():
+        say(f"it is the one of seed {parsed.seeds}; several seeds are a range, such as --seeds 0-9")
     jobs = whole("jobs", parsed.jobs) or 1
     code = 0
     try:

@@ -15,9 +15,9 @@ import numpy as np
 
 from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
-from escalade.config.removed import without_removed
+from escalade.config.removed import meant, without_removed
 from escalade.config.strategy_text import split_strategy
-from escalade.errors import InputError, about, nearest
+from escalade.errors import InputError, about
 from escalade.storage.files import read_text
 
 Values = dict[str, Any]
@@ -67,7 +67,8 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
     with about(where):
         values = without_removed(values)
         if unknown := [name for name in values if name not in OPTIONS]:
-            raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], OPTIONS)}")
+            names = {name: name for name in OPTIONS}
+            raise InputError(f"unknown option {unknown[0]!r}{meant(unknown[0], names)}")
         return split_strategy({name: convert(name, value, text=False) for name, value in values.items()})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from escalade.config.commands import flag
-from escalade.errors import InputError
+from escalade.errors import InputError, nearest
 
 _WRAPPER: Final = "use `wrappers='escalade.envs.wrappers:{}'`".format
 _GROWTH: Final = "generations grow by `min_episodes` or `min_env_steps`"
@@ -33,6 +33,40 @@ REMOVED: Final[dict[str, tuple[Any, str]]] = {
     "restart_after": (None, "train with another `seed`"),
 }
 """Each by name: its old default, and what to do instead."""
+
+
+SYNONYMS: Final[dict[str, str]] = {
+    "learning_rate": "lr",
+    "popsize": "population",
+    "pop_size": "population",
+    "population_size": "population",
+    "noise_std": "sigma",
+    "noise_stdev": "sigma",
+    "algo": "strategy",
+    "algorithm": "strategy",
+    "network": "policy",
+    "model": "policy",
+    "wandb": "recorder",
+    "tensorboard": "recorder",
+    "logger": "recorder",
+    "early_stop": "target_return",
+    "early_stopping": "target_return",
+    "reward": "wrappers",
+    "total_timesteps": "env_steps",
+    "timesteps": "env_steps",
+    "epochs": "generations",
+    "iterations": "generations",
+    "num_workers": "workers",
+    "n_jobs": "workers",
+    "save": "run_dir",
+}
+"""Words of other programs, and the options that they mean here."""
+
+
+def meant(word: str, options: Mapping[str, str]) -> str:
+    """Return ``"; did you mean X?"`` for a word that is no option; ``options`` says how each is written."""
+    option = SYNONYMS.get(word.removeprefix("--").replace("-", "_"), "")
+    return f"; did you mean {options[option]}?" if option in options else nearest(word, options.values())
 
 
 def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-"""In these a module holds what is called before and after its ``forward``."""
+"""Tables of a module: what is called before and after its ``forward``."""
 
 
 class Members:

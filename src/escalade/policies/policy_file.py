@@ -81,6 +81,11 @@ class PolicyFile:
             Damaged: it is damaged, of another kind or version, or says what cannot be.
         """
         content = read(path)
+        if "progress" in content.state:
+            raise Damaged(
+                f"{path} is a checkpoint, from which a run goes on: load policy.safetensors or "
+                "best.safetensors of its run's folder"
+            )
         if content.state.get("kind") != KIND:
             raise Damaged(
                 f"{path} is not a policy that a run of train saved, as its policy.safetensors and "

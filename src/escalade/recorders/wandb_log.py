@@ -44,7 +44,7 @@ class WandbLog:
         known = bool(chosen) or wandb.login(prompt=False, verify=False)
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
-            name=folder.resolve().name,
+            name="/".join(folder.resolve().parts[-2:]),  # the runs of each series are seed0, seed1, ...
             id=run_id(folder / FILE),
             dir=folder,
             config=dict(run.options),

@@ -26,8 +26,10 @@ from escalade.storage.files import (
 )
 from escalade.storage.lock import LOCK, FolderLock
 from escalade.storage.zoo import PREFIX, ZOO, located
-from escalade.support.numbers import finite
+from escalade.support.numbers import counted, finite
 
+CONFIG = "config.toml"
+"""The name of the file by which a run's folder is known."""
 FILMS = ("video.mp4", "video.gif")
 """Names of the films of a run's latest policy."""
 _MADE = re.compile(
@@ -43,7 +45,7 @@ class RunFolder:
 
     def __init__(self, path: AnyPath) -> None:
         self.path = path_of(path)
-        self.config = self.path / "config.toml"
+        self.config = self.path / CONFIG
         self.progress = self.path / "progress.csv"
         self.population = self.path / "population.csv"
         self.workers = self.path / "workers.csv"
@@ -134,7 +136,7 @@ class RunFolder:
             if not folder.path.is_dir():
                 raise InputError(f"there is no run folder {path}{_similar(folder.path)}")
             if not folder.config.is_file():
-                raise InputError(f"{path} is not a run folder: it has no config.toml")
+                raise InputError(f"{path} is not a run folder: {_held(folder.path)}")
         except OSError as problem:  # such as a name that is too long, or a folder above that is closed to us
             raise InputError(f"{path} cannot be opened: {problem.strerror}") from None
         return folder
@@ -292,6 +294,15 @@ def _similar(path: Path) -> str:
     if not path.parent.is_dir():
         return ""
     return nearest(path.name, (other.name for other in path.parent.iterdir() if other.is_dir()))
+
+
+def _held(path: Path) -> str:
+    """The runs in a folder that is none itself, in words."""
+    runs = [config.parent for config in (*path.glob(f"*/{CONFIG}"), *path.glob(f"*/*/{CONFIG}"))]
+    if not runs:
+        return f"it has no {CONFIG}"
+    newest = max(runs, key=lambda run: (run / CONFIG).stat().st_mtime)
+    return f"it holds {counted(len(runs), 'run')}, the newest is {newest}: name one of them"
 
 
 def _missing(path: Path) -> list[Path]:
