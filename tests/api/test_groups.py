@@ -57,6 +57,11 @@ def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
     ]
 
 
+def test_runs_that_differ_in_how_they_are_evaluated_are_one_configuration(tmp_path):
+    evaluated = ({}, {"eval_episodes": 3}, {"eval_every": 2, "target_return": 400.0})
+    assert labels(tmp_path, *evaluated) == ["ars"]
+
+
 def test_options_without_a_strategy_stand_as_they_are():
     assert assignments({"lr": 1e-5, "sigma": 1234.5678}, ["lr", "sigma"]) == "lr=1e-05, sigma=1234.6"
     own = {"strategy": "mine:Own", "optimizer": "adam"}

@@ -438,6 +438,30 @@ def test_rows_grouped_by_member_go_through_the_module_itself():
             module(inputs[0].flatten(0, 1)[:4])
 
 
+def hooked():
+    made = nn.Linear(8, 6)
+    made.register_forward_pre_hook(lambda module, given: (2 * given[0],))
+    made.register_forward_hook(lambda module, given, found: found + 1)
+    return made
+
+
+def normed():
+    """Its weight is computed by a hook, of the member's own parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's: there is a newer way
+        return nn.utils.weight_norm(nn.Linear(8, 6))
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop|parameter .* is written out")
+@pytest.mark.parametrize("make", [hooked, normed])
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+def test_hooks_of_a_grouped_module_are_called_once(make, perturbation):
+    members, (x,) = setting(make, [(4, 8)], perturbation=perturbation)
+    with torch.no_grad(), members.grouped() as module:
+        found = module(x.flatten(0, 1))
+    torch.testing.assert_close(found, expected(members, [x]).flatten(0, 1))
+
+
 class Scored(nn.Module):
     """Gives one number for all rows, and the rows: as language models do, whose first output is the loss."""
 

@@ -225,7 +225,20 @@ def test_members_whose_output_is_a_parameter_have_each_their_own():
     np.testing.assert_array_equal(forward(np.zeros((3, 4), np.float32)), members)
 
 
-UNBATCHED = [Recurrent, lambda: Recurrent(nn.LSTMCell), lambda: Recurrent(nn.GRU), Branches]
+class Cube(torch.autograd.Function):
+    """Written as for backward passes alone: torch.func refuses it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x**3
+
+
+class Cubes(Branches):
+    def forward(self, x):
+        return Cube.apply(self.layer(x))
+
+
+UNBATCHED = [Recurrent, lambda: Recurrent(nn.LSTMCell), lambda: Recurrent(nn.GRU), Branches, Cubes]
 
 
 @pytest.mark.parametrize("make", UNBATCHED)

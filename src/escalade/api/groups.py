@@ -25,7 +25,8 @@ from escalade.training.sources import without_digest
 
 AnyRun = str | PathLike[str]
 
-_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
+_LIMITS = ("generations", "env_steps", "seconds", "target_return")
+_SAME = ("seed", *_LIMITS, "eval_episodes", "eval_every", "backend", "info_keys")
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run"}

@@ -238,7 +238,7 @@ class Config:
         None, "stop after this many seconds of training", unset="no limit", above=0
     )
     target_return: float | None = _limit(
-        None, "stop once 100 fresh episodes confirm this mean return", unset="no target"
+        None, "stop once 100 fresh episodes confirm this mean; none takes a preset's off", unset="no target"
     )
 
     workers: int | None = _run(
