@@ -56,6 +56,37 @@ def test_a_reader_that_goes_away_is_no_news(tmp_path):
     assert result.stderr == ""
 
 
+def test_a_run_whose_reader_has_gone_away_ends_silently(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    line = [sys.executable, "-m", "escalade", *TRAIN.split()]
+    result = subprocess.run(line, check=False, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (result.returncode, result.stderr) == (1, b"")
+
+
+class Broken:
+    """A recorder whose own pipe has broken."""
+
+    def __init__(self, run):
+        pass
+
+    def generation(self, row):
+        raise BrokenPipeError("the dashboard is gone")
+
+    def note(self, text):
+        pass
+
+    def close(self):
+        pass
+
+
+def test_a_pipe_of_a_recorder_that_breaks_is_no_reader_that_went_away(tmp_path):
+    typed = [*TRAIN.split()[:-1], str(tmp_path / "run"), "--recorder", f"{__name__}:Broken"]
+    with pytest.raises(BrokenPipeError, match="the dashboard is gone"):
+        cli.main(typed)
+
+
 def test_notes_name_flags_in_a_command_and_arguments_in_the_library(tmp_path, capsys):
     env, options = "tests.environments:Walk-v0", ["--workers", "0", "--generations", "1", "--population", "4"]
     assert cli.main(["train", env, *options, "--run-dir", str(tmp_path / "c")]) == 0

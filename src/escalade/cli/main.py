@@ -29,7 +29,7 @@ from escalade.cli.zoo import add_pull, add_push, add_zoo
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts, end_with_leader
-from escalade.support.output import OutputFailure, printing, visible, wording
+from escalade.support.output import OutputFailure, ReaderGone, printing, visible, wording
 from escalade.support.own_process import claim, end_process
 
 _COMMANDS = (
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return problem.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away, as head does
+    except ReaderGone:  # as head does
         give_up_stdout()
         return 1
     finally:

@@ -23,6 +23,10 @@ class OutputFailure(EscaladeError, RuntimeError):
     """Standard output cannot be written."""
 
 
+class ReaderGone(BrokenPipeError):
+    """Who read standard output has ended; a pipe of the user's code that broke is another thing."""
+
+
 def say(text: str) -> None:
     """Print a line to standard output.
 
@@ -61,12 +65,12 @@ def printing() -> Iterator[None]:
 
     Raises:
         OutputFailure: standard output is full or gone.
-        BrokenPipeError: who read it has ended, as ``head`` does.
+        ReaderGone: who read it has ended, as ``head`` does.
     """
     try:
         yield
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as problem:
+        raise ReaderGone(*problem.args) from None
     except OSError as problem:
         raise OutputFailure(
             f"standard output cannot be written ({problem.strerror}): send it elsewhere"
