@@ -1029,6 +1029,27 @@ def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers
     assert max(row.return_max for row in result.history) < 4  # 1 from the bias, and the weights
 
 
+def test_a_large_frozen_parameter_is_copied_back_only_where_it_was_written_to():
+    module = nn.Linear(2, 1)
+    module.base = nn.Parameter(torch.zeros(2**16 + 1), requires_grad=False)
+    sums, writes = [], []
+
+    def fitness(module):
+        sums.append(module.base.sum().item())
+        writes.append(module.base._version)
+        with torch.no_grad():
+            if len(sums) == 4:
+                module.base[7] += 1
+            if len(sums) == 6:
+                module.base.data = torch.ones(2**16 + 1)
+        return total(module)
+
+    evolve(module, fitness, **QUICK)
+    assert set(sums) == {0.0}
+    assert len(set(writes[:4])) == 1
+    assert writes[4] > writes[3]
+
+
 def test_more_patience_opens_a_solved_run_again(tmp_path):
     options = {"population": 4, "generations": 6, "run_dir": tmp_path / "r", "target_return": -100.0}
     first = evolve(network(), total, **options)

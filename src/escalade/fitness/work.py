@@ -37,6 +37,7 @@ FitnessFunction = Callable[..., Any]
 _TABLES = ("_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
 """Attributes in which a torch module holds its parts, and the hooks that are called with it."""
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
+_SMALL = 2**16  # numbers of a frozen parameter, which are copied in microseconds
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
 
 
@@ -189,7 +190,8 @@ class FitnessWork:
 class _NotEvolved:
     """A module but for the numbers that evolve: its parts, mode, types, frozen parameters, and what it keeps.
 
-    What one member leaves in them must not reach the next.
+    What one member leaves in them must not reach the next. Of a frozen parameter with more than 65,536
+    numbers, writes that torch does not count (through ``.data`` or numpy) are not seen, and stay.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -197,8 +199,7 @@ class _NotEvolved:
             (owner, type(owner), owner.training, {name: dict(getattr(owner, name)) for name in _TABLES})
             for owner in module.modules()
         ]
-        frozen = [part for part in module.parameters() if not part.requires_grad]
-        self._frozen = [(part, part.detach().clone()) for part in frozen]
+        self._frozen = [_Frozen(part) for part in module.parameters() if not part.requires_grad]
         self._kept = Kept(module)
         self._parameters = [(part, part.dtype) for part in module.parameters()]
 
@@ -221,10 +222,31 @@ class _NotEvolved:
             parameter.grad = None
             if parameter.dtype != dtype:
                 parameter.data, mended = parameter.data.to(dtype), True
-        for part, saved in self._frozen:
-            part.copy_(saved)
+        for part in self._frozen:
+            part.restore()
         self._kept.restore()
         return mended
+
+
+class _Frozen:
+    """A frozen parameter and a copy of its numbers; a large one is copied back only where it was written."""
+
+    def __init__(self, part: Tensor) -> None:
+        self._part, self._saved = part, part.detach().clone()
+        self._memory = part.detach()  # kept, so that its address stays its own
+        plain = type(part) is nn.Parameter and part.layout == torch.strided and not part.is_inference()
+        self._counted = plain and part.numel() > _SMALL
+        self._writes = self._count()
+
+    def restore(self) -> None:
+        """Write the numbers back."""
+        same = self._counted and self._part.data_ptr() == self._memory.data_ptr()
+        if not (same and self._count() == self._writes):
+            self._part.copy_(self._saved)
+            self._writes = self._count()
+
+    def _count(self) -> int:
+        return self._part._version if self._counted else 0
 
 
 @dataclass(frozen=True)
