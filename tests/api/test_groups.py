@@ -58,8 +58,29 @@ def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
 
 
 def test_runs_that_differ_in_how_they_are_evaluated_are_one_configuration(tmp_path):
-    evaluated = ({}, {"eval_episodes": 3}, {"eval_every": 2, "target_return": 400.0})
+    evaluated = ({}, {"eval_episodes": 3, "seed": 1}, {"eval_every": 2, "target_return": 400.0, "seed": 2})
     assert labels(tmp_path, *evaluated) == ["ars"]
+
+
+def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
+    options = {"max_episode_steps": 5, "run_dir": tmp_path}
+    escalade.train("CartPole-v1", seeds=range(2), **SMALL | options)
+    escalade.resume(tmp_path / "seed1", eval_episodes=3, eval_every=2, verbose=False)
+    (group,) = group_runs(tmp_path)
+    assert len(group.runs) == 2
+    (line,) = escalade.compare(tmp_path).lines
+    assert line.eval_episodes == 1 + 3
+    again = SMALL | options | {"eval_episodes": 4}  # finished runs are evaluated again, and not trained
+    runs = escalade.train("CartPole-v1", seeds=range(2), **again)
+    assert [(run.summary["eval_episodes"], run.summary["generations"]) for run in runs] == [(4, 1)] * 2
+
+
+def test_the_same_run_with_other_evaluations_is_a_copy(tmp_path):
+    for episodes in (1, 2):
+        options = SMALL | {"eval_episodes": episodes, "max_episode_steps": 5}
+        escalade.train("CartPole-v1", run_dir=tmp_path / str(episodes), **options)
+    found = escalade.compare(tmp_path)
+    assert found.copies == {str(tmp_path / "2"): str(tmp_path / "1")}
 
 
 def test_options_without_a_strategy_stand_as_they_are():

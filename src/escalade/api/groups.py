@@ -25,8 +25,9 @@ from escalade.training.sources import without_digest
 
 AnyRun = str | PathLike[str]
 
-_LIMITS = ("generations", "env_steps", "seconds", "target_return")
-_SAME = ("seed", *_LIMITS, "eval_episodes", "eval_every", "backend", "info_keys")
+_EVALUATION = ("eval_episodes", "eval_every")
+_BUDGET = ("generations", "env_steps", "seconds", "target_return")
+_SAME = ("seed", *_BUDGET, *_EVALUATION, "backend", "info_keys")
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run"}
@@ -91,8 +92,12 @@ class RunFacts:
         return {name: value for name, value in self.flat.items() if name not in hidden}
 
     def content(self) -> str | None:
-        """The facts that its copies share: all but where it ran and is; None where no digest is known."""
-        options = {name: value for name, value in self.options.items() if name not in _WHERE}
+        """The facts that its copies share; None where no digest is known.
+
+        Where it ran and is, and how it was evaluated, are none of them.
+        """
+        where = {*_WHERE, *_EVALUATION}
+        options = {name: value for name, value in self.options.items() if name not in where}
         digest = self.summary.get("params_sha256")
         return (
             None
