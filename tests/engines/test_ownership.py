@@ -4,6 +4,7 @@ that may have no workers are told so.
 
 import multiprocessing
 import os
+import time
 from functools import partial
 
 import pytest
@@ -99,6 +100,18 @@ def answer(context, function, daemon=False):
     answered = mine.recv()
     process.join()
     return answered
+
+
+def test_workers_see_their_owner_leave_while_a_process_that_it_forked_goes_on(tmp_path):
+    engine = started(partial(Closes, tmp_path), workers=1)
+    helper = multiprocessing.get_context("fork").Process(target=time.sleep, args=(DEADLINE,))
+    helper.start()
+    try:
+        assert stop_all(engine._workers) == 0  # else it is killed: it would wait for its owner's end
+        assert len(names(tmp_path, "closed")) == 1
+    finally:
+        helper.kill()
+        helper.join()
 
 
 def nested(module):

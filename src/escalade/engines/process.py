@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
 from multiprocessing import get_context
 from typing import Any
 
@@ -34,6 +36,7 @@ class Worker:
         context = get_context("forkserver")
         self.messages, theirs = context.Pipe()
         their_lifeline, self._lifeline = context.Pipe(duplex=False)
+        _workers.add(self)
         self._process = WorkerProcess(serve, (ByValue(factory), theirs, their_lifeline))
         self._process.start()
         theirs.close()
@@ -77,3 +80,15 @@ def stop_all(workers: list[Worker]) -> int | None:
         if code is None:
             code = worker.kill()
     return code
+
+
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+def _leave_to_the_parent() -> None:
+    """A forked child, such as an environment's helper, may outlive the owner: workers see that one end."""
+    for worker in list(_workers):
+        worker.hang_up()
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)
