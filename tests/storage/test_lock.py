@@ -1,5 +1,6 @@
 """One run a folder at a time, across objects, threads and processes."""
 
+import errno
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import threading
 import pytest
 from tests.commands import DEADLINE
 
-from escalade import InputError
+from escalade import InputError, StorageFailure
 from escalade.storage.lock import FolderLock
 from escalade.storage.run_folder import RunFolder
 
@@ -115,6 +116,20 @@ def test_a_helper_that_the_environment_forked_holds_no_lock(tmp_path):
         assert process.stdout.read() == ""  # the helper has ended, and released what it does not hold
         assert lock.look()[0] == "held"
         lock.release()
+
+
+def test_a_lock_that_a_full_disk_refuses_leaves_no_file(tmp_path, monkeypatch):
+    def full(*given):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    lock = FolderLock(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(StorageFailure, match="could not be written"):
+            lock.acquire()
+    assert lock.look() == ("free", "")
+    lock.acquire()
+    lock.release()
 
 
 def test_a_lock_that_is_given_back_late_leaves_that_of_who_came_next(tmp_path):

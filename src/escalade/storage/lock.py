@@ -73,9 +73,7 @@ class FolderLock:
     def release(self) -> None:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
-            with suppress(OSError):  # the folder may be gone
-                if self._is_the_file(self._descriptor):  # not that of a run which came next
-                    self._file.unlink()
+            self._remove(self._descriptor)
             self._close()
 
     def look(self) -> tuple[Held, str]:
@@ -114,6 +112,11 @@ class FolderLock:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
+    def _remove(self, descriptor: int) -> None:
+        with suppress(OSError):  # the folder may be gone
+            if self._is_the_file(descriptor):  # not that of a run which came next
+                self._file.unlink()
+
     def _is_the_file(self, descriptor: int) -> bool:
         try:
             return os.path.samestat(os.fstat(descriptor), os.stat(self._file))
@@ -133,9 +136,13 @@ class FolderLock:
             if problem.errno not in _NO_LOCKS:
                 with storage(self._file):
                     raise
-        with storage(self._file):
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        try:
+            with storage(self._file):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        except BaseException:
+            self._remove(descriptor)  # who looks at an empty one takes it for one that is about to be held
+            raise
 
 
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
