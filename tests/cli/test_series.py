@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -262,6 +263,16 @@ def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
     assert "seed" in err
     assert "the arm fell off" in err
     assert call("train", *SMALL, "--seeds", "0-1", "--jobs", 0)[0] == 2
+
+
+def test_jobs_without_a_folder_for_temporary_files_are_one_line(call, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+        code, _, err = call("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--generations", 1)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a temporary file cannot be written (No usable temporary directory" in err
+    assert "set TMPDIR to a folder with room" in err
 
 
 @RUNS_BESIDE_EACH_OTHER

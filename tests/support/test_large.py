@@ -78,6 +78,14 @@ def test_a_file_that_finds_no_room_is_one_line_with_the_mend(monkeypatch):
     assert filed([np.zeros(3)], 3, np.float32).tolist() == [0.0] * 3  # it needs no file
 
 
+def test_a_system_without_a_folder_for_temporary_files_is_one_line_with_the_mend(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+        with pytest.raises(StorageFailure, match=r"No usable temporary directory .* set TMPDIR$"):
+            filed([np.zeros(LARGE)], LARGE, np.float32)
+
+
 def test_stretches_are_whole_parts_and_all_of_them():
     assert stretches([3, 2, 0, 9, 1, 1], 5) == [slice(0, 5), slice(5, 14), slice(14, 16)]
     assert stretches([], 5) == []

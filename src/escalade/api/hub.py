@@ -17,7 +17,7 @@ from escalade.config.files import code_named, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
 from escalade.policies.policy_file import PolicyFile
-from escalade.storage.files import read_bytes, storage, write_bytes
+from escalade.storage.files import read_bytes, storage, temporary_folder, write_bytes
 from escalade.storage.run_folder import FILMS, RunFolder
 from escalade.support.installing import check_installed
 from escalade.training.card import model_card
@@ -95,7 +95,7 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
     folder = RunFolder(Path(repo).name if output is None else output)
     if folder.path.exists():
         raise InputError(f"`output` {folder.path} is there already: name another")
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as place:
         with _in_words(repo):
             api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
             if not _files_in(api, repo).issuperset(wanted := (folder.policy.name, folder.config.name)):

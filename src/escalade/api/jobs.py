@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO
 
 from escalade.api.series import FREE, Planned
@@ -19,7 +18,7 @@ from escalade.config.commands import flag, words
 from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.errors import EngineFailure, InputError
-from escalade.storage.files import storage
+from escalade.storage.files import storage, temporary_folder
 from escalade.support.cores import cores
 from escalade.support.interrupts import INTERRUPTED, LEADER
 from escalade.support.numbers import whole_number
@@ -89,7 +88,7 @@ def _start(one: Planned, share: int) -> _Job:
     config = one.config
     if config.workers is None and runs_here(config):
         config = config.replace(workers=share)
-    with storage(Path(tempfile.gettempdir()), "set TMPDIR to another place"):
+    with storage(temporary_folder(), "set TMPDIR to another place"):
         file = tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8")  # noqa: SIM115 - as errors
         file.write(to_toml(config))
         file.flush()

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -179,6 +180,16 @@ def storage(path: Path, mend: str = "choose another place") -> Iterator[None]:
         raise StorageFailure(
             f"{path} could not be written ({problem.strerror}): make room; what was there before is whole"
         ) from None
+
+
+def temporary_folder() -> Path:
+    """The folder that this system keeps temporary files in.
+
+    Raises:
+        InputError: there is none that can be written.
+    """
+    with storage(Path("a temporary file"), "set TMPDIR to a folder with room"):
+        return Path(tempfile.gettempdir())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -52,7 +52,7 @@ def filed(pieces: Iterable[NDArray[Any]], length: int, dtype: DTypeLike) -> NDAr
             file.flush()
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), dtype)
     except OSError as problem:
-        place = tempfile.gettempdir()
+        place = tempfile.tempdir or "a temporary file"  # gettempdir raises where no folder is fit for one
         raise StorageFailure(
             f"a copy of the parameters cannot be kept in {place} ({problem}): make room, or set TMPDIR"
         ) from None
