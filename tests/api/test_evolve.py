@@ -786,8 +786,14 @@ nan, inf = float("nan"), float("inf")
         (lambda m: 1j, r"not complex '1j' \(member 0"),
         (lambda m: torch.zeros(2), r"not Tensor of shape \(2,\) \(member 0"),
         (lambda m: np.zeros((2, 1)), r"not ndarray of shape \(2, 1\) \(member 0"),
-        (lambda m: nan, r"or the like in all 8 calls of fitness of generation 1 \(member 0 first\)"),
-        (lambda m: inf, r"or the like in all 8 calls of fitness of generation 1 \(member 0 first\)"),
+        (
+            lambda m: nan,
+            r"or the like in all 8 calls of fitness of generation 1 \(the first: member 0 returned",
+        ),
+        (
+            lambda m: inf,
+            r"or the like in all 8 calls of fitness of generation 1 \(the first: member 0 returned",
+        ),
         (
             lambda m: list(m)[9],
             r"fitness raised IndexError: .* \(member 0, generation 1; line \d+ of test_evolve.py",

@@ -149,7 +149,7 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     assert done.stdout == "2\n", done.stderr
     assert cli.main(["eval", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err
-    assert "unknown environment '__main__:Here'" in said
+    assert "unknown environment '__main__:Here': a script defined it, so call escalade.evaluate" in said
     assert said.count("\n") == 1
     card = (tmp_path / "run" / "README.md").read_text()
     assert "In the script that has Here, `escalade.train` with these settings" in card

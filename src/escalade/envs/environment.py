@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -302,10 +304,20 @@ def _has_egl() -> bool:
     return False
 
 
+_FILE = re.compile(r"(?:.*/)?([^/:]+)\.py(?::(.+))?")
+"""A file of Python, and the name in it that may stand behind a colon."""
+
+
 def _find(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if module == "zoo":
         raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
+    if file := _FILE.fullmatch(env_id):
+        raise InputError(
+            f"environment {env_id} names a file: write {file[1]}:{file[2] or 'Class'}, in the folder that "
+            "holds it"
+        )
+    place = None
     if colon:
         place = import_named(module, f"environment {env_id}")
         if name.isidentifier() and callable(factory := getattr(place, name, None)):
@@ -317,6 +329,20 @@ def _find(env_id: str) -> EnvSpec:
     except error.Error:
         if (world := None if colon else find_world(name)) is not None:
             return world
-        known = {*gymnasium.registry, *all_ids()}
-        hint = nearest(name, known) or nearest(name.rpartition("/")[2], known)
-        raise InputError(f"unknown environment {env_id!r}{hint}") from None
+        raise InputError(f"unknown environment {env_id!r}{_meant(name, place)}") from None
+
+
+def _meant(name: str, place: ModuleType | None) -> str:
+    """Words for what an unknown environment may mean; ``place`` is the module that was named with it."""
+    if place is not None and place.__name__ == "__main__":
+        return (
+            ": a script defined it, so call escalade.evaluate, resume and render there, or put it into a "
+            "module that commands can name"
+        )
+    known = {*gymnasium.registry, *all_ids()}
+    inside = [] if place is None else [one for one in vars(place) if not one.startswith("_")]
+    hint = nearest(name, inside) or nearest(name, known) or nearest(name.rpartition("/")[2], known)
+    own = (
+        "" if place is not None else f"{'' if hint else ':'} one of your own is MODULE:Class or MODULE:Id-v0"
+    )
+    return hint + own

@@ -24,7 +24,7 @@ class OutputFailure(EscaladeError, RuntimeError):
 
 
 class ReaderGone(BrokenPipeError):
-    """Who read standard output has ended; a pipe of the user's code that broke is another thing."""
+    """Standard output's reader has gone away; a broken pipe of the user's code is a plain BrokenPipeError."""
 
 
 def say(text: str) -> None:
