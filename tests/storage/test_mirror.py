@@ -64,6 +64,18 @@ def test_a_first_push_that_was_killed_is_no_run(tmp_path):
     assert not (tmp_path / "there").exists()
 
 
+def test_checkpoints_of_a_first_push_that_was_killed_are_removed_by_the_next_life_and_nothing_else(tmp_path):
+    left = ["checkpoints/generation-000009.safetensors", "checkpoints/generation-000010.safetensors.part"]
+    theirs = ["checkpoints/mine", "data.csv", "generation-000009.safetensors"]
+    write(tmp_path / "far", **dict.fromkeys([*left, *theirs], "1"))
+    next_life = Mirror(tmp_path / "here", str(tmp_path / "far"))
+    assert not next_life.pull()
+    assert names(tmp_path / "far") == sorted([*left, *theirs])  # who only looks removes nothing
+    write(tmp_path / "here", **{"config.toml": "c"}, checkpoints__one="1")
+    next_life.push()
+    assert names(tmp_path / "far") == sorted(["checkpoints/one", "config.toml", *theirs])
+
+
 def test_a_checkpoint_goes_before_what_tells_of_it(tmp_path, monkeypatch):
     write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z", **{"config.toml": "c", "zzz.csv": "t"})
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))

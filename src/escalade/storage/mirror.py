@@ -7,6 +7,7 @@ objects. A checkpoint is verified when it is read, so a copy cut short is never 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from escalade.support.installing import install
 
 _PARTIAL = ".part"
 _LAST = "config.toml"
+_CHECKPOINT = re.compile(r"checkpoints/generation-[0-9]+\.safetensors(\.part)?")
 _UNKNOWN = (0, 0)  # state of a file that was there before
 
 
@@ -82,6 +84,10 @@ class Mirror:
             passed = (f"/{LEASE}", f"/{LOCK}")
             found = [name for name in self._files.find(self._root) if not name.endswith(passed)]
             if not any(name.endswith(f"/{_LAST}") for name in found):
+                # A later resume could go on from checkpoints of a first push that did not end: the next push
+                # removes them, and nothing else. The folder may hold files of the user's.
+                inside = [name[len(self._root) :].lstrip("/") for name in found]
+                self._sent |= dict.fromkeys(filter(_CHECKPOINT.fullmatch, inside), _UNKNOWN)
                 return False
             for name, here in [(name, self._place(name)) for name in found]:
                 # Noted as sent, so that a push removes it from the copy once it is gone here. Partial uploads
