@@ -126,7 +126,10 @@ def diverging(folder, episode, **options):
 
 def test_returns_that_no_member_has_are_told_as_what_they_are(tmp_path):
     """Not as behaviours, which are none either."""
-    said = r"^return nan or the like in all 8 episodes of generation 1 \(the first: member 0 \(episode seed \d+\) returned nan"
+    said = (
+        r"^return nan or the like in all 8 episodes of generation 1 "
+        r"\(the first: member 0 \(episode seed \d+\) returned nan\): there is nothing to learn"
+    )
     with pytest.raises(escalade.EnvironmentFailure, match=said):
         diverging(tmp_path / "run", 0)
 
