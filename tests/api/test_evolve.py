@@ -22,6 +22,7 @@ from escalade import EnvironmentFailure, InputError, evolve, load_evolved
 from escalade.fitness.work import FitnessSetup
 from escalade.perturbation import NoiseTable
 from escalade.policies.layout import Layout
+from escalade.storage.tensors import read, write
 from escalade.strategies import PGPE, SNES, OpenAIES, PersistentES
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.schedules import exponential
@@ -542,6 +543,16 @@ def test_parameters_are_told_by_name_where_their_order_is_another(tmp_path):
     assert torch.equal(loaded.other.weight, found.module.other.weight)
     with pytest.raises(InputError, match="holds a run whose order_of_parameters is"):
         evolve(Two(["other", "one"]), total, run_dir=tmp_path / "r", resume=True, **QUICK)
+
+
+def test_a_run_that_did_not_record_the_order_of_its_parameters_goes_on(tmp_path):
+    options = {"population": 4, "run_dir": tmp_path / "r"}
+    evolve(network(), total, generations=1, **options)
+    for path in (tmp_path / "r" / "checkpoints").iterdir():
+        tensors, state = read(path)
+        del state["config"]["order_of_parameters"]
+        write(path, tensors, state)
+    assert evolve(network(), total, generations=2, resume=True, **options).generations == 2
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -193,6 +193,7 @@ def read_facts(folder: RunFolder) -> RunFacts:
     """
     if is_evolved(folder):
         values = parse_toml(folder.config)
+        values.pop("order_of_parameters", None)  # only resuming needs it, and earlier runs have none
         shapes = values.get("parameters")
         if isinstance(shapes, dict):
             values["parameters"] = sum(
