@@ -496,6 +496,16 @@ def test_a_grouped_modules_hooks_are_called_once_and_numbers_are_one_a_member():
     assert hook.id in members._caller.module._forward_hooks
 
 
+def test_a_hook_that_is_made_while_a_module_is_grouped_is_called_and_stays():
+    members, (x,) = setting(lambda: nn.Linear(8, 6), [(4, 8)], perturbation="full")
+    with torch.no_grad(), members.grouped() as module:
+        before = module(x.flatten(0, 1))
+        hook = module.register_forward_hook(lambda module, given, found: found + 1)
+        assert torch.equal(module(x.flatten(0, 1)), before + 1)
+        assert torch.equal(module(x.flatten(0, 1)), before + 1)
+    assert list(module._forward_hooks) == [hook.id]
+
+
 def test_tensors_without_the_members_axis_are_refused():
     members, inputs = setting(*SHARED["linear"])
     with pytest.raises(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from escalade.policies.module_caller import ModuleCaller
 
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-"""Tables of a module: what is called before and after its ``forward``."""
+_CALLED = ("forward", "_call_impl")
+"""Attributes that torch calls for a module: alone, and with the module's hooks around it."""
 
 
 class Members:
@@ -68,14 +67,14 @@ class Members:
         output that is one number a member, such as a loss, the shape is (n,).
         """
         module, own = self._caller.module, vars(self._caller.module)
-        # Its forward is mostly the class's alone; its hooks are called once, with what each member is given.
-        original = {name: own[name] for name in ("forward", *_HOOKS) if name in own}
+        original = {name: own[name] for name in _CALLED if name in own}  # mostly the class's alone
 
-        def replace() -> None:
-            own.update({name: OrderedDict() for name in _HOOKS}, forward=forward)
+        def replace() -> None:  # past the hooks, which are called once, with what each member is given
+            own.update(dict.fromkeys(_CALLED, forward))
 
         def restore() -> None:
-            own.pop("forward", None)
+            for name in _CALLED:
+                own.pop(name, None)
             own.update(original)
 
         def forward(*inputs: Any, **named: Any) -> Any:
