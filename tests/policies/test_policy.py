@@ -6,6 +6,7 @@ import torch
 from gymnasium import spaces
 from tests.environments import ACTIONS, OBSERVATIONS
 from tests.members import load
+from tests.own_code import Leaky
 from torch import nn
 
 import escalade
@@ -318,3 +319,32 @@ def test_a_vector_of_another_size_is_refused_whole(count):
     with pytest.raises(InputError, match=f"a vector has {count} numbers, and the module 12 to evolve"):
         made.set(np.ones(count, np.float32), None)
     assert torch.equal(made.network.weight, before)
+
+
+class Constants(nn.Sequential):
+    """Makes a tensor in every call."""
+
+    def forward(self, x):
+        return super().forward(x) + torch.zeros(2)
+
+
+OF_MODULES = {
+    "own": ({"network": Constants(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 2))}, True),
+    "a factory's": ({"policy": "tests.own_code:Features"}, False),
+    "memory": ({"network": Leaky(4, 2)}, True),
+}
+
+
+@pytest.mark.parametrize("name", OF_MODULES)
+def test_modules_are_run_on_the_cpu_whatever_torchs_default_device_is(name, tmp_path):
+    """``meta`` stands for a GPU here: what lands there is lost."""
+    given, own = OF_MODULES[name]
+    options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "eval_episodes": 1}
+    options |= {"backend": "gymnasium", "verbose": False, "run_dir": tmp_path / "run"}
+    with torch.device("meta"):
+        run = escalade.train("CartPole-v1", **options, **given)
+        if own:
+            loaded = escalade.load(run, **given)
+            loaded.reset(3)
+            assert loaded.act(np.full(4, 0.1, np.float32)) in (0, 1)
+    assert np.isfinite(run.summary["eval_return_mean"])

@@ -23,6 +23,7 @@ from escalade.policies.deployed import DeployedPolicy
 from escalade.policies.policy import Policy
 from escalade.storage.files import write_bytes
 from escalade.storage.tensors import write
+from escalade.support.exact import cpu_by_default
 from escalade.support.installing import check_installed
 from escalade.support.registry import named
 from escalade.support.shared import without_warnings
@@ -95,7 +96,7 @@ def export_policy(policy: Policy, format: str, output: Path, facts: dict[str, An
     count = len(module.first_state)
     inputs = ["observation", *(f"state_{number}" for number in range(count))]
     outputs = ["action", "output", *(f"next_state_{number}" for number in range(count))]
-    with _quiet():
+    with _quiet(), cpu_by_default():
         try:
             data = how.save(module, inputs, outputs, _facts(policy, facts or {}))
             run = how.load(data)

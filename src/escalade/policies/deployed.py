@@ -15,6 +15,7 @@ from escalade.envs.spaces import observation_dtype, observation_shape
 from escalade.policies.layout import copy_module
 from escalade.policies.modules import Chain, State, VirtualBatchNorm, map_state, tensors_of
 from escalade.policies.policy import Policy, network_inputs
+from escalade.support.exact import cpu_by_default
 
 
 class DeployedPolicy(nn.Module):
@@ -41,7 +42,7 @@ class DeployedPolicy(nn.Module):
         self.register_buffer("observation_mean", policy.observation_mean.clone())
         self.register_buffer("observation_inverse_std", policy.observation_inverse_std.clone())
         self.map = _map_of(policy.actions)
-        with torch.no_grad():
+        with torch.no_grad(), cpu_by_default():
             first = policy.network.initial_state(0) if policy.stateful else ()  # type: ignore[operator]
         self._like: State = map_state(torch.clone, first)
         self._fixed = _fixed_parts(policy.network, first)

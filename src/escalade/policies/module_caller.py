@@ -222,7 +222,7 @@ class ModuleCaller:
         if isinstance(parts[0], Tensor):
             return torch.stack(parts)
         if isinstance(parts[0], int | float | np.generic | np.ndarray):
-            return torch.as_tensor(np.stack([np.asarray(part) for part in parts]))
+            return torch.from_numpy(np.stack([np.asarray(part) for part in parts]))
         if all(isinstance(part, str | None) and part == parts[0] for part in parts):
             return parts[0]
         raise InputError(

@@ -20,6 +20,7 @@ from escalade.policies.layout import Layout, Vector, refuse_scripted
 from escalade.policies.recognition import plain_pieces, stack_of
 from escalade.policies.stack import Stack
 from escalade.policies.torch_network import TorchNetwork
+from escalade.support.exact import cpu_by_default
 from escalade.support.imports import imported
 
 _MOST = 10**9
@@ -52,7 +53,7 @@ def build(
     first = int(hash64(seed, int(Stream.INITIALISATION)) >> np.uint64(1))
     shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
     if ":" in policy:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), cpu_by_default():
             torch.default_generator.manual_seed(first)
             return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
     request = Request(shape, outputs, tuple(hidden), ACTIVATIONS[activation].load(), bias)
@@ -63,7 +64,7 @@ def build(
         )
     # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
     # meta device would import sympy, half a second.)
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # whatever torch's default device is
+    with torch.random.fork_rng(devices=[]), cpu_by_default():
         network = _made(policy, request)
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
     return network

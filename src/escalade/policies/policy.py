@@ -28,6 +28,7 @@ from escalade.storage.files import AnyPath, path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import write
 from escalade.storage.zoo import located
+from escalade.support.exact import cpu_by_default
 
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
@@ -154,7 +155,7 @@ class Policy(nn.Module):
 
     def first_state(self, seeds: Sequence[int]) -> State:
         """Return the network's state of a batch whose episodes begin, with these seeds."""
-        with torch.no_grad():
+        with torch.no_grad(), cpu_by_default():
             made = {seed: self.network.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
         firsts = [made[seed] for seed in seeds]
         rows = zip(*(tensors_of(first) for first in firsts), strict=True)
@@ -186,7 +187,7 @@ class Policy(nn.Module):
         """
         seen, batched = as_batch(self.observation_space, observation)
         batch = torch.from_numpy(seen)
-        with torch.no_grad():
+        with torch.no_grad(), cpu_by_default():
             raw = self._next(batch) if self.stateful else self.forward(batch)
         actions = self._map(raw.numpy())
         if batched:

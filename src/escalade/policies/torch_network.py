@@ -19,7 +19,7 @@ from escalade.policies.member_parameters import FactoredParameters, MemberParame
 from escalade.policies.member_state import MemberState, initial_state
 from escalade.policies.module_caller import CANNOT_BATCH
 from escalade.policies.modules import State, is_stateful, map_state
-from escalade.support.exact import one_thread, one_torch_thread
+from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
@@ -117,7 +117,7 @@ class TorchForward:
         padded = np.zeros((-(-count // size) * size, *observations.shape[1:]), dtype=np.float32)
         padded[:count] = observations
         blocks = torch.split(torch.from_numpy(padded), size)
-        with torch.no_grad(), one_torch_thread():
+        with torch.no_grad(), one_torch_thread(), cpu_by_default():
             outputs = [
                 self._outputs(number, block, count - number * size) for number, block in enumerate(blocks)
             ]
@@ -133,7 +133,7 @@ class TorchForward:
         if self._stateful:
             own = self._layout.views(torch.from_numpy(write_all(population, [member])))
             own = {name: part[0] for name, part in own.items()}
-            with torch.no_grad(), one_torch_thread():
+            with torch.no_grad(), one_torch_thread(), cpu_by_default():
                 first = initial_state(self._skeleton, own, seed)
                 if self._state is None:
                     self._state = MemberState(first, self._rows, self._block)

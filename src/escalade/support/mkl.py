@@ -39,8 +39,8 @@ def rounds_by_place() -> bool:
     import torch
 
     for features, units in _SIZES:
-        x = torch.linspace(-1.0, 2.0, features).expand(32, 1, features).contiguous()
-        weight = torch.linspace(-3.0, 1.0, features * units).sin().reshape(1, units, features)
+        x = torch.linspace(-1.0, 2.0, features, device="cpu").expand(32, 1, features).contiguous()
+        weight = torch.linspace(-3.0, 1.0, features * units, device="cpu").sin().reshape(1, units, features)
         products = torch.bmm(x, weight.expand(32, units, features).contiguous().mT)
         if not torch.equal(products, products[:1].expand_as(products)):
             return True
