@@ -103,6 +103,12 @@ def test_the_last_observation_of_a_game_that_is_over_is_gymnasiums(case):
     two.close()
 
 
+def test_a_wrappers_stack_of_frames_keeps_its_channels_first():
+    wrappers = ["gymnasium.wrappers:AtariPreprocessing", "gymnasium.wrappers:FrameStackObservation(4)"]
+    game = resolve("ALE/Pong-v5", {"frameskip": 1}, wrappers=wrappers)
+    assert game.observation_space.shape == (4, 84, 84)
+
+
 def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
     game = resolve("ALE/Pong-v5", frames=PIXELS)
     assert settle_backend(game).backend == "ale"

@@ -26,8 +26,7 @@ from escalade.training.sources import without_digest
 AnyRun = str | PathLike[str]
 
 _EVALUATION = ("eval_episodes", "eval_every")
-_BUDGET = ("generations", "env_steps", "seconds", "target_return")
-_SAME = ("seed", *_BUDGET, *_EVALUATION, "backend", "info_keys")
+_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys", *_EVALUATION)
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_WHERE, "run"}

@@ -130,7 +130,7 @@ def optimize(
         closing.enter_context(calls)
         goals = Goals(
             f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
-            f"{workers_in_words(workers)}",
+            + workers_in_words(workers),
             target,
             seconds=seconds,
             minimize=direction == "minimize",

@@ -68,7 +68,7 @@ def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> i
     try:
         if jobs > 1:
             _run_beside(missing, jobs)
-        else:
+        elif missing:
             _run(planned, missing)
     except KeyboardInterrupt:
         say(f"interrupted; {_GO_ON}")

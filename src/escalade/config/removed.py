@@ -1,4 +1,7 @@
-"""Options that earlier versions had: config files and checkpoints still name them, and people type them."""
+"""Words that people type and that are no options: those of earlier versions, and those of other programs.
+
+Config files and checkpoints still name options of earlier versions.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,6 @@ SYNONYMS: Final[dict[str, str]] = {
     "logger": "recorder",
     "early_stop": "target_return",
     "early_stopping": "target_return",
-    "reward": "wrappers",
     "total_timesteps": "env_steps",
     "timesteps": "env_steps",
     "epochs": "generations",

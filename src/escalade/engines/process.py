@@ -86,7 +86,7 @@ _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
 def _leave_to_the_parent() -> None:
-    """A forked child, such as an environment's helper, may outlive the owner: workers see that one end."""
+    """Close the pipes to workers in a forked child: while it lives, they would not see their owner end."""
     for worker in list(_workers):
         worker.hang_up()
 

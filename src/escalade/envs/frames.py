@@ -135,8 +135,8 @@ class Frames:
         space = env.observation_space
         if not isinstance(space, spaces.Box) or len(space.shape) < 2:
             return self._wrap_ram(env)
-        if self.off:
-            return _first_or_only(env)
+        if self.off:  # what a wrapper of the user's gives has its channels where they were put
+            return channels_first(as_image(env))
         _check_untouched(env)
         height, width = space.shape[:2] if self.crop or self.size is None else self.size
         env = wrappers.AtariPreprocessing(

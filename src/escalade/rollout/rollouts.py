@@ -69,7 +69,7 @@ class Rollouts:
         self.forward = setup.network.forward(rows, setup.perturbation)
         self.vector = vectorize(self.environment, rows)
         rows = self.vector.slots  # fewer, where the backend holds no more
-        # Of a vector that forgives nothing there is nothing to tell.
+        # Only vectors that may forgive exceptions keep their words.
         self._raised: dict[int, str] = getattr(self.vector, "raised", {})
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed

@@ -111,7 +111,8 @@ class Interrupts:
 
     def _outer(self, number: int) -> Interrupts | None:
         """The one that this one has taken the place of, if there is one."""
-        owner = getattr(self._before[number], "__self__", None)
+        # A signal may come before __enter__ has noted what it replaced.
+        owner = getattr(self._before.get(number), "__self__", None)
         return owner if isinstance(owner, Interrupts) else None
 
     def _note(self, number: int, now: float) -> None:

@@ -293,6 +293,8 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
         )
     parameters: Vector = tensors["parameters"]
     order = state.get("order", list(here))
+    if not isinstance(order, list) or sorted(map(str, order)) != sorted(here):
+        raise InputError(f"{path} is damaged: the order of its parameters is {order}")
     if order == list(here):
         return parameters
     ends = np.cumsum([math.prod(here[name]) for name in order])
