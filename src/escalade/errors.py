@@ -58,8 +58,13 @@ def one_line(problem: BaseException) -> str:
     return " ".join(f"{type(problem).__name__}: {problem}".split())
 
 
+def with_place(problem: BaseException) -> str:
+    """An exception in one line, with where it was raised: ``TypeError: its message (line N of FILE)``."""
+    return f"{one_line(problem)} ({place_of(problem)})"
+
+
 def in_words(problem: BaseException) -> str:
-    """A user's exception in one short line: ``TypeError: its message (line N of FILE)``."""
+    """The same with a short message, for what may be raised in each member."""
     said = one_line(problem)
     return f"{said if len(said) <= _SHORT else f'{said[:_SHORT]}...'} ({place_of(problem)})"
 

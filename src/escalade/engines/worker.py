@@ -25,7 +25,7 @@ from escalade.engines.base import SHORTEST_TIMEOUT, Factory, close_work
 from escalade.engines.feed import JobDropped
 from escalade.engines.messages import dumped, received_job
 from escalade.engines.results import joined
-from escalade.errors import EscaladeError, one_line, place_of
+from escalade.errors import EscaladeError, with_place
 from escalade.support.own_process import become_worker, collect_garbage
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
     except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
-        said = f"{one_line(problem)} ({place_of(problem)})"
-        _report(messages, None, said, traceback.format_exc())
+        _report(messages, None, with_place(problem), traceback.format_exc())
 
 
 def _serve(factory: Factory, messages: Connection) -> None:

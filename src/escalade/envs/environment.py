@@ -342,7 +342,4 @@ def _meant(name: str, place: ModuleType | None) -> str:
     known = {*gymnasium.registry, *all_ids()}
     inside = [] if place is None else [one for one in vars(place) if not one.startswith("_")]
     hint = nearest(name, inside) or nearest(name, known) or nearest(name.rpartition("/")[2], known)
-    own = (
-        "" if place is not None else f"{'' if hint else ':'} one of your own is MODULE:Class or MODULE:Id-v0"
-    )
-    return hint + own
+    return hint if place is not None else f"{hint or ':'} one of your own is MODULE:Class or MODULE:Id-v0"

@@ -225,10 +225,9 @@ class Chain(nn.Sequential):
     def _first(self, layer: nn.Module, seed: int, seen: Tensor | None) -> State:
         match layer:
             case nn.GRUCell():
-                return torch.zeros(layer.hidden_size, device="cpu")
+                return torch.zeros(layer.hidden_size)
             case nn.LSTMCell():
-                first = torch.zeros(2, layer.hidden_size, device="cpu")
-                return first[0], first[1]
+                return torch.zeros(layer.hidden_size), torch.zeros(layer.hidden_size)
             case PlasticLinear():
                 return layer.begin(seed)
             case VirtualBatchNorm():

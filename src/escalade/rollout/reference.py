@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import ActionMap, Environment, SlotError, vectorize
-from escalade.errors import EnvironmentFailure, one_line, place_of
+from escalade.errors import EnvironmentFailure, with_place
 from escalade.perturbation import Stream, normals, seeds
 
 _APART = 8  # steps between two observations that are kept: neighbours are nearly the same picture
@@ -26,7 +26,7 @@ def reference_batch(environment: Environment, actions: ActionMap, seed: int, fra
         return _play(environment, actions, seed, frames)
     except SlotError as failed:
         raise EnvironmentFailure(
-            f"environment {environment.id} raised {one_line(failed.problem)} ({place_of(failed.problem)}), "
+            f"environment {environment.id} raised {with_place(failed.problem)}, "
             "in random play for the reference batch"
         ) from failed.problem
 

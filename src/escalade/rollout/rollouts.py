@@ -19,7 +19,7 @@ from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vec
 from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
-from escalade.errors import EnvironmentFailure, one_line, place_of
+from escalade.errors import EnvironmentFailure, with_place
 from escalade.perturbation import LowRank, NoiseSource, Stream, normals
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
@@ -343,6 +343,6 @@ class Rollouts:
 
     def _report(self, row: int, problem: BaseException) -> str:
         return (
-            f"environment {self.environment.id} raised {one_line(problem)} ({place_of(problem)}), in step "
+            f"environment {self.environment.id} raised {with_place(problem)}, in step "
             f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
         )
