@@ -888,6 +888,10 @@ def test_nan_parameters_are_refused():
     [
         ({"strategy": "opnai-es"}, "did you mean openai-es"),
         ({"strategy": 3}, "unknown `strategy` 3: it must be one of"),
+        (
+            {"strategy": "ars:top_directions=2"},
+            "give 'ars' and the options as arguments, or a .*partial of ARS",
+        ),
         ({"strategy": lambda x0, **k: x0}, "made a ndarray"),
         ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, but the module evolves 21"),
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),

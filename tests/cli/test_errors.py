@@ -87,6 +87,8 @@ TYPED = [
     ("train --config typed.toml", ["typed.toml", "--sigma", "a number"]),
     ("train --config nobody.toml", ["no environment given"]),
     ("train ENV --popluation 8", ["unknown flag --popluation", "did you mean --population"]),
+    ("train ENV --device cuda", ["unknown flag --device here: policies of environments run on the CPU"]),
+    ("train config.toml", ["environment config.toml names a file: one of options is given as --config"]),
     ("train ENV --learning-rate 0.1", ["unknown flag --learning-rate", "did you mean --lr?"]),
     ("train ENV --algo pgpe", ["unknown flag --algo", "did you mean --strategy?"]),
     ("train ENV --sgma=3", ["unknown flag --sgma", "--sigma"]),

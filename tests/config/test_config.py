@@ -163,6 +163,10 @@ def test_flags_are_converted(name, text, value):
     assert type(converted) is type(value)
 
 
+def test_one_number_is_a_list_of_one():
+    assert from_values({"hidden": 5, "resize": 84}) == {"hidden": (5,), "resize": (84,)}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -176,7 +180,8 @@ def test_flags_are_converted(name, text, value):
         ("bias", 1),
         ("bias", "true"),
         ("hidden", [1, "x"]),
-        ("hidden", 5),
+        ("hidden", 5.5),
+        ("hidden", True),
         ("env", 3),
         ("env_kwargs", [1]),
         ("wrappers", [1]),

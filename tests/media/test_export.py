@@ -15,7 +15,7 @@ from escalade import InputError
 from escalade.cli import main as cli
 from escalade.envs.actions import ActionMap
 from escalade.media import export as exporting
-from escalade.media.export import FORMATS, export_policy
+from escalade.media.export import FORMATS, chosen_format, export_policy
 from escalade.policies.networks import build, to_vector
 from escalade.policies.normalizer import Normalization
 from escalade.policies.policy import Policy
@@ -139,6 +139,8 @@ def test_a_file_and_the_library_say_where_it_is(run, tmp_path, capsys):
 def test_the_ending_says_the_format(run, tmp_path):
     assert cli.main(["export", str(run.folder.path), "--output", str(tmp_path / "x.pt2")]) == 0
     assert torch.export.load(tmp_path / "x.pt2").graph is not None
+    with pytest.raises(InputError, match=r"`format` 'x\.onnx' is the name of a file: give it as `output`"):
+        chosen_format("x.onnx", None)
     with pytest.raises(InputError, match=r"x\.onnx has the ending of format onnx, not of torchscript"):
         escalade.export(run, "torchscript", output=tmp_path / "x.onnx")
     assert not (tmp_path / "x.onnx").exists()

@@ -172,6 +172,11 @@ def test_the_file_is_arrays_and_json(tmp_path):
     assert all(value.dtype in (np.float32, np.float64) for value in tensors.values())
 
 
+def test_a_policy_is_called_with_tensors():
+    with pytest.raises(InputError, match="a policy is called with a tensor, not a ndarray: see act"):
+        policy("box", "box")(np.zeros((5, 3), np.float32))
+
+
 def test_a_policy_is_a_module():
     made = policy("box", "box")
     batch = torch.zeros(5, 3)

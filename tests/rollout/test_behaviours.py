@@ -279,7 +279,8 @@ def test_a_behaviour_that_cannot_be_is_one_line(behaviour, message, tmp_path, ca
 
 def test_a_function_that_raises_names_the_episode(tmp_path):
     with pytest.raises(
-        EnvironmentFailure, match=r"`behaviour` of member \d+ of generation 1 \(its episode began"
+        EnvironmentFailure,
+        match=r"`behaviour` of member \d+ of generation 1 \(its episode .* \(line \d+ of test_behav",
     ):
         trained(tmp_path / "run", behaviour=raises)
 

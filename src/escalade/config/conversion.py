@@ -142,6 +142,8 @@ def as_type(annotation: Any, value: Any, text: bool = False) -> Any:
 def _convert_tuple(kind: type, value: Any, text: bool) -> tuple[Any, ...]:
     if isinstance(value, str):
         value = [value] if kind is str else [part for part in value.split(",") if part]
+    if kind is int and isinstance(value, int):  # one number, as 64 on the command line
+        value = [value]
     if not isinstance(value, list | tuple | None):
         raise TypeError
     return tuple(as_type(kind, part, text) for part in value or ())

@@ -61,13 +61,23 @@ SYNONYMS: Final[dict[str, str]] = {
     "num_workers": "workers",
     "n_jobs": "workers",
     "save": "run_dir",
+    "num_envs": "workers",
+    "n_envs": "workers",
 }
 """Words of other programs, and the options that they mean here."""
 
 
+_NO_DEVICE: Final = ": policies of environments run on the CPU; escalade.evolve, in Python, takes a device"
+
+_NOWHERE: Final[dict[str, str]] = dict.fromkeys(("device", "gpu", "cuda", "gpus"), _NO_DEVICE)
+
+
 def meant(word: str, options: Mapping[str, str]) -> str:
     """Return ``"; did you mean X?"`` for a word that is no option; ``options`` says how each is written."""
-    option = SYNONYMS.get(word.removeprefix("--").replace("-", "_"), "")
+    name = word.removeprefix("--").replace("-", "_")
+    if name in _NOWHERE:
+        return _NOWHERE[name]
+    option = SYNONYMS.get(name, "")
     return f"; did you mean {options[option]}?" if option in options else nearest(word, options.values())
 
 

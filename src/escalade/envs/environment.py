@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 import ctypes
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -21,20 +19,20 @@ from gymnasium.wrappers import TimeLimit
 from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close
+from escalade.envs.contract import check_reset, check_spaces, lacks_arguments
 from escalade.envs.early_end import EarlyEnd
-from escalade.envs.envpool_worlds import BACKEND, WorldSpec, all_ids, check_asked, find_world
-from escalade.envs.factories import FactorySpec, build, factory_spec
+from escalade.envs.envpool_worlds import BACKEND, WorldSpec, check_asked, find_world
+from escalade.envs.factories import FactorySpec, build
 from escalade.envs.frames import Frames
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
-from escalade.envs.providers import pip_line, register
+from escalade.envs.lookup import find_spec
+from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
-from escalade.errors import EnvironmentFailure, InputError, in_words, nearest
-from escalade.support.imports import import_named
+from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named
-from escalade.support.shared import without_warnings
 
 _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
@@ -101,7 +99,7 @@ class Environment:
         extra = {} if render_mode is None else self._rendering(render_mode)
         own, policy = self.limits
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            env = self._made(own, extra)
+            env = check_spaces(self._made(own, extra), self.id)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             env = self.frames.wrap(env, self.spec)
             env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
@@ -173,7 +171,7 @@ def resolve(
     kwargs = dict(kwargs or {})
     further = tuple(dict.fromkeys(key for key in behaviour_keys if key not in info_keys))
     headless()  # before a module of the user's imports what draws
-    spec = _find(env_id)
+    spec = find_spec(env_id)
     if backend != "auto":
         named("backend", backend, BACKENDS).check_installed("backend")
     bare = Environment(
@@ -194,11 +192,9 @@ def resolve(
     bare, env = _first(bare, env_id)
     spec = bare.spec
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
+    observation, action = env.observation_space, env.action_space
     try:
-        observation, action = env.observation_space, env.action_space
-    except AttributeError as problem:
-        raise EnvironmentFailure(f"environment {env_id} lacks a space: {problem}") from problem
-    try:
+        check_reset(env, env_id)
         check_observation_space(observation)
         if bare.exclusive:
             # Wrappers may add entries of their own: what is missing is then told by the first episodes.
@@ -237,6 +233,9 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
     except (Exception, SystemExit) as problem:
         if kwargs and isinstance(problem, (TypeError, ValueError, AssertionError)):
             raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
+        if isinstance(problem, TypeError) and lacks_arguments(spec, problem):
+            short = str(problem).partition(" was raised from ")[0]  # Gymnasium's words
+            raise InputError(f"environment {env_id} needs `env_kwargs`: {short}") from problem
         raise EnvironmentFailure(f"environment {env_id} failed to start: {in_words(problem)}") from problem
 
 
@@ -302,44 +301,3 @@ def _has_egl() -> bool:
             ctypes.CDLL("libEGL.so.1")
             return True
     return False
-
-
-_FILE = re.compile(r"(?:.*/)?([^/:]+)\.py(?::(.+))?")
-"""A file of Python, and the name in it that may stand behind a colon."""
-
-
-def _find(env_id: str) -> EnvSpec:
-    module, colon, name = env_id.rpartition(":")
-    if module == "zoo":
-        raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
-    if file := _FILE.fullmatch(env_id):
-        raise InputError(
-            f"environment {env_id} names a file: write {file[1]}:{file[2] or 'Class'}, in the folder that "
-            "holds it"
-        )
-    place = None
-    if colon:
-        place = import_named(module, f"environment {env_id}")
-        if name.isidentifier() and callable(factory := getattr(place, name, None)):
-            return factory_spec(name, factory)
-    register(name)
-    try:
-        with without_warnings():  # "a newer version exists": the user chose this one
-            return gymnasium.spec(name)
-    except error.Error:
-        if (world := None if colon else find_world(name)) is not None:
-            return world
-        raise InputError(f"unknown environment {env_id!r}{_meant(name, place)}") from None
-
-
-def _meant(name: str, place: ModuleType | None) -> str:
-    """Words for what an unknown environment may mean; ``place`` is the module that was named with it."""
-    if place is not None and place.__name__ == "__main__":
-        return (
-            ": a script defined it, so call escalade.evaluate, resume and render there, or put it into a "
-            "module that commands can name"
-        )
-    known = {*gymnasium.registry, *all_ids()}
-    inside = [] if place is None else [one for one in vars(place) if not one.startswith("_")]
-    hint = nearest(name, inside) or nearest(name, known) or nearest(name.rpartition("/")[2], known)
-    return hint if place is not None else f"{hint or ':'} one of your own is MODULE:Class or MODULE:Id-v0"

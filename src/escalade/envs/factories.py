@@ -34,15 +34,16 @@ def build(
         extra: ``render_mode`` and the like, where it is to draw.
 
     Raises:
-        InputError: it is to draw, and its factory does not take ``render_mode``.
-        TypeError: the arguments do not fit, or it made something else.
+        InputError: it is to draw, and its factory does not take ``render_mode``; or it made no environment.
+        TypeError: the arguments do not fit.
     """
     factory: Any = spec.entry_point
     if extra and not _takes(factory, "render_mode"):
         raise InputError(f"environment {spec.id} takes no render_mode, so it cannot draw: add that argument")
     made = factory(**copy.deepcopy(kwargs) | extra)
     if not isinstance(made, gymnasium.Env):
-        raise TypeError(f"{spec.id} made a {type(made).__name__}, not a gymnasium.Env")
+        made_one = f"environment {spec.id} made a {type(made).__name__}, not a gymnasium.Env"
+        raise InputError(f"{made_one}: let its class inherit from gymnasium.Env")
     return made if max_episode_steps is None else TimeLimit(made, max_episode_steps)
 
 

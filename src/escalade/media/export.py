@@ -68,6 +68,8 @@ def chosen_format(format: str | None, output: str | None) -> str:
     meant = endings.get((output or "").rpartition(".")[2].lower())
     if format is None:
         return meant or "onnx"
+    if "." in format:
+        raise InputError(f"`format` {format!r} is the name of a file: give it as `output`")
     named("format", format, FORMATS)
     if meant not in (None, format):
         raise InputError(f"`output` {output} has the ending of format {meant}, not of {format}: give another")

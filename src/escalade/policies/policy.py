@@ -149,7 +149,14 @@ class Policy(nn.Module):
         """Raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W).
 
         A stateful network also takes a state of the batch, and the result is outputs and next state.
+
+        Raises:
+            InputError: the observations are no tensor.
         """
+        if not isinstance(observations, Tensor):
+            raise InputError(
+                f"a policy is called with a tensor, not a {type(observations).__name__}: see act"
+            )
         seen = network_inputs(self, observations)
         return self.network(seen, state) if self.stateful else self.network(seen)
 

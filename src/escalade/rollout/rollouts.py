@@ -19,7 +19,7 @@ from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vec
 from escalade.envs.backends import BACKENDS
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
-from escalade.errors import EnvironmentFailure, with_place
+from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource, Stream, normals
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
@@ -265,9 +265,7 @@ class Rollouts:
             found = self._traces.behaviours(*ended)
         except SlotError as failed:
             who, problem = self.job.describe(int(self._item[rows[failed.row]])), failed.problem
-            raise EnvironmentFailure(
-                f"the `behaviour` of {who} raised {type(problem).__name__}: {problem}"
-            ) from problem
+            raise EnvironmentFailure(f"the `behaviour` of {who} raised {in_words(problem)}") from problem
         if self.record.behaviour != found.shape[1]:  # a function's is known by now
             self.record = replace(self.record, behaviour=found.shape[1])
         return found

@@ -15,6 +15,8 @@ from escalade.errors import InputError, StorageFailure
 
 AnyPath = str | os.PathLike[str]
 
+_LONGEST_SHOWN = 100  # characters of what is no path
+
 
 def path_of(path: AnyPath, mend: str = "name another place") -> Path:
     """``path`` as a Path; ``mend`` is for one that cannot be.
@@ -23,7 +25,7 @@ def path_of(path: AnyPath, mend: str = "name another place") -> Path:
         InputError: it is none, such as None, a number or empty text; it is too long, or in a closed folder.
     """
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{path!r} is no path: give text, or a pathlib.Path")
+        raise InputError(f"{_shown(path)} is no path: give text, or a pathlib.Path")
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InputError(f"{os.fspath(path)!r} is no path: name a file or a folder")
     try:  # which Path.exists and the like would raise
@@ -32,6 +34,11 @@ def path_of(path: AnyPath, mend: str = "name another place") -> Path:
         if problem.errno in (errno.ENAMETOOLONG, errno.EACCES):
             raise InputError(f"{os.fspath(path)!r} cannot be opened ({problem.strerror}): {mend}") from None
     return Path(path)
+
+
+def _shown(thing: object) -> str:
+    shown = repr(thing)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"an object of {type(thing).__name__}"
 
 
 # Errors of a write that come from the path, not from the disk.

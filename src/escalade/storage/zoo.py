@@ -34,5 +34,5 @@ def located(path: AnyPath) -> Path:
     name = text.removeprefix(PREFIX)
     if name not in names():
         close = nearest(text, (PREFIX + known for known in names()))
-        raise InputError(f"there is no policy {text}{close}: 'escalade zoo' lists them")
+        raise InputError(f"there is no policy {text}{close} ('escalade zoo' lists them)")
     return ZOO / name

@@ -74,7 +74,17 @@ def kept_ranks(strategy: str | StrategyFactory) -> dict[str, Any]:
 
 
 def factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
-    """A strategy's factory, by name or as it is."""
+    """A strategy's factory, by name or as it is.
+
+    Raises:
+        InputError: there is none of that name; options in a text are read from the command line alone.
+    """
+    if isinstance(strategy, str) and (name := strategy.partition(":")[0]) != strategy and name in STRATEGIES:
+        kind = STRATEGIES[name].home.rpartition(":")[2]
+        raise InputError(
+            f"`strategy` {strategy!r} is a name with options: give {name!r} and the options as arguments, "
+            f"or a functools.partial of {kind}"
+        )
     found: StrategyFactory = (
         strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
     )

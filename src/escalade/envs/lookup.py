@@ -1,0 +1,76 @@
+"""The meaning of an environment's name: a registered id, a class of the user's, or a mistake."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from types import ModuleType
+
+import gymnasium
+from gymnasium import error
+from gymnasium.envs.registration import EnvSpec
+
+from escalade.envs.envpool_worlds import all_ids, find_world
+from escalade.envs.factories import factory_spec
+from escalade.envs.providers import register
+from escalade.errors import InputError, nearest
+from escalade.support.imports import import_named
+from escalade.support.shared import without_warnings
+
+_FILE = re.compile(r"(?:.*/)?([^/:]+)\.py(?::(.+))?")
+"""A file of Python, and the name in it that may stand behind a colon."""
+
+
+def find_spec(env_id: str) -> EnvSpec:
+    """The registration of an environment, or what stands for one.
+
+    Raises:
+        InputError: there is none; the message says what may have been meant.
+    """
+    module, colon, name = env_id.rpartition(":")
+    if module == "zoo":
+        raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
+    if file := _FILE.fullmatch(env_id):
+        raise InputError(
+            f"environment {env_id} names a file: write {file[1]}:{file[2] or 'Class'}, in the folder that "
+            "holds it"
+        )
+    if env_id.endswith(".toml"):
+        raise InputError(f"environment {env_id} names a file: one of options is given as `config`")
+    place = None
+    if colon:
+        place = import_named(module, f"environment {env_id}")
+        if name.isidentifier() and callable(factory := getattr(place, name, None)):
+            return factory_spec(name, factory)
+    register(name)
+    try:
+        with without_warnings():  # "a newer version exists": the user chose this one
+            return gymnasium.spec(name)
+    except error.Error:
+        if (world := None if colon else find_world(name)) is not None:
+            return world
+        raise InputError(f"unknown environment {env_id!r}{_meant(name, place)}") from None
+
+
+def _meant(name: str, place: ModuleType | None) -> str:
+    """Words for what an unknown environment may mean; ``place`` is the module that was named with it."""
+    if place is not None and place.__name__ == "__main__":
+        return (
+            ": a script defined it, so call escalade.evaluate, resume and render there, or put it into a "
+            "module that commands can name"
+        )
+    known = {*gymnasium.registry, *all_ids()}
+    inside = [] if place is None else [one for one in vars(place) if not one.startswith("_")]
+    hint = nearest(name, inside) or nearest(name, known) or nearest(name.rpartition("/")[2], known)
+    if place is not None:
+        return hint or f": module {place.__name__} has no {name}, and registers none"
+    return hint or _as_module(name) or ": one of your own is MODULE:Class or MODULE:Id-v0"
+
+
+def _as_module(name: str) -> str:
+    """Words for the name of a module, or of something in it, that was given without a colon."""
+    top, *parts = name.split(".")
+    if not all(part.isidentifier() for part in (top, *parts)) or importlib.util.find_spec(top) is None:
+        return ""
+    module, inside = (".".join((top, *parts[:-1])), parts[-1]) if parts else (top, "Class")
+    return f": one of your own is written with a colon, as {module}:{inside}"

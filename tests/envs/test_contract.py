@@ -1,0 +1,101 @@
+"""Environments of the user's that lack what Gymnasium asks of one: each is told in one line."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from escalade.envs import resolve
+from escalade.errors import EnvironmentFailure, InputError
+
+
+class Whole(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (2,))
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 1.0, True, False, {}
+
+
+class Seedless(Whole):
+    def reset(self):
+        return super().reset()
+
+
+class SeedAlone(Whole):
+    def reset(self, seed=None):
+        return super().reset(seed=seed)
+
+
+class AnyKeyword(Whole):
+    def reset(self, **how):
+        return super().reset(**how)
+
+
+class Spaceless(gymnasium.Env):
+    action_space = spaces.Discrete(2)
+
+
+class WordForASpace(Whole):
+    action_space = "two"
+
+
+class Asks(Whole):
+    def __init__(self, path):
+        self.path = path
+
+
+class AsksInside(Whole):
+    def __init__(self):
+        Asks()
+
+
+class NoEnvironment:
+    observation_space, action_space = Whole.observation_space, Whole.action_space
+
+
+def asking(path):
+    return Whole()
+
+
+gymnasium.register("Seedless-v0", Seedless)
+gymnasium.register("Spaceless-v0", Spaceless)
+gymnasium.register("Asks-v0", "tests.envs.test_contract:Asks")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Seedless", r"its reset must take a seed, as reset\(self, \*, seed=None, options=None\)"),
+        ("Seedless-v0", "its reset must take a seed"),
+        ("Spaceless", "lacks a space: 'Spaceless' object has no attribute 'observation_space'"),
+        ("Spaceless-v0", "lacks a space"),
+        ("WordForASpace", "its action_space must be one of gymnasium.spaces, not 'two'"),
+        ("Asks", r"needs `env_kwargs`: Asks.__init__\(\) missing 1 required .*'path'$"),
+        ("Asks-v0", r"needs `env_kwargs`: Asks.__init__\(\) missing 1 required .*'path'$"),
+        ("asking", r"needs `env_kwargs`: asking\(\) missing 1 required"),
+        (
+            "NoEnvironment",
+            "made a NoEnvironment, not a gymnasium.Env: let its class inherit from gymnasium.Env",
+        ),
+    ],
+)
+def test_what_is_missing_is_told_before_anything_starts(name, said):
+    with pytest.raises(InputError, match=said):
+        resolve(f"{__name__}:{name}")
+
+
+@pytest.mark.parametrize("name", ["Whole", "SeedAlone", "AnyKeyword"])
+def test_a_reset_that_takes_a_seed_will_do(name):
+    assert resolve(f"{__name__}:{name}").observation_space.shape == (2,)
+
+
+def test_a_call_within_the_constructor_is_not_mended_by_arguments():
+    with pytest.raises(
+        EnvironmentFailure, match=r"failed to start: TypeError: Asks.*line \d+ of test_contract.py"
+    ):
+        resolve(f"{__name__}:AsksInside")

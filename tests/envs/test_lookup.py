@@ -1,0 +1,28 @@
+"""The words for a name that is no environment."""
+
+import pytest
+
+from escalade.envs import resolve
+from escalade.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tests.environments.Walk", "one of your own is written with a colon, as tests.environments:Walk"),
+        ("tests", "with a colon, as tests:Class"),
+        ("no_such_module.Walk", "one of your own is MODULE:Class or MODULE:Id-v0"),
+        ("tests.environments:Qwertz", "module tests.environments has no Qwertz, and registers none"),
+        ("config.toml", "names a file: one of options is given as `config`"),
+    ],
+)
+def test_a_name_that_is_none_says_what_may_be_meant(name, said):
+    with pytest.raises(InputError, match=said):
+        resolve(name)
+
+
+def test_a_module_is_not_imported_to_guess_at_a_name(tmp_path, monkeypatch):
+    (tmp_path / "my_simulator.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="as my_simulator:Class"):
+        resolve("my_simulator")
