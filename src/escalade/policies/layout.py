@@ -141,9 +141,9 @@ class Layout:
     def stack(self, members: Vector | Tensor) -> dict[str, Tensor]:
         """Rows of parameters, shape (n, dimension), as what ``torch.func`` takes: names to (n, *shape).
 
-        The tensors have the parameters' types and devices, and memory of their own.
+        The tensors have the parameters' types and devices. Where those are the rows' own, so is the memory.
         """
-        views = self.views(tensor_of(members).clone())
+        views = self.views(tensor_of(members))
         return {part.name: views[part.name].to(part.device, part.dtype) for part in self.parts}
 
     def _plain(self, module: nn.Module) -> list[Tensor]:

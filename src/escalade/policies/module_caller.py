@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from escalade.errors import InputError
 from escalade.perturbation import LowRank, NoiseSource, Population
+from escalade.perturbation.device import DeviceNoise
 from escalade.perturbation.factors import member_pieces
 from escalade.policies.buffers import Attributes, Kept
 from escalade.policies.interception import Intercept
@@ -50,7 +51,7 @@ class ModuleCaller:
     def __init__(self, module: nn.Module, layout: Layout, source: NoiseSource | None) -> None:
         self.module, self.layout = module, layout
         self.source = source if isinstance(source, LowRank) and source.rank else None
-        self.room: Callable[..., Any] = source.room if isinstance(source, LowRank) else _room
+        self.room: Callable[..., Any] = source.room if isinstance(source, DeviceNoise) else _room
         self._write = layout.writer(module)
         _lay_out_once(module)
         self._center: Vector | None = None
@@ -262,7 +263,8 @@ def _nothing() -> None:
 
 
 def _room(*shape: int) -> Any:
-    return np.empty(shape, np.float32)
+    """An array that lies as torch's tensors do: kernels may choose their way by that."""
+    return torch.empty(shape, dtype=torch.float32, device="cpu").numpy()
 
 
 def _one_of(place: int, part: Any) -> Any:
