@@ -154,7 +154,7 @@ def test_a_config_is_read_once(tmp_path, monkeypatch):
     assert read_config(folder).env == "CartPole-v1"
     assert len(parsed) == 1  # what is checked and what is used are the same, whoever writes meanwhile
     read_facts(folder)
-    assert len(parsed) == 3
+    assert len(parsed) == 2
 
 
 def test_the_order_of_keys_tells_no_runs_apart(tmp_path):

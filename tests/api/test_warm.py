@@ -3,7 +3,10 @@
 import pytest
 from torch import nn
 
+import escalade
 from escalade.api import warm
+from escalade.cli import results
+from escalade.cli.main import parse
 from escalade.config.options import Config
 
 
@@ -43,6 +46,15 @@ def test_mujoco_is_preloaded_for_the_tasks_that_it_steps_itself(asked):
         (False, True),
         (False, True),
     ]
+
+
+@pytest.mark.parametrize(("typed", "calls"), [(["--workers", "0"], 0), (["--workers", "2"], 1)])
+def test_eval_warms_up_for_what_was_typed(typed, calls, asked, tmp_path):
+    options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
+    parsed = parse(["eval", str(run.folder.path), *typed])
+    results._policy_typed(parsed, {"workers": int(typed[1])})
+    assert len(asked) == calls
 
 
 @pytest.mark.parametrize("options", [{"workers": 0}, {"engine": "threads", "workers": 2}])

@@ -95,15 +95,6 @@ def test_envpool_runs_arguments_that_gymnasium_registers_under_another_id():
         settle_backend(resolve("LunarLander-v3", {"continuous": True, "gravity": -5.0}, "envpool"))
 
 
-def test_a_users_class_under_a_known_id_stays_the_users():
-    before = gymnasium.registry.pop("CartPole-v1")
-    gymnasium.register("CartPole-v1", entry_point="tests.environments:Walk")
-    try:
-        assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
-    finally:
-        gymnasium.registry["CartPole-v1"] = before
-
-
 @pytest.fixture
 def registered():
     """Registers an environment under one of Gymnasium's ids, for one test."""
@@ -118,6 +109,11 @@ def registered():
     yield register
     gymnasium.registry.clear()
     gymnasium.registry.update(before)
+
+
+def test_a_users_class_under_a_known_id_stays_the_users(registered):
+    registered("CartPole-v1", entry_point="tests.environments:Walk")
+    assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
 
 
 def test_arguments_in_a_users_registration_are_kept(registered):

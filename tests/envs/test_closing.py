@@ -9,6 +9,8 @@ from tests.environments import Walk
 
 import escalade
 from escalade.envs import closing, resolve, vectorize
+from escalade.envs.frames import Frames
+from escalade.errors import InputError
 
 ENV = "tests.envs.test_closing:ClosesBadly"
 OPTIONS = {"max_episode_steps": 5, "population": 4, "generations": 2, "seed": 1, "verbose": False}
@@ -71,6 +73,28 @@ def test_a_panic_is_forgiven_and_the_next_episode_has_a_new_environment():
     assert np.isfinite(reward).all()
     assert not vector.raised
     vector.close()
+
+
+class Remembers(Walk):
+    closed = 0
+
+    def close(self):
+        type(self).closed += 1
+
+
+class Wordy(Remembers):
+    def __init__(self):
+        super().__init__()
+        self.action_space = "two"
+
+
+@pytest.mark.parametrize(("name", "frames"), [("Wordy", None), ("Remembers", Frames(crop=(1, 1)))])
+def test_an_environment_that_is_refused_is_closed(name, frames, monkeypatch):
+    monkeypatch.setattr(Remembers, "closed", 0)
+    monkeypatch.setattr(Wordy, "closed", 0, raising=False)
+    with pytest.raises(InputError):
+        resolve(f"{__name__}:{name}", frames=frames)
+    assert globals()[name].closed == 1
 
 
 def test_check_says_so_and_goes_on():

@@ -1,7 +1,9 @@
 """The models that pools compile: without pictures, and with the same physics."""
 
+import errno
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +51,15 @@ def test_pools_take_the_copy_and_those_that_draw_take_the_original(monkeypatch):
     make_pool("CartPole-v1", [1], None)
     make_pool("CheetahRun-v1", [1], None, base_path="mine")
     assert taken == [without_textures(base_of("CheetahRun-v1")), None, None, "mine"]
+
+
+def test_a_copy_that_could_not_be_put_in_its_place_is_not_taken(monkeypatch):
+    def full(self, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "rename", full)
+    base = base_of("CheetahRun-v1")
+    assert without_textures(base) == base
 
 
 def test_every_texture_of_the_copy_is_one_pixel_and_all_else_is_linked(own_cache):

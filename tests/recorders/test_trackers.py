@@ -1,5 +1,6 @@
 """Trackers get every row once, whatever happens to the run; what happens to them does not end it."""
 
+import errno
 import importlib.util
 import json
 import struct
@@ -268,6 +269,20 @@ def test_an_id_that_cannot_be_one_is_made_anew(content, tmp_path):
     made = run_id(path)
     assert made.isalnum()
     assert run_id(path) == made
+
+
+def test_an_id_that_cannot_be_read_now_is_kept(tmp_path, monkeypatch):
+    path = tmp_path / "trackers.json"
+    known = run_id(path)
+
+    def away(self):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", away)
+        with pytest.raises(InputError, match=r"trackers\.json cannot be read: Input/output error"):
+            run_id(path)
+    assert run_id(path) == known
 
 
 def test_lines_of_a_tracker_do_not_push_other_notes_out_when_a_run_is_resumed(tmp_path, monkeypatch):

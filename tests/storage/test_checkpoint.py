@@ -289,6 +289,31 @@ def test_a_new_run_writes_over_nobodys_files(name, tmp_path):
     RunFolder.create(tmp_path, "env", "run").lock.release()
 
 
+def test_a_folder_whose_disk_went_away_is_let_go(tmp_path, monkeypatch):
+    def away(self):
+        if (tmp_path / "run" / ".lock").exists():
+            raise StorageFailure("the disk went away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "_check_free", away)
+        with pytest.raises(StorageFailure) as held:
+            RunFolder.create(tmp_path / "run", "env", "run")
+    assert held.value
+    RunFolder.create(tmp_path / "run", "env", "run").lock.release()
+
+
+def test_checkpoints_that_cannot_be_listed_are_not_said_to_be_written(tmp_path, monkeypatch):
+    folder = RunFolder.create(tmp_path / "run", "env", "run")
+    folder.lock.release()
+
+    def away(self, pattern):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "glob", away)
+    with pytest.raises(InputError, match="checkpoints cannot be read: Input/output error"):
+        folder.checkpoints.generations()
+
+
 def test_a_folder_of_checkpoints_is_a_runs(tmp_path):
     folder = RunFolder.create(tmp_path / "run", "env", "run")
     folder.lock.release()

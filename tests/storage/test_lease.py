@@ -1,9 +1,11 @@
 """A run that is led elsewhere is watched by its lease, and nobody writes into its folder meanwhile."""
 
+import errno
 import os
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +50,18 @@ def test_a_lease_that_nobody_renews_is_one_of_a_killed_run(far):
     assert Watch(far).look().state == "killed"
     assert escalade.resume(far, generations=2, verbose=False).summary["generations"] == 2
     assert Watch(far).look().state == "ended"
+
+
+def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
+    def away(self, **how):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", away)
+        assert far.lock.look() == ("unknown", "")
+        with pytest.raises(InputError, match=r"\.lease cannot be read: Stale file handle"):
+            far.lock.acquire()
+    assert (far.path / lease.LEASE).exists()
 
 
 def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away():

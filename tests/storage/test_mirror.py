@@ -64,6 +64,15 @@ def test_a_first_push_that_was_killed_is_no_run(tmp_path):
     assert not (tmp_path / "there").exists()
 
 
+def test_a_config_below_the_root_makes_no_run(tmp_path):
+    (tmp_path / "far" / "sub").mkdir(parents=True)
+    (tmp_path / "far" / "sub" / "config.toml").write_text("mine")
+    mirror = Mirror(tmp_path / "there", str(tmp_path / "far"))
+    assert not mirror.holds_run()
+    assert not mirror.pull()
+    assert not (tmp_path / "there").exists()
+
+
 def test_checkpoints_of_a_first_push_that_was_killed_are_removed_by_the_next_life_and_nothing_else(tmp_path):
     left = ["checkpoints/generation-000009.safetensors", "checkpoints/generation-000010.safetensors.part"]
     theirs = ["checkpoints/mine", "data.csv", "generation-000009.safetensors"]

@@ -112,7 +112,7 @@ def test_populations():
 )
 def test_populations_that_cannot_be(text, said):
     with pytest.raises(InputError, match=f"^`population` '{text}'.* {said}"):
-        schedules.parse_population(text, "`population`")
+        schedules.parse_population(text)
 
 
 def test_a_schedule_that_is_a_function_gives_no_more_than_float32_holds():

@@ -192,9 +192,9 @@ def evolve(
     batch = (batch_size or made.population_size) if batched else 1
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
-    folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
     more = {"population": made.population_size, "batch": batch if batched else None, "novelty": novelty}
     facts = facts_of(module, fitness, layout, strategy, asked | noise | more)
+    folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
     with one_thread(), ExitStack() as held:
         if folder is not None:
             held.enter_context(folder.locked())

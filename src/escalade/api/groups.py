@@ -11,8 +11,7 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
 
-from escalade.config.conversion import parse_toml
-from escalade.config.files import is_evolved, read_config
+from escalade.config.files import read_either
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import columns_of
@@ -190,8 +189,9 @@ def read_facts(folder: RunFolder) -> RunFacts:
     Raises:
         InputError: its config.toml cannot be read.
     """
-    if is_evolved(folder):
-        values = parse_toml(folder.config)
+    found = read_either(folder)
+    if not isinstance(found, Config):
+        values = dict(found)
         values.pop("order_of_parameters", None)  # only resuming needs it, and earlier runs have none
         shapes = values.get("parameters")
         if isinstance(shapes, dict):
@@ -199,8 +199,7 @@ def read_facts(folder: RunFolder) -> RunFacts:
                 math.prod(shape) for shape in shapes.values() if isinstance(shape, list)
             )
         return RunFacts(folder, str(values.get("module", "module")), None, None, values)
-    config = read_config(folder)
-    return RunFacts(folder, config.env, config.target_return, config, dict(vars(config)))
+    return RunFacts(folder, found.env, found.target_return, found, dict(vars(found)))
 
 
 def group_runs(

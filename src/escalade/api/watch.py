@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from os import PathLike, fspath
 from typing import Literal, NamedTuple
 
-from escalade.config.conversion import parse_toml
-from escalade.config.files import is_evolved, read_config
+from escalade.config.files import read_either
+from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.recorders import Goals, Row
 from escalade.recorders.progress import ProgressTail
@@ -80,10 +80,9 @@ class Watch:
 
 
 def _goals(folder: RunFolder) -> Goals:
-    if is_evolved(folder):  # whose limits are not in its folder
-        facts = parse_toml(folder.config)
-        title = f"{facts.get('module')}: {facts.get('strategy')}, population {facts.get('population')}"
-        return Goals(title, minimize=facts.get("direction") == "minimize", print_evaluations=False)
-    config = read_config(folder)
-    title = f"{config.env}: {config.strategy}, population {config.population}"
-    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)
+    found = read_either(folder)
+    if not isinstance(found, Config):  # of evolve, whose limits are not in its folder
+        title = f"{found.get('module')}: {found.get('strategy')}, population {found.get('population')}"
+        return Goals(title, minimize=found.get("direction") == "minimize", print_evaluations=False)
+    title = f"{found.env}: {found.strategy}, population {found.population}"
+    return Goals(title, found.target_return, found.generations, found.env_steps, found.seconds)

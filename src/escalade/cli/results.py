@@ -70,7 +70,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     given = options_typed(parsed)
     episodes = whole("episodes", parsed.episodes) or 100
     Config(env="any", **given)  # checks the values, before torch is imported
-    env, checkpoint = _policy_typed(parsed)
+    env, checkpoint = _policy_typed(parsed, given)
     from escalade.api.evaluate import evaluate
     from escalade.rollout.infos import mean_known
 
@@ -78,8 +78,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     own: dict[str, Any] = {
         "checkpoint": parsed.checkpoint or LATEST,
         "centre": center,
-        "behaviour": "none",
-    }  # which it would not print
+        "behaviour": "none",  # which it would not print
+    }
     result = evaluate(parsed.run, episodes=episodes, **own, **given)
     means = {key: mean_known(values) for key, values in result.infos.items()}
     facts = {
@@ -115,12 +115,12 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _policy_typed(parsed: argparse.Namespace) -> tuple[str, str]:
+def _policy_typed(parsed: argparse.Namespace, given: dict[str, Any]) -> tuple[str, str]:
     """The environment of the run or file that was named, and which policy of it is meant."""
     if not os.path.isfile(parsed.run):
-        folder = RunFolder.open(parsed.run)
-        config = read_config(folder)
-        warm_up_for(config)
+        config = read_config(RunFolder.open(parsed.run))
+        ours = {name: given[name] for name in ("workers", "backend") if name in given}
+        warm_up_for(config.here().replace(step_timeout=None, **ours))
         return config.env, parsed.checkpoint or LATEST
     from escalade.policies.policy_file import PolicyFile
 
@@ -137,7 +137,7 @@ def policy_called(checkpoint: str, center: int | None = None) -> str:
 def _render(parsed: argparse.Namespace) -> int:
     given = options_typed(parsed)
     if os.path.isfile(parsed.run):
-        _, checkpoint = _policy_typed(parsed)
+        checkpoint = Path(parsed.run).name
         place = Path(parsed.run).with_suffix(".mp4")
     else:
         checkpoint = parsed.checkpoint or LATEST

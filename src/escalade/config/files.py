@@ -40,9 +40,21 @@ def read_config(folder: RunFolder) -> Config:
     Raises:
         InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
     """
+    found = read_either(folder)
+    if not isinstance(found, Config):
+        raise InputError(f"{folder.path} is a run of escalade.evolve: it is resumed and loaded in Python")
+    return found
+
+
+def read_either(folder: RunFolder) -> Config | dict[str, Any]:
+    """The config of a run of :func:`escalade.train`, or the facts in that of a run of ``evolve``.
+
+    Raises:
+        InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
+    """
     values = parse_toml(folder.config)
     if values.get("run") == _EVOLVED:
-        raise InputError(f"{folder.path} is a run of escalade.evolve: it is resumed and loaded in Python")
+        return values
     values = from_values(values, str(folder.config))
     with about(str(folder.config)):
         return Config(**(values | {"run_dir": str(folder.path)}))

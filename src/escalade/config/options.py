@@ -309,7 +309,7 @@ class Config:
     @property
     def members(self) -> Callable[[int], int]:
         """``population`` as a function of the generation, 0 for the first."""
-        return schedules.parse_population(self.population or POPULATION, "`population`")
+        return schedules.parse_population(self.population or POPULATION)
 
     @property
     def growth(self) -> str | None:

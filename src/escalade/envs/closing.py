@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from escalade.errors import one_line, shortened
@@ -33,3 +35,13 @@ def close(env: gymnasium.Env[Any, Any]) -> None:
             _said.add(text)
             at = traceback.extract_tb(problem.__traceback__)[-1]
             warnings.warn_explicit(text, RuntimeWarning, at.filename, at.lineno or 0)
+
+
+@contextmanager
+def closed_on_error(env: gymnasium.Env[Any, Any]) -> Iterator[None]:
+    """Close the environment where the block raises."""
+    try:
+        yield
+    except BaseException:
+        close(env)
+        raise

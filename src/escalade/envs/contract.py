@@ -1,4 +1,4 @@
-"""Checks of an environment of the user's before it is stepped, in words for who wrote it."""
+"""Checks of an environment of the user's before it is stepped, in words for whoever wrote it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from escalade.errors import InputError
 Env = gymnasium.Env[Any, Any]
 
 
-def check_spaces(env: Env, env_id: str) -> Env:
-    """The environment, which says what it shows and what it takes.
+def check_spaces(env: Env, env_id: str) -> None:
+    """See that the environment says what it shows and what it takes.
 
     Raises:
         InputError: it does not.
@@ -29,10 +29,9 @@ def check_spaces(env: Env, env_id: str) -> Env:
             raise InputError(
                 f"environment {env_id}: its {name} must be one of gymnasium.spaces, not {found!r}"
             )
-    return env
 
 
-def check_reset(env: Env, env_id: str) -> None:
+def check_takes_seed(env: Env, env_id: str) -> None:
     """See that the innermost environment can be given a seed.
 
     Raises:

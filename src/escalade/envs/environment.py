@@ -18,8 +18,8 @@ from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
-from escalade.envs.closing import close
-from escalade.envs.contract import check_reset, check_spaces, lacks_arguments
+from escalade.envs.closing import close, closed_on_error
+from escalade.envs.contract import check_spaces, check_takes_seed, lacks_arguments
 from escalade.envs.early_end import EarlyEnd
 from escalade.envs.envpool_worlds import BACKEND, WorldSpec, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build
@@ -99,10 +99,13 @@ class Environment:
         extra = {} if render_mode is None else self._rendering(render_mode)
         own, policy = self.limits
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
-            env = check_spaces(self._made(own, extra), self.id)
+            env = self._made(own, extra)
+            with closed_on_error(env):
+                check_spaces(env, self.id)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
-            env = self.frames.wrap(env, self.spec)
-            env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
+            with closed_on_error(env):
+                env = self.frames.wrap(env, self.spec)
+                env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
         return env if policy is None else TimeLimit(env, policy)
 
     def _made(self, limit: int | None, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -194,7 +197,7 @@ def resolve(
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
     observation, action = env.observation_space, env.action_space
     try:
-        check_reset(env, env_id)
+        check_takes_seed(env, env_id)
         check_observation_space(observation)
         if bare.exclusive:
             # Wrappers may add entries of their own: what is missing is then told by the first episodes.

@@ -49,7 +49,7 @@ def without_textures(base: str) -> str:
     with contextlib.suppress(OSError):  # another process was first
         made.rename(place)
     shutil.rmtree(made, ignore_errors=True)
-    return str(place)
+    return str(place) if place.is_dir() else base  # a full disk
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -217,7 +217,8 @@ class Policy(nn.Module):
         """Write the policy to one safetensors file.
 
         Raises:
-            StorageFailure: the disk is full or the folder cannot be written.
+            InputError: there can be no such file.
+            StorageFailure: the disk is full, or went away.
         """
         state_dict = self.network.state_dict()
         tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}

@@ -71,9 +71,14 @@ class WandbLog:
 
 
 def run_id(path: Path) -> str:
-    """The id in a run folder's trackers.json; a new one, which is written there, where there is none."""
+    """The id in a run folder's trackers.json; a new one, which is written there, where there is none.
+
+    Raises:
+        Unreadable: the file is there, and cannot be read: another id would begin another curve.
+    """
+    held = read_bytes(path) if path.exists() else b"{}"
     try:
-        found: Any = json.loads(read_bytes(path)) if path.exists() else {}
+        found: Any = json.loads(held)
     except ValueError:
         found = {}
     known = found.get("wandb") if isinstance(found, dict) else None

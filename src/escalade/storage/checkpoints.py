@@ -120,9 +120,15 @@ class Checkpoints:
                 self._remove(later)
 
     def generations(self) -> list[int]:
-        """Generations there are checkpoints of, ascending."""
-        with storage(self.folder):
+        """Generations there are checkpoints of, ascending.
+
+        Raises:
+            Unreadable: the folder is there, and cannot be read.
+        """
+        try:
             names = [file.name for file in self.folder.glob("*.safetensors")]
+        except OSError as problem:
+            raise Unreadable(f"{self.folder} cannot be read: {problem.strerror}") from None
         found = [(name, int(match[1])) for name in names if (match := _NAME.match(name))]
         return sorted(number for name, number in found if self.path(number).name == name)
 

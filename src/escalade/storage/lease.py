@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from escalade.errors import StorageFailure
+from escalade.storage.files import Unreadable
 
 LEASE = ".lease"
 PERIOD = 10.0
@@ -22,13 +23,19 @@ FRESH = 60.0
 
 
 def holder(folder: Path) -> tuple[str, bool]:
-    """The driver that leads the run of ``folder`` from elsewhere (empty: none), and whether it is alive."""
+    """The driver that leads the run of ``folder`` from elsewhere (empty: none), and whether it is alive.
+
+    Raises:
+        Unreadable: it cannot be told, as the disk or its server does not answer.
+    """
     lease = folder / LEASE
     try:
         who = lease.read_text(encoding="utf-8", errors="replace")[:200].strip()
         age = time.time() - lease.stat().st_mtime
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return "", False
+    except OSError as problem:
+        raise Unreadable(f"{lease} cannot be read: {problem.strerror}") from None
     return who or "a driver elsewhere", abs(age) < FRESH
 
 

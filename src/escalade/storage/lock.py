@@ -13,7 +13,7 @@ from typing import Literal
 
 from escalade.errors import InputError
 from escalade.storage import lease
-from escalade.storage.files import storage
+from escalade.storage.files import Unreadable, storage
 
 LOCK = ".lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # what a link leads to is not ours to empty
@@ -44,7 +44,7 @@ class FolderLock:
 
         Raises:
             InputError: another run holds it, in this process or another, or leads it from elsewhere; or the
-                folder cannot be written.
+                folder cannot be written, or its lease not be read.
         """
         if self._descriptor is not None:
             return
@@ -81,14 +81,14 @@ class FolderLock:
 
         Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
         """
-        who, alive = lease.holder(self._folder)
-        if who:
-            return ("held" if alive else "killed"), who
         try:
+            who, alive = lease.holder(self._folder)
+            if who:
+                return ("held" if alive else "killed"), who
             descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             return "free", ""
-        except OSError:
+        except (OSError, Unreadable):
             return "unknown", ""
         try:
             holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()

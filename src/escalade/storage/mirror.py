@@ -83,10 +83,10 @@ class Mirror:
                 return False
             passed = (f"/{LEASE}", f"/{LOCK}")
             found = [name for name in self._files.find(self._root) if not name.endswith(passed)]
-            if not any(name.endswith(f"/{_LAST}") for name in found):
+            inside = [self._inside(name) for name in found]
+            if _LAST not in inside:
                 # A later resume could go on from checkpoints of a first push that did not end: the next push
                 # removes them, and nothing else. The folder may hold files of the user's.
-                inside = [name[len(self._root) :].lstrip("/") for name in found]
                 self._sent |= dict.fromkeys(filter(_CHECKPOINT.fullmatch, inside), _UNKNOWN)
                 return False
             for name, here in [(name, self._place(name)) for name in found]:
@@ -98,9 +98,13 @@ class Mirror:
                     self._files.get_file(name, str(here))
         return True
 
+    def _inside(self, name: str) -> str:
+        """The name of a file of the copy within it."""
+        return name[len(self._root) :].lstrip("/")
+
     def _place(self, name: str) -> Path:
         """The place of a file of the copy: in the folder, whatever the storage calls it."""
-        place = self.folder / name[len(self._root) :].lstrip("/")
+        place = self.folder / self._inside(name)
         if not place.resolve().is_relative_to(self.folder.resolve()):
             raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it there")
         return place

@@ -102,7 +102,7 @@ class RunFolder:
         folder.lock.acquire()
         try:
             folder._check_free()
-        except InputError:
+        except BaseException:
             folder.lock.release()
             raise
         return folder
@@ -243,7 +243,7 @@ class RunFolder:
                 file.unlink(missing_ok=True)
 
     def rename_made(self, latest: object, best: object) -> None:
-        """Call films and exported files of the latest and of the best policy after these: others come now."""
+        """Rename films and exported files of the latest and the best policy to hold these: new ones come."""
         with storage(self.path):
             made = [(file, match) for file in self.path.iterdir() if (match := _MADE.fullmatch(file.name))]
         for file, match in made:
@@ -275,7 +275,7 @@ class RunFolder:
         """Read summary.json; empty where the run has not ended, or the file cannot be read."""
         try:
             found = json.loads(read_bytes(self.summary))
-        except (OSError, ValueError, RecursionError):
+        except (InputError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 

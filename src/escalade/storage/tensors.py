@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
+from safetensors.numpy import load as from_safetensors
 from safetensors.numpy import save as to_safetensors
 
 from escalade.errors import InputError
@@ -47,7 +48,8 @@ def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None
     """Write tensors and state to ``path`` so that a crash leaves the old file or the new one.
 
     Raises:
-        StorageFailure: the disk is full or the folder cannot be written.
+        InputError: there can be no such file.
+        StorageFailure: the disk is full, or went away.
     """
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}  # 0-d stays 0-d
     text = json.dumps(state, sort_keys=True)
@@ -100,8 +102,6 @@ def _in_order(data: bytes) -> bytes:
 
 
 def _parse(data: bytes) -> tuple[Tensors, dict[str, str]]:
-    from safetensors.numpy import load as from_safetensors
-
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     return from_safetensors(data), header["__metadata__"]

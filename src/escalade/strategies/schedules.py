@@ -179,7 +179,7 @@ def parse_share(value: float | str | Schedule, name: str) -> Schedule:
 SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
 
 
-def parse_population(value: int | str, name: str = "population") -> Callable[[int], int]:
+def parse_population(value: int | str) -> Callable[[int], int]:
     """Make members a generation of a number, or of a schedule's text, which gives even numbers.
 
     Example:
@@ -192,12 +192,12 @@ def parse_population(value: int | str, name: str = "population") -> Callable[[in
     if not isinstance(value, str):
         return lambda generation: value
     if ":" not in value:
-        raise InputError(f"{name} {value!r} is neither a whole number nor one of {FORMS}")
-    schedule, (kind, *numbers) = parse(value, name), value.split(":")
+        raise InputError(f"`population` {value!r} is neither a whole number nor one of {FORMS}")
+    schedule, (kind, *numbers) = parse(value, "`population`"), value.split(":")
     ends = numbers[:2] if kind in ("linear", "cosine") else numbers[:1]
     if not all(SMALLEST_POPULATION <= float(end) <= LARGEST_POPULATION for end in ends):
         bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
-        raise InputError(f"{name} {value!r} must stay between {bounds} members")
+        raise InputError(f"`population` {value!r} must stay between {bounds} members")
 
     def members(generation: int) -> int:
         wanted = 2 * round(schedule(generation) / 2)

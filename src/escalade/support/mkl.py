@@ -15,7 +15,7 @@ BY_PLACE = (
     "torch was used before escalade was imported, so the last bits of its products may depend on a member's "
     "place among others: import escalade first, or set MKL_CBWR=AUTO,STRICT"
 )
-"""The note to who trains a module of torch where :func:`rounds_by_place`."""
+"""The note to whoever trains a module of torch where :func:`rounds_by_place`."""
 
 _SIZES = ((8, 65), (17, 33), (27, 17), (45, 9))  # of matrices; which of them tell depends on the processor
 
