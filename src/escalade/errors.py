@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 _LONGEST = 4000  # characters of a message: what others raise may hold megabytes
 _SHORT = 200  # of an exception where there may be one for each member
+_LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(__file__))  # Python's and ours
 
 
 class EscaladeError(Exception):
@@ -70,9 +71,16 @@ def in_words(problem: BaseException) -> str:
 
 
 def place_of(problem: BaseException) -> str:
-    """The place where an exception was raised: ``line N of FILE``."""
-    where = traceback.extract_tb(problem.__traceback__)[-1]
+    """The place where an exception was raised: ``line N of FILE``, the innermost that is no library's."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    where = next((frame for frame in reversed(frames) if _is_users(frame.filename)), frames[-1])
     return f"line {where.lineno} of {os.path.basename(where.filename)}"
+
+
+def _is_users(file: str) -> bool:
+    """Tell whether the file is the user's: not of Python, of an installed package, or of Escalade."""
+    installed = "site-packages" in file or "dist-packages" in file
+    return not installed and not file.startswith((*_LIBRARIES, "<"))
 
 
 def shortened(message: str) -> str:

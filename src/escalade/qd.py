@@ -101,9 +101,10 @@ def evaluator(
 class Evaluator:
     """Plays policies, and says how well and how they did; a context manager that ends its workers.
 
-    Each call plays ``episodes_per_member`` episodes of every policy; fitness is their mean return, a
-    behaviour the mean of theirs. Episodes begin with seeds of the run's seed, the number of the call and the
-    policy's place: the same calls give the same numbers with any number of workers.
+    Each call plays ``episodes_per_member`` episodes of every policy; fitness is their mean score (the return,
+    or with options of the reward what those make of it), a behaviour the mean of theirs. Episodes begin with
+    seeds of the run's seed, the number of the call and the policy's place: the same calls give the same
+    numbers with any number of workers.
 
     Args:
         config: what is played.

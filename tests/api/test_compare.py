@@ -113,6 +113,9 @@ def test_scores_are_between_the_bounds_of_their_task():
     assert (pair.first, pair.second) == ("a", "b")
     assert pair.probability == pytest.approx((2 / 4 + 3 / 4) / 2)
     assert pair.low <= pair.probability <= pair.high
+    nothing = score({"a": {"T": [float("nan")] * 4}, "b": {"T": [-5.0, -8.0]}}, {"T": (0, 10)})
+    assert nothing.methods[0].score_iqm == pytest.approx(-0.8)  # as the worst that there is
+    assert nothing.improvements[0].probability == pytest.approx(0.25)
     single = score({"a": {"T": [5]}}, {"T": (10, 0)}).methods[0]  # less is better
     assert (single.score_iqm, single.score_low) == (0.5, None)
 

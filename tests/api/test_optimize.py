@@ -507,3 +507,8 @@ def test_a_strategy_without_a_population_of_its_own_gets_the_usual_one():
 
     found = escalade.optimize(lambda x: (x**2).sum(), np.ones(3), Plain, budget=20)
     assert found.evaluations == 3 * (4 + 3)  # 4 + 3 ln(3) members a generation
+
+
+def test_arguments_in_the_wrong_order_are_told():
+    with pytest.raises(InputError, match=r"the order is optimize\(function, x0\)"):
+        escalade.optimize([1.0, 2.0], lambda x: (x**2).sum())

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+import escalade
 from escalade.envs import resolve
 from escalade.errors import EnvironmentFailure, InputError
 
@@ -54,6 +55,21 @@ class AsksInside(Whole):
         Asks()
 
 
+made = Whole()
+
+
+class Shrinks(Whole):
+    """Gives one number of two in its second step, which numpy would spread over both."""
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.steps += 1
+        return np.zeros(2 if self.steps < 2 else 1, np.float32), 1.0, False, False, {}
+
+
 class NoEnvironment:
     observation_space, action_space = Whole.observation_space, Whole.action_space
 
@@ -99,3 +115,11 @@ def test_a_call_within_the_constructor_is_not_mended_by_arguments():
         EnvironmentFailure, match=r"failed to start: TypeError: Asks.*line \d+ of test_contract.py"
     ):
         resolve(f"{__name__}:AsksInside")
+
+
+def test_an_observation_of_another_size_in_a_later_step_is_refused(tmp_path):
+    options = {"population": 4, "generations": 1, "workers": 0, "max_episode_steps": 5, "verbose": False}
+    with pytest.raises(
+        InputError, match=r"`step` gave an observation of shape \(1,\), where its space has \(2,\)"
+    ):
+        escalade.train(f"{__name__}:Shrinks", run_dir=tmp_path / "run", **options)

@@ -74,6 +74,12 @@ def test_large_offsets_do_not_hide_the_deviations():
         )
 
 
+def test_small_units_are_normalised_as_large_ones_are():
+    episodes = [np.random.default_rng(3).normal(0, [1.0, 0.2], (40, 2)) for _ in range(3)]
+    small = merged([1e-6 * one for one in episodes], 1).snapshot().inverse_std
+    np.testing.assert_allclose(1e-6 * small, merged(episodes, 1).snapshot().inverse_std, rtol=1e-9)
+
+
 def test_before_any_observation_it_changes_nothing():
     frozen = Normalizer(3).snapshot()
     seen = np.array([[1.5, -2.0, 0.0]])

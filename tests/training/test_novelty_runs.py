@@ -87,6 +87,10 @@ def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
         ("--novelty ns", "--novelty does nothing without --behaviour"),
         ("--novelty nsx --behaviour ram", "--novelty nsx must be ns, nsr or nsra"),
         ("--novelty ns --behaviour info:where --info-keys novelty", "--info-keys novelty: there is a column"),
+        (
+            "--novelty ns --behaviour info:wher",
+            "--behaviour wher: no episode's last info has a number of that name",
+        ),
         ("--novelty nsr --behaviour info:where --strategy rm-es", "RMES compares a generation's fitness"),
     ):
         assert main(["train", ENV, *flags.split(), *more.split()]) == 2

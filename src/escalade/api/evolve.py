@@ -138,7 +138,8 @@ def evolve(
         run_dir: a folder for progress.csv, curve, summary, checkpoints and the parameters, which
             :func:`load_evolved` reads; None writes nothing.
         resume: go on from ``run_dir``, bit for bit, if a run is there. Limits, target, ``eval_every``,
-            ``workers`` and ``engine`` may be others.
+            ``workers`` and ``engine`` may be others. The evaluation at the end of the run so far is not part
+            of the one that goes on: the best may be one before it.
         verbose: print how the run goes.
 
     Raises:

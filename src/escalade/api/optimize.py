@@ -116,6 +116,9 @@ def optimize(
     """
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be a function of an Optimum, not {callback!r}")
+    if not callable(function):
+        said = f"the function must be callable as function(x), and {function!r} is not"
+        raise InputError(f"{said}: the order is optimize(function, x0)")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
     options = SearchOptions(

@@ -79,16 +79,14 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
     tasks = list(dict.fromkeys(task for of in returns.values() for task in of))
     bounds = _checked(bounds, tasks)
     missing = {label: tuple(task for task in tasks if not of.get(task)) for label, of in returns.items()}
-    scores = {
-        label: [_normalised(of[task], bounds[task]) for task in tasks]
-        for label, of in returns.items()
-        if not missing[label]
-    }
-    if not scores:
+    whole = {label: of for label, of in returns.items() if not missing[label]}
+    if not whole:
         raise InputError(
             f"no configuration has runs with a return on all {len(tasks)} tasks: say with `group_by` which "
             "options make a method, such as strategy"
         )
+    of_tasks = [_normalised({label: of[task] for label, of in whole.items()}, bounds[task]) for task in tasks]
+    scores = {label: [of[label] for of in of_tasks] for label in whole}
     lowest = min(0.0, *(float(runs.min()) for of in scores.values() for runs in of))
     highest = max(1.0, *(float(runs.max()) for of in scores.values() for runs in of))
     thresholds = np.linspace(lowest, highest, _THRESHOLDS)
@@ -145,10 +143,13 @@ def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, flo
     return found
 
 
-def _normalised(returns: Sequence[float], bounds: tuple[float, float]) -> Array:
+def _normalised(returns: Mapping[str, Sequence[float]], bounds: tuple[float, float]) -> dict[str, Array]:
+    """Scores of a task's runs, by method. One without a return has 0, or the lowest there is, if below 0."""
     low, high = bounds
-    scores = (np.array(returns, dtype=np.float64) - low) / (high - low)
-    return np.where(np.isnan(scores), 0.0, scores)
+    scores = {name: (np.array(runs, np.float64) - low) / (high - low) for name, runs in returns.items()}
+    known = np.concatenate([runs[~np.isnan(runs)] for runs in scores.values()])
+    worst = float(known.min(initial=0.0))
+    return {name: np.where(np.isnan(runs), worst, runs) for name, runs in scores.items()}
 
 
 def _method(label: str, scores: list[Array], thresholds: Array) -> MethodScore:

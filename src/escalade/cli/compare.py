@@ -66,7 +66,7 @@ def say_comparison(found: Comparison) -> None:
 
     from escalade.api.compare_tables import tables
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.width = max(console.width, _LEAST_WIDTH)
     with printing():
         for number, table in enumerate(tables(found)):

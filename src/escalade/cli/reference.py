@@ -94,7 +94,7 @@ def _list() -> int:
         target = preset.options.get("target_return")
         table.add_row(name, str(preset.options["strategy"]), number(target), *_result(preset.result))
     with printing():
-        Console().print(table)
+        Console(emoji=False).print(table)
     say("Steps of training and seconds: medians over the seeds that solved it; benchmarks/presets.md has")
     say("the worst. Those with - have no such runs yet. Names such as openai/humanoid are settings of")
     say("earlier systems: --preset NAME.")

@@ -72,7 +72,7 @@ def _zoo(parsed: argparse.Namespace) -> int:
         sizes = (f"{found[key]:,}" for key in ("parameters", "bytes"))
         table.add_row(found["name"], found["strategy"], number(found["target_return"]), score, *sizes, env)
     with printing():
-        Console(width=120).print(table)  # of narrower terminals, lines go on below
+        Console(width=120, emoji=False).print(table)  # of narrower terminals, lines go on below
     say("Mean and deviation of 100 fresh episodes: 'escalade eval NAME' plays them again.")
     return 0
 

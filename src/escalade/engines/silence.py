@@ -91,7 +91,7 @@ class Silence:
             item = min(again)
             raise EnvironmentFailure(
                 f"{describe(job, item)} gave no sign of life for {self._timeout:g} s, twice: "
-                "look into its environment, or raise `step_timeout`"
+                "look into what it runs, or raise `step_timeout`"
             )
         self.suspects |= worker.items
         note(f"{_waiting_for(worker, job)}; it is replaced, and they are run again")

@@ -71,6 +71,8 @@ class GymnasiumVector:
                     check_reset(given, self._environment.id)
                     self._check(slot, given[0], "reset")
                 observation, _ = given
+                if self._plain and np.shape(observation) != self._shape:
+                    check_observation(self._space, observation, self._environment.id, "reset")
                 observations[row] = observation if self._plain else flatten(self._space, observation)
             except (KeyboardInterrupt, InputError):
                 raise
@@ -87,6 +89,7 @@ class GymnasiumVector:
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, broken, plain, checked = self._envs, self.raised, self._plain, self._checked["step"]
+        shape = self._shape
         # Plain ints, with which environments in Python calculate faster than with numpy's.
         chosen = actions.tolist() if self._discrete else actions
         if self._single:
@@ -100,6 +103,8 @@ class GymnasiumVector:
                     check_step(given, self._environment.id)
                     self._check(slot, given[0], "step")
                 observation, reward, terminated, truncated, _ = given
+                if plain and np.shape(observation) != shape:  # numpy would spread one number over all
+                    check_observation(self._space, observation, self._environment.id, "step")
                 observations[row] = observation if plain else flatten(self._space, observation)
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
                 ended[row] = terminated or truncated

@@ -60,11 +60,17 @@ def _meant(name: str, place: ModuleType | None) -> str:
             "module that commands can name"
         )
     known = {*gymnasium.registry, *all_ids()}
-    inside = [] if place is None else [one for one in vars(place) if not one.startswith("_")]
+    if place is not None and isinstance(getattr(place, name, None), gymnasium.Env):
+        return f": {name} was made already, and every worker makes its own: give its class"
+    inside = [] if place is None else [one for one, thing in vars(place).items() if _could_be(one, thing)]
     hint = nearest(name, inside) or nearest(name, known) or nearest(name.rpartition("/")[2], known)
     if place is not None:
         return hint or f": module {place.__name__} has no {name}, and registers none"
     return hint or _as_module(name) or ": one of your own is MODULE:Class or MODULE:Id-v0"
+
+
+def _could_be(name: str, thing: object) -> bool:
+    return callable(thing) and not name.startswith("_")
 
 
 def _as_module(name: str) -> str:

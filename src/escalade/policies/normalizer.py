@@ -19,7 +19,7 @@ A = TypeVar("A", NDArray[Any], "Tensor")
 CLIP = 5.0
 """Normalised observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
 
-_SMALLEST_STD = 1e-3
+_SMALLEST_STD = 1e-3  # in units of the largest, where that is below 1
 _MOST_WHEN_GROWN = 1e5  # observations: as many as es-distributed's init_from counts for what it reads
 _LARGEST_MEAN = 1e100  # of an episode that has not diverged: its square must be a number too
 
@@ -116,9 +116,10 @@ class Normalizer:
         if self.count == 0:
             return Normalization(self.mean.copy(), np.ones_like(self.mean), clip)
         deviation = np.sqrt(self.squares / self.count)
-        # A dimension that has not moved keeps its scale: dividing by next to nothing would turn
-        # its first movement into an explosion.
-        scale = np.where(deviation > _SMALLEST_STD, deviation, 1.0)
+        # A dimension that has hardly moved keeps its scale: dividing by next to nothing would turn its first
+        # movement into an explosion. Where all are small, such as a microscope's metres, so is the bound.
+        smallest = _SMALLEST_STD * min(1.0, float(deviation.max(initial=0.0)))
+        scale = np.where(deviation > smallest, deviation, 1.0)
         return Normalization(self.mean.copy(), 1.0 / scale, clip, self.count)
 
     def merge_episodes(self, seen: NDArray[np.int64], moments: Array) -> None:

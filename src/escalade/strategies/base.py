@@ -22,7 +22,7 @@ from escalade.perturbation import (
     write_all,
 )
 from escalade.perturbation.device import device_of
-from escalade.strategies.own import is_own, watch_methods
+from escalade.strategies.own import check_updated, is_own, watch_methods
 from escalade.strategies.result import Record, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
@@ -252,6 +252,7 @@ class Strategy(ABC):
         before, sigma = self._center_before(), self.sigma
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             self.update(cleaned)
+            check_updated(self, before)
         elif len(self.nonfinite) < len(cleaned):
             self.remember(cleaned)
         norm, moved = float(before.norm()), distance(self.center, before)

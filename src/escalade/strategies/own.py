@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, Population, Stream, seeds
@@ -104,3 +106,23 @@ def _check_members(strategy: Strategy, found: Any, what: str) -> None:
         raise InputError(f"{what} gave members of shape {shape}: it must be {wanted}, one row a member")
     if found.dtype != dtype:
         raise InputError(f"{what} gave members of {found.dtype}: they must be {dtype}, as the centre is")
+
+
+def check_updated(strategy: Strategy, before: Tensor) -> None:
+    """Check what a user's ``update`` has left: a centre as it was ``before``, and a number for sigma.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not is_own(type(strategy)):
+        return
+    who, center = f"{type(strategy).__name__}.update()", strategy.center
+    sigma: Any = strategy.sigma
+    if not isinstance(center, Tensor) or center.shape != before.shape or center.dtype != before.dtype:
+        is_tensor = isinstance(center, Tensor)
+        left = f"{tuple(center.shape)} of {center.dtype}" if is_tensor else type(center).__name__
+        raise InputError(
+            f"{who} left {left} as the centre: it must stay a tensor {tuple(before.shape)} of {before.dtype}"
+        )
+    if not isinstance(sigma, numbers.Real):
+        raise InputError(f"{who} left {sigma!r} as sigma: it must be a number")

@@ -61,8 +61,6 @@ class FunctionCalls:
                 f"vectorized=True gives the whole generation to one call, so workers={workers} would idle: "
                 "leave one of them out"
             )
-        if not callable(function):
-            raise InputError(f"the function must be callable as function(x), and {function!r} is not")
         self._generations = self._evaluations = self._failures = 0
         self._vectorized, self._seed = vectorized, seed
         setup = PointsSetup(function, vectorized, tensors, caught(catch))

@@ -110,9 +110,9 @@ class PolicyObjective:
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
         evaluation = self._evaluation(strategy, evaluated) if evaluate else None
-        fitness, behaviours = self.score.fitness(strategy.sample(), trained), None
-        if self.parts.behaviour is not None:
-            behaviours = trained.mean_behaviours(strategy.population_size)
+        info = self._info(strategy, trained, evaluated)  # which refuses a key that is not there
+        fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
+        behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
         told, seen, columns = None, None, dict[str, float | None]()
         if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
             seen = self._seen(strategy, center[: self._archived])
@@ -129,7 +129,7 @@ class PolicyObjective:
             raised=trained.raised,
             hint=self._hint(trained, evaluation),
             env_steps=int(trained.lengths.sum()),
-            info=(*self._info(strategy, trained, evaluated), *columns.items()),
+            info=(*info, *columns.items()),
             behaviours=behaviours,
             further=Counts(
                 eval_episodes=len(center.lengths) - asked, eval_steps=int(center.lengths[asked:].sum())

@@ -124,7 +124,7 @@ class SavedPolicy:
         """
         if content.state.get("run") == "evolve":
             raise InputError(
-                "it is a run of escalade.evolve: load_evolved reads it, and evolve(..., run_dir=..., "
+                "the run is one of escalade.evolve: load_evolved reads it, and evolve(..., run_dir=..., "
                 "resume=True) goes on with it"
             )
         facts = record(_SavedFacts, content.state, "its state")
