@@ -21,7 +21,7 @@ from escalade.strategies.result import Optimum
 from escalade.strategies.space import StrategyFactory
 from escalade.support.naming import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
-from escalade.training.function_calls import FunctionCalls
+from escalade.training.function_calls import FunctionCalls, check_function
 from escalade.training.limits import Limits
 from escalade.training.search import Search, turn
 from escalade.training.search_plan import SearchOptions, SearchPlan
@@ -116,9 +116,7 @@ def optimize(
     """
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be a function of an Optimum, not {callback!r}")
-    if not callable(function):
-        said = f"the function must be callable as function(x), and {function!r} is not"
-        raise InputError(f"{said}: the order is optimize(function, x0)")
+    check_function(function, "x")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
     options = SearchOptions(

@@ -17,7 +17,7 @@ from escalade.strategies.bounds import Given
 from escalade.strategies.result import Optimum
 from escalade.strategies.space import StrategyFactory
 from escalade.support.numbers import seed_number
-from escalade.training.function_calls import FunctionCalls
+from escalade.training.function_calls import FunctionCalls, check_function
 from escalade.training.limits import Limits
 from escalade.training.search import Search, turn
 from escalade.training.search_plan import SearchOptions, SearchPlan
@@ -78,10 +78,7 @@ def optimize_batch(
         >>> np.allclose([one.best for one in found], places)
         True
     """
-    if not callable(function):
-        raise InputError(
-            f"the function must be callable as function(points, numbers), and {function!r} is not"
-        )
+    check_function(function, "points, numbers")
     try:
         shape = np.shape(x0)
     except (TypeError, ValueError, RuntimeError):

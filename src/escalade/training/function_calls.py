@@ -38,6 +38,17 @@ class Values:
         return Values(self.numbers[rows], failed, self.words if failed.any() else "")
 
 
+def check_function(function: Any, takes: str) -> None:
+    """Refuse what cannot be called.
+
+    Raises:
+        InputError: it cannot; it may be x0, given in its place.
+    """
+    if not callable(function):
+        said = f"the function must be callable as function({takes}), and {function!r} is not"
+        raise InputError(f"{said}: it is the first argument, before x0")
+
+
 class FunctionCalls:
     """Calls a function for each generation's points, in this process or in workers; a context manager.
 
