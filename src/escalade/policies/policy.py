@@ -18,6 +18,7 @@ from escalade.envs.spaces import as_batch, describe, observation_shape, observat
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.layout import copy_on_cpu, on_cpu
+from escalade.policies.likeness import check_layers, layers_of
 from escalade.policies.modules import State, is_stateful, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
@@ -236,6 +237,7 @@ class Policy(nn.Module):
             "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
             "observation_count": self.observation_count,
             "architecture": self.architecture,
+            "layers": None if self.architecture else layers_of(self.network),
         }
         write(path_of(path), tensors, state)
 
@@ -277,6 +279,8 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         shape = observation_shape(saved.observation_space)
         network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
     elif isinstance(network, nn.Module):
+        if saved.layers is not None:
+            check_layers(network, saved.layers)
         network = copy_on_cpu(network)  # which may be given for another run, too
     else:
         raise InputError(

@@ -50,6 +50,7 @@ class _FileFacts:
     architecture: dict[str, Any]
     scale_pixels: bool = True
     observation_count: Annotated[float, 0] = 0.0
+    layers: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class PolicyFile:
     scale_pixels: bool = True
     observation_count: float = 0.0
     """Observations that the moments were taken of."""
+    layers: list[str] | None = None
+    """The classes of a user's module and of its parts; None of others, and in older files."""
 
     @classmethod
     def read(cls, path: Path) -> PolicyFile:
@@ -108,7 +111,9 @@ class PolicyFile:
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
         mean, inverse_std = (content.tensors[name] for name in _MOMENTS)
         rest = (architecture, facts.normalized, clip, mean, inverse_std, weights)
-        return cls(facts.env, space, actions, *rest, facts.scale_pixels, facts.observation_count)
+        return cls(
+            facts.env, space, actions, *rest, facts.scale_pixels, facts.observation_count, facts.layers
+        )
 
 
 def moments_size(space: spaces.Space[Any], normalized: bool) -> int:

@@ -18,6 +18,7 @@ from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError, one_line
 from escalade.perturbation import NoiseSource, Stream, seeds
 from escalade.perturbation.registry import make_source
+from escalade.policies.likeness import layers_of
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
@@ -57,6 +58,11 @@ class Parts:
     def has_own_network(self, config: Config) -> bool:
         """Tell whether the network is a module that was given in Python, which no config names."""
         return not self.policy.architecture and ":" not in config.policy
+
+    def network_facts(self, config: Config) -> dict[str, Any]:
+        """The facts in a checkpoint that tell a module of the user's from others."""
+        own = self.has_own_network(config)
+        return {"own_network": own, "layers": layers_of(self.policy.network) if own else None}
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts.

@@ -258,7 +258,7 @@ class PolicyObjective:
         return learnt | frozen | best_tensors(self._best), {
             "config": config,
             "cap": self.centers.cap,
-            "own_network": self.parts.has_own_network(self.config),
+            **self.parts.network_facts(self.config),
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:

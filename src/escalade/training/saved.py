@@ -19,6 +19,7 @@ from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
 from escalade.policies.layout import copy_on_cpu
+from escalade.policies.likeness import check_layers
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
@@ -59,6 +60,8 @@ class _SavedFacts(Shared):
     config: dict[str, Any]
     own_network: bool
     cap: Annotated[int, 1] | None
+    layers: list[str] | None = None
+    """The classes of the user's module and of its parts; None of a network of Escalade's."""
 
 
 def _undamaged(found: Loaded[SavedPolicy]) -> SavedPolicy:
@@ -133,6 +136,8 @@ class SavedPolicy:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
+        if network is not None and facts.layers is not None:
+            check_layers(network, facts.layers)
         if network is not None and not facts.own_network and ":" not in config.policy:
             raise InputError(f"the run's policy is {config.policy}, which needs no `network`: leave it out")
         number = _center(content.tensors, config, facts.progress.rows, center, ended or {})

@@ -1,0 +1,27 @@
+"""A module of the user's that is another than the one that was trained is refused, whatever fits."""
+
+import pytest
+from torch import nn
+
+import escalade
+from escalade import InputError
+
+
+def net(activation=nn.Tanh):
+    return nn.Sequential(nn.Linear(4, 5), activation(), nn.Linear(5, 2))
+
+
+def test_other_layers_of_as_many_parameters_are_refused(tmp_path):
+    options = {"preset": None, "population": 4, "workers": 0, "generations": 2, "verbose": False}
+    run = escalade.train("CartPole-v1", network=net(), run_dir=tmp_path / "run", **options)
+    said = (
+        r"a module of Sequential, Linear, Tanh, Linear was trained, and `network` is one of .*, ReLU, Linear:"
+    )
+    for use in (escalade.load, escalade.evaluate, escalade.resume, escalade.export):
+        with pytest.raises(InputError, match=said):
+            use(run.folder.path, network=net(nn.ReLU))
+    with pytest.raises(InputError, match=said):
+        escalade.evaluate(run.folder.policy, network=net(nn.ReLU), episodes=1)
+    with pytest.raises(InputError, match="is one of Linear: give one like it"):
+        escalade.resume(run.folder.path, network=nn.Linear(4, 2))
+    assert escalade.resume(run, network=net(), generations=3, verbose=False).summary["generations"] == 3
