@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 
 import escalade
-from escalade.envs import resolve
+from escalade.envs import contract, resolve
 from escalade.errors import EnvironmentFailure, InputError
 
 
@@ -108,6 +108,14 @@ def test_what_is_missing_is_told_before_anything_starts(name, said):
 @pytest.mark.parametrize("name", ["Whole", "SeedAlone", "AnyKeyword"])
 def test_a_reset_that_takes_a_seed_will_do(name):
     assert resolve(f"{__name__}:{name}").observation_space.shape == (2,)
+
+
+def test_a_reset_that_does_not_say_what_it_takes_will_do(monkeypatch):
+    def silent(function):
+        raise ValueError("no signature found for builtin")
+
+    monkeypatch.setattr(contract.inspect, "signature", silent)
+    contract.check_takes_seed(Whole(), "Whole")
 
 
 def test_a_call_within_the_constructor_is_not_mended_by_arguments():

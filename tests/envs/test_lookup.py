@@ -11,6 +11,7 @@ from escalade.errors import InputError
     [
         ("tests.environments.Walk", "one of your own is written with a colon, as tests.environments:Walk"),
         ("tests", "with a colon, as tests:Class"),
+        ("__main__", "one of your own is MODULE:Class or MODULE:Id-v0"),
         ("no_such_module.Walk", "one of your own is MODULE:Class or MODULE:Id-v0"),
         ("tests.environments:Qwertz", "module tests.environments has no Qwertz, and registers none"),
         ("config.toml", "names a file: one of options is given as `config`"),

@@ -76,7 +76,9 @@ def _could_be(name: str, thing: object) -> bool:
 def _as_module(name: str) -> str:
     """Words for the name of a module, or of something in it, that was given without a colon."""
     top, *parts = name.split(".")
-    if not all(part.isidentifier() for part in (top, *parts)) or importlib.util.find_spec(top) is None:
+    if top.startswith("_") or not all(part.isidentifier() for part in (top, *parts)):
+        return ""  # __main__ among them, which importlib refuses to look for
+    if importlib.util.find_spec(top) is None:
         return ""
     module, inside = (".".join((top, *parts[:-1])), parts[-1]) if parts else (top, "Class")
     return f": one of your own is written with a colon, as {module}:{inside}"
