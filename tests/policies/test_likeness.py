@@ -5,6 +5,7 @@ from torch import nn
 
 import escalade
 from escalade import InputError
+from escalade.policies.likeness import check_layers, layers_of
 
 
 def net(activation=nn.Tanh):
@@ -24,4 +25,6 @@ def test_other_layers_of_as_many_parameters_are_refused(tmp_path):
         escalade.evaluate(run.folder.policy, network=net(nn.ReLU), episodes=1)
     with pytest.raises(InputError, match="is one of Linear: give one like it"):
         escalade.resume(run.folder.path, network=nn.Linear(4, 2))
+    lazy = nn.Sequential(nn.LazyLinear(5), nn.Tanh(), nn.Linear(5, 2))
+    check_layers(lazy, layers_of(net()))
     assert escalade.resume(run, network=net(), generations=3, verbose=False).summary["generations"] == 3

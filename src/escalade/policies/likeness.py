@@ -12,8 +12,11 @@ _SHOWN = 20  # classes in a message
 
 
 def layers_of(module: nn.Module) -> list[str]:
-    """The names of the classes of a module and of its parts, in the order that torch has them."""
-    return [type(part).__name__ for part in module.modules()]
+    """The names of the classes of a module and of its parts, in the order that torch has them.
+
+    Torch's lazy ones count as what their first call makes of them.
+    """
+    return [type(part).__name__.removeprefix("Lazy") for part in module.modules()]
 
 
 def check_layers(module: nn.Module, trained: Sequence[str]) -> None:
