@@ -228,6 +228,16 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
     assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in shown
 
 
+def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
+    options = {"preset": None, "population": 4, "workers": 0, "verbose": False, "seed": 3}
+    for generations in (1, 2):
+        run_dir = tmp_path / str(generations)
+        escalade.train("CartPole-v1", generations=generations, run_dir=run_dir, **options)
+    said = "ars: seed 3 is that of 2 runs, which with the same options are one run at several lengths"
+    assert said in escalade.compare(tmp_path).to_markdown()
+    assert "seed 3 is that" not in escalade.compare(tmp_path / "1").to_markdown()
+
+
 @pytest.mark.parametrize("show", [escalade.compare, escalade.plot, escalade.report, escalade.sweep])
 @pytest.mark.parametrize("given", [None, 3])
 def test_what_is_no_path_is_one_line(show, given):

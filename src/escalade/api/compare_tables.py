@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ def _notes(lines: Sequence[ComparisonLine], copies: Mapping[str, str]) -> tuple[
     left_out = [f"left out: {copy} is a copy of {of}" for copy, of in copies.items() if of in runs]
     diverged = [run for line in lines for run in line.without_return]
     left_out += [f"without a return: the last evaluation of {run} is no number" for run in diverged]
+    left_out += [note for line in lines for note in _repeated_seeds(line)]
     stopped = sum(line.at_target for line in lines)
     if not stopped:
         return tuple(left_out)
@@ -69,6 +71,16 @@ def _notes(lines: Sequence[ComparisonLine], copies: Mapping[str, str]) -> tuple[
         "says less than one of a fixed budget"
     )
     return chosen, *left_out
+
+
+def _repeated_seeds(line: ComparisonLine) -> list[str]:
+    """Say which seeds stand for several runs: they are no further evidence where the options are the same."""
+    return [
+        f"{line.label}: seed {seed} is that of {times} runs, which with the same options are one run at "
+        "several lengths: the interval says more than it knows"
+        for seed, times in Counter(line.seeds).items()
+        if times > 1
+    ]
 
 
 def _score_tables(scores: Scores) -> list[Table]:
