@@ -100,10 +100,9 @@ class Environment:
         own, policy = self.limits
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             env = self._made(own, extra)
-            with closed_on_error(env):
-                check_spaces(env, self.id)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             with closed_on_error(env):
+                check_spaces(env, self.id)
                 env = self.frames.wrap(env, self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
         return env if policy is None else TimeLimit(env, policy)

@@ -70,10 +70,7 @@ class GymnasiumVector:
                 if slot not in self._checked["reset"]:
                     check_reset(given, self._environment.id)
                     self._check(slot, given[0], "reset")
-                observation, _ = given
-                if self._plain and np.shape(observation) != self._shape:
-                    check_observation(self._space, observation, self._environment.id, "reset")
-                observations[row] = observation if self._plain else flatten(self._space, observation)
+                observations[row] = self._numbers(given[0], "reset")
             except (KeyboardInterrupt, InputError):
                 raise
             # sys.exit is one of them, and so are panics of Rust
@@ -88,8 +85,7 @@ class GymnasiumVector:
         count = len(slots)
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
-        envs, broken, plain, checked = self._envs, self.raised, self._plain, self._checked["step"]
-        shape = self._shape
+        envs, broken, checked = self._envs, self.raised, self._checked["step"]
         # Plain ints, with which environments in Python calculate faster than with numpy's.
         chosen = actions.tolist() if self._discrete else actions
         if self._single:
@@ -103,9 +99,7 @@ class GymnasiumVector:
                     check_step(given, self._environment.id)
                     self._check(slot, given[0], "step")
                 observation, reward, terminated, truncated, _ = given
-                if plain and np.shape(observation) != shape:  # numpy would spread one number over all
-                    check_observation(self._space, observation, self._environment.id, "step")
-                observations[row] = observation if plain else flatten(self._space, observation)
+                observations[row] = self._numbers(observation, "step")
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
                 ended[row] = terminated or truncated
             except (InputError, KeyboardInterrupt):
@@ -123,9 +117,17 @@ class GymnasiumVector:
         return observations, rewards, ended
 
     def _check(self, slot: int, observation: Any, method: str) -> None:
-        """Compare the slot's first observation of its kind with the space; later ones are not looked at."""
+        """Compare the slot's first observation of its kind with the space; of later ones the shape alone."""
         check_observation(self._space, observation, self._environment.id, method)
         self._checked[method].add(slot)
+
+    def _numbers(self, observation: Any, method: str) -> Any:
+        """The observation as the policy sees it, before it is in its row."""
+        if not self._plain:
+            return flatten(self._space, observation)
+        if np.shape(observation) != self._shape:  # numpy would spread one number over the row
+            check_observation(self._space, observation, self._environment.id, method)
+        return observation
 
     def _end_episode(self, row: int, slot: int, problem: BaseException) -> None:
         self.raised[slot] = in_words(problem)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from escalade.envs.closing import close
+from escalade.envs.closing import closed_on_error
 from escalade.envs.observed import one_number
 from escalade.errors import InputError, one_line
 from escalade.support.imports import imported
@@ -103,16 +103,16 @@ def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium
     from gymnasium import Env
 
     for wrapper in wrappers:
-        try:
-            made = wrapper(env)
-        except (Exception, SystemExit) as problem:  # whatever the wrapper's own code raises
-            close(env)
-            said = one_line(problem)
-            raise InputError(f"`wrappers` {wrapper.text} cannot wrap the environment: {said}") from problem
-        if not isinstance(made, Env):
-            close(env)
-            kind = type(made).__name__
-            raise InputError(f"`wrappers` {wrapper.text} made a {kind}, not a gymnasium.Env: name a Wrapper")
+        with closed_on_error(env):
+            try:
+                made = wrapper(env)
+            except (Exception, SystemExit) as problem:  # whatever the wrapper's own code raises
+                raise InputError(
+                    f"`wrappers` {wrapper.text} cannot wrap the environment: {one_line(problem)}"
+                ) from problem
+            if not isinstance(made, Env):
+                made_one = f"`wrappers` {wrapper.text} made a {type(made).__name__}"
+                raise InputError(f"{made_one}, not a gymnasium.Env: name a Wrapper")
         env = made
     return env
 

@@ -19,14 +19,14 @@ def layers_of(module: nn.Module) -> list[str]:
     return [type(part).__name__.removeprefix("Lazy") for part in module.modules()]
 
 
-def check_layers(module: nn.Module, trained: Sequence[str]) -> None:
-    """Compare a module with the :func:`layers_of` the one that was trained.
+def check_layers(module: nn.Module, trained: Sequence[str] | None) -> None:
+    """Compare a module with the :func:`layers_of` the one that was trained, where those are known.
 
     Raises:
         InputError: it is of other classes: with the same weights it would be another policy.
     """
     found = layers_of(module)
-    if found != list(trained):
+    if trained is not None and found != list(trained):
         raise InputError(
             f"a module of {_said(trained)} was trained, and `network` is one of {_said(found)}: "
             "give one like it"

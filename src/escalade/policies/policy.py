@@ -142,6 +142,11 @@ class Policy(nn.Module):
         return Normalization(mean.copy(), inverse_std.copy(), self.observation_clip, self.observation_count)
 
     @property
+    def layers(self) -> list[str] | None:
+        """The classes of a user's module and of its parts; None of a network of Escalade's."""
+        return None if self.architecture else layers_of(self.network)
+
+    @property
     def stateful(self) -> bool:
         """True where the network keeps a state within an episode."""
         return is_stateful(self.network)
@@ -237,7 +242,7 @@ class Policy(nn.Module):
             "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
             "observation_count": self.observation_count,
             "architecture": self.architecture,
-            "layers": None if self.architecture else layers_of(self.network),
+            "layers": self.layers,
         }
         write(path_of(path), tensors, state)
 
@@ -279,8 +284,7 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         shape = observation_shape(saved.observation_space)
         network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
     elif isinstance(network, nn.Module):
-        if saved.layers is not None:
-            check_layers(network, saved.layers)
+        check_layers(network, saved.layers)
         network = copy_on_cpu(network)  # which may be given for another run, too
     else:
         raise InputError(

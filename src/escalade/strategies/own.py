@@ -116,13 +116,14 @@ def check_updated(strategy: Strategy, before: Tensor) -> None:
     """
     if not is_own(type(strategy)):
         return
-    who, center = f"{type(strategy).__name__}.update()", strategy.center
+    who = f"{type(strategy).__name__}.update()"
     sigma: Any = strategy.sigma
-    if not isinstance(center, Tensor) or center.shape != before.shape or center.dtype != before.dtype:
-        is_tensor = isinstance(center, Tensor)
-        left = f"{tuple(center.shape)} of {center.dtype}" if is_tensor else type(center).__name__
-        raise InputError(
-            f"{who} left {left} as the centre: it must stay a tensor {tuple(before.shape)} of {before.dtype}"
-        )
+    if (left := _kind(strategy.center)) != (kept := _kind(before)):
+        raise InputError(f"{who} left {left} as the centre: it must stay a tensor {kept}")
     if not isinstance(sigma, numbers.Real):
         raise InputError(f"{who} left {sigma!r} as sigma: it must be a number")
+
+
+def _kind(center: Any) -> str:
+    is_tensor = isinstance(center, Tensor)
+    return f"{tuple(center.shape)} of {center.dtype}" if is_tensor else type(center).__name__

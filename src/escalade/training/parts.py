@@ -18,7 +18,6 @@ from escalade.envs.spaces import observation_shape
 from escalade.errors import InputError, one_line
 from escalade.perturbation import NoiseSource, Stream, seeds
 from escalade.perturbation.registry import make_source
-from escalade.policies.likeness import layers_of
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
@@ -61,8 +60,7 @@ class Parts:
 
     def network_facts(self, config: Config) -> dict[str, Any]:
         """The facts in a checkpoint that tell a module of the user's from others."""
-        own = self.has_own_network(config)
-        return {"own_network": own, "layers": layers_of(self.policy.network) if own else None}
+        return {"own_network": self.has_own_network(config), "layers": self.policy.layers}
 
     def start_engine(self, config: Config) -> Engine:
         """The engine that runs this policy's rollouts.

@@ -136,7 +136,7 @@ class SavedPolicy:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
-        if network is not None and facts.layers is not None:
+        if network is not None:
             check_layers(network, facts.layers)
         if network is not None and not facts.own_network and ":" not in config.policy:
             raise InputError(f"the run's policy is {config.policy}, which needs no `network`: leave it out")
