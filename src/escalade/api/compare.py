@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from escalade.api.compare_tables import records, tables
+from escalade.api.compare_tables import as_text, records, tables
 from escalade.api.groups import AnyRun, RunFacts, RunGroup, group_runs, shown
 from escalade.api.scores import Bounds, Scores, score
 from escalade.errors import InputError
@@ -91,6 +91,10 @@ class Comparison:
     def to_json(self) -> str:
         """All of it, as one JSON object."""
         return json.dumps(asdict(self), default=lambda array: array.tolist())
+
+    def __str__(self) -> str:
+        """The tables as text, as ``escalade compare`` prints them."""
+        return as_text(self)
 
     def _repr_html_(self) -> str:
         return "".join(table.html() for table in tables(self))

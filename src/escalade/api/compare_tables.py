@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from escalade.support.numbers import number
+from escalade.support.output import visible
 from escalade.support.tables import Table
 
 if TYPE_CHECKING:
     from escalade.api.compare import Comparison, ComparisonLine
     from escalade.api.scores import Scores
 
+_LEAST_WIDTH = 120
+"""Least width of a table, also on narrower terminals, which wrap its lines: numbers would crowd out names."""
 _LINE = ("config", "runs", "mean", "IQM [95 %]", "episodes", "solved", "steps", "seconds")
 
 
@@ -31,6 +35,34 @@ def tables(found: Comparison) -> list[Table]:
     if found.scores is not None:
         made += _score_tables(found.scores)
     return made
+
+
+def as_text(found: Comparison) -> str:
+    """Return all tables as text, as wide as the terminal but at least :data:`_LEAST_WIDTH` columns."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Column
+    from rich.table import Table as Printed
+
+    written = io.StringIO()
+    console = Console(file=written, highlight=False, emoji=False)
+    console.width = max(console.width, _LEAST_WIDTH)
+    for at, table in enumerate(tables(found)):
+        between = "\n" if at else ""
+        console.print(f"{between}{visible(table.title)}:", markup=False)
+        first = Column(escape(table.columns[0]), overflow="fold", no_wrap=not table.numbers)
+        names = map(escape, table.columns[1:])
+        others = [
+            Column(name, justify="right", no_wrap=True) if table.numbers else Column(name, overflow="fold")
+            for name in names
+        ]
+        printed = Printed(first, *others, box=None)
+        for row in table.rows:
+            printed.add_row(*(escape(visible(cell)) for cell in row))
+        console.print(printed)
+        for note in table.notes:
+            console.print(f" {visible(note)}", markup=False)
+    return written.getvalue().rstrip("\n")
 
 
 def records(found: Comparison) -> list[dict[str, Any]]:

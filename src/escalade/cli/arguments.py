@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from escalade.cli.registry import COMMANDS
 from escalade.config import forms
 from escalade.config.commands import flag
 from escalade.config.conversion import Values, convert
@@ -71,7 +72,6 @@ def add_command(
     commands: Any,
     name: str,
     subject: str,
-    text: str,
     run: Command,
     *,
     more: str = "",
@@ -83,11 +83,11 @@ def add_command(
         commands: what ``add_subparsers`` gave.
         name: what is typed for it.
         subject: what else must be typed, such as ``RUN``; the usage line shows it.
-        text: what it does, in a few words.
         run: runs it.
         more: what ``--help`` says besides.
         examples: of its use, shown below its flags.
     """
+    text = COMMANDS[name].title
     title = "example" if len(examples) == 1 else "examples"
     epilog = "\n".join([f"{title}:", *(f"  escalade {name} {example}" for example in examples)])
     usage = " ".join(part for part in (f"escalade {name}", subject, "[flags]") if part)

@@ -32,7 +32,6 @@ def add_check(commands: Any) -> None:
         commands,
         "check",
         "ENV",
-        "try whether an environment can be trained on, and how fast it is",
         _check,
         more="Exit code 0: nothing failed (warnings do not count). 1: something did.",
         examples=["CartPole-v1", "my_package.my_module:MyEnv-v0 --env-kwargs '{\"size\": 3}' --json"],

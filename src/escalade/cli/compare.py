@@ -1,18 +1,14 @@
-"""The command that compares runs: ``compare``; and its tables, which others print too."""
+"""The command ``compare``."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from escalade.cli.arguments import add_argument, add_command
 from escalade.cli.curves import PICTURE, add_group_by, add_runs, listed
 from escalade.cli.output import say
 from escalade.errors import InputError
-from escalade.support.output import printing, visible
-
-if TYPE_CHECKING:
-    from escalade.api.compare import Comparison
 
 _FORMATS = ("table", "markdown", "csv", "latex", "json")
 
@@ -23,7 +19,6 @@ def add_compare(commands: Any) -> None:
         commands,
         "compare",
         "RUN [RUN ...]",
-        "print tables of how runs ended, and the options in which they differ",
         _compare,
         more="Runs of one configuration make one line: the mean and the interquartile mean (IQM) of their\n"
         "last evaluations with its 95 % bootstrap interval, and medians of training steps and seconds.\n"
@@ -53,41 +48,6 @@ def add_compare(commands: Any) -> None:
     add_argument(parser, "--output", "FILE", f"performance profiles of scores, {PICTURE}", "no picture")
 
 
-_LEAST_WIDTH = 120
-"""Least width of a table, also on narrower terminals, which break its lines: else numbers crowd out names."""
-
-
-def say_comparison(found: Comparison) -> None:
-    """Print a table for each environment, the options in which the lines differ, and the scores."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Column
-    from rich.table import Table as Printed
-
-    from escalade.api.compare_tables import tables
-
-    console = Console(highlight=False, emoji=False)
-    console.width = max(console.width, _LEAST_WIDTH)
-    with printing():
-        for number, table in enumerate(tables(found)):
-            between = "\n" if number else ""
-            console.print(f"{between}{visible(table.title)}:", markup=False)
-            first = Column(escape(table.columns[0]), overflow="fold", no_wrap=not table.numbers)
-            names = map(escape, table.columns[1:])
-            others = [
-                Column(name, justify="right", no_wrap=True)
-                if table.numbers
-                else Column(name, overflow="fold")
-                for name in names
-            ]
-            printed = Printed(first, *others, box=None)
-            for row in table.rows:
-                printed.add_row(*(escape(visible(cell)) for cell in row))
-            console.print(printed)
-            for note in table.notes:
-                console.print(f" {visible(note)}", markup=False)
-
-
 def _compare(parsed: argparse.Namespace) -> int:
     from escalade.api.compare import compare
     from escalade.api.scores import parse_bounds
@@ -100,7 +60,7 @@ def _compare(parsed: argparse.Namespace) -> int:
     bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
     found = compare(parsed.runs, group_by=listed(parsed.group_by), normalize=bounds, output=parsed.output)
     if form == "table":
-        say_comparison(found)
+        say(str(found))
         if parsed.output is not None:
             say(parsed.output)
         return 0

@@ -18,7 +18,6 @@ def add_plot(commands: Any) -> None:
         commands,
         "plot",
         "RUN [RUN ...]",
-        "draw the learning curves of runs",
         _plot,
         more="One run is drawn with its population. Of several, the runs of one configuration become one\n"
         "curve: the interquartile mean of their evaluations, with its 95 % bootstrap interval.",

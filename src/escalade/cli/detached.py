@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from escalade.cli.arguments import Parser, add_argument, add_command
@@ -14,8 +15,8 @@ from escalade.support.numbers import number
 _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://..."
 
 
-def add_detached(parser: Parser) -> None:
-    """The flags of ``train`` that leave a run on the cluster."""
+def add_flags(parser: Parser) -> None:
+    """Add the flags of ``train`` that leave a run on the cluster."""
     parser.add_argument(
         "--detached",
         action="store_true",
@@ -24,10 +25,18 @@ def add_detached(parser: Parser) -> None:
     add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
 
 
-def train_detached(parsed: argparse.Namespace, config: Config) -> int:
-    """Start the run and say how to find it again."""
+def requested(parsed: argparse.Namespace) -> bool:
+    """Return whether a flag of detached runs was typed."""
+    return parsed.detached or parsed.storage is not None
+
+
+def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
+    """Start the run and print how to find it again."""
+    if not parsed.detached:
+        raise InputError("`storage` is for a run that is `detached`: leave it out")
     if not parsed.storage:
         raise InputError(f"`detached` needs `storage`: a {_STORAGE}")
+    (config,) = configs.values()
     from escalade.api.detached import start_detached
 
     name = start_detached(config, parsed.storage)
@@ -37,17 +46,17 @@ def train_detached(parsed: argparse.Namespace, config: Config) -> int:
 
 def add_attach(commands: Any) -> None:
     """``escalade attach``."""
-    _add(commands, "attach", "follow a detached run; Ctrl-C leaves it running", _attach)
+    _add(commands, "attach", _attach)
 
 
 def add_stop(commands: Any) -> None:
     """``escalade stop``."""
-    _add(commands, "stop", "end a detached run after the generation it is in, saved", _stop)
+    _add(commands, "stop", _stop)
 
 
-def _add(commands: Any, name: str, text: str, run: Any) -> None:
+def _add(commands: Any, name: str, run: Any) -> None:
     example = "HalfCheetah-v5-ars-seed0-20260101-120000"
-    parser = add_command(commands, name, "RUN", text, run, examples=[example])
+    parser = add_command(commands, name, "RUN", run, examples=[example])
     parser.add_argument("run", metavar="RUN", help="name of the run")
     add_argument(parser, "--address", "ADDRESS", "of the cluster: auto, or HOST:PORT of its head", "auto")
 

@@ -19,7 +19,6 @@ def add_environments(commands: Any) -> None:
         commands,
         "environments",
         "[WORD]",
-        "list the environments that are installed, by family",
         _environments,
         more="With a word: those that have it in their id or family, with spaces and step limits.",
         examples=["", "cheetah", "minigrid --json"],

@@ -18,7 +18,6 @@ def add_export(commands: Any) -> None:
         commands,
         "export",
         "RUN",
-        "write a run's policy into a file that needs no Escalade",
         _export,
         more="Normaliser and action map are inside. Before the file is kept, 1,000 observations must\n"
         "give what the policy gives, to 1e-5.",

@@ -12,48 +12,13 @@ from typing import NoReturn
 
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
-from escalade.cli.check import add_check
-from escalade.cli.compare import add_compare
-from escalade.cli.curves import add_plot
-from escalade.cli.detached import add_attach, add_stop
-from escalade.cli.environments import add_environments
-from escalade.cli.export import add_export
 from escalade.cli.output import INTERRUPTED, give_up_stdout, say
-from escalade.cli.reference import add_bench, add_presets
-from escalade.cli.report import add_report
-from escalade.cli.results import add_eval, add_render
-from escalade.cli.sweep import add_sweep
-from escalade.cli.training import add_resume, add_train
-from escalade.cli.watch import add_watch
-from escalade.cli.zoo import add_pull, add_push, add_zoo
+from escalade.cli.registry import COMMANDS
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import Interrupts, end_with_leader
 from escalade.support.output import OutputFailure, ReaderGone, printing, visible, wording
 from escalade.support.own_process import claim, end_process
-
-_COMMANDS = (
-    add_train,
-    add_resume,
-    add_watch,
-    add_eval,
-    add_render,
-    add_export,
-    add_plot,
-    add_compare,
-    add_sweep,
-    add_report,
-    add_presets,
-    add_environments,
-    add_bench,
-    add_check,
-    add_zoo,
-    add_push,
-    add_pull,
-    add_attach,
-    add_stop,
-)
-"""Functions that add a command, in the order that ``escalade --help`` lists them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,22 +73,23 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     Raises:
         InputError: there is no such command or flag, or something is missing.
     """
-    parsed, unknown = make_parser().parse_known_args(arguments)
+    typed = sys.argv[1:] if arguments is None else arguments
+    parsed, unknown = make_parser(*typed[:1]).parse_known_args(typed)
     if unknown:
         parsed.parser.refuse(unknown[0])
     return parsed
 
 
-def make_parser() -> Parser:
-    """The parser of all commands."""
+def make_parser(only: str | None = None) -> Parser:
+    """Make the parser of the command ``only``, or of all commands if there is no such command."""
     parser = Parser(prog="escalade", description="Evolution strategies for PyTorch.")
     parser.set_defaults(command=_help, parser=parser)
     parser.add_argument(
         "--version", dest="command", action="store_const", const=_version, help="print the version and exit"
     )
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    for add in _COMMANDS:
-        add(commands)
+    for name in [only] if only in COMMANDS else COMMANDS:
+        COMMANDS[name].load()(commands)
     return parser
 
 

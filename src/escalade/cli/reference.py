@@ -32,7 +32,6 @@ def add_presets(commands: Any) -> None:
         commands,
         "presets",
         "[PRESET]",
-        "list the presets, tuned settings and those of earlier systems, or show one of them",
         _presets,
         examples=["", "Acrobot-v1", "openai/humanoid"],
     )
@@ -45,7 +44,6 @@ def add_bench(commands: Any) -> None:
         commands,
         "bench",
         "ENV",
-        "measure the speed of training against that of the raw simulator",
         _bench,
         examples=["HalfCheetah-v5 --workers 4 --rounds 3"],
     )

@@ -16,7 +16,6 @@ def add_report(commands: Any) -> None:
         commands,
         "report",
         "RUN [RUN ...]",
-        "write all about runs into one HTML file",
         _report,
         more="Curves, the population's quantiles, workers, configuration and what differs in it, versions,\n"
         "the command that runs it again, and the film of its policy. Of a sweep: the runs of its best\n"

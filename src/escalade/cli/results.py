@@ -28,7 +28,6 @@ def add_eval(commands: Any) -> None:
         commands,
         "eval",
         "RUN",
-        "evaluate a run's unperturbed policy: its mean return over fresh episodes",
         _evaluate,
         examples=[
             "runs/CartPole-v1/ars-seed0-20250101-120000 --episodes 1000 --json",
@@ -50,7 +49,6 @@ def add_render(commands: Any) -> None:
         commands,
         "render",
         "RUN",
-        "film an episode of a run's unperturbed policy, or show it in a window",
         _render,
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )

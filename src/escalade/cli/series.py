@@ -10,7 +10,6 @@ from escalade.api.jobs import run_jobs
 from escalade.api.series import Planned, parse_seeds, plan_series, reread, run_series, series_folder
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import Parser, add_argument, whole
-from escalade.cli.compare import say_comparison
 from escalade.cli.output import INTERRUPTED, say
 from escalade.config.options import Config
 from escalade.errors import InputError
@@ -24,25 +23,20 @@ from escalade.support.numbers import number as number_of
 _GO_ON = "the same command goes on with what is missing"
 
 
-def add_series(parser: Parser) -> None:
-    """The flags of ``train`` that make several runs."""
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        action="append",
-        help="TOML file of options, such as target_return = 475; several are run one after the other "
-        "(default: no file)",
-    )
+def add_flags(parser: Parser) -> None:
+    """Add the flags of ``train`` that make several runs."""
     add_argument(parser, "--seeds", "SEEDS", "a run for each of these seeds, such as 0-4 or 0,3,7", "one run")
     add_argument(parser, "--jobs", "N", "how many of several runs go on at a time, sharing the cores", "1")
 
 
-def is_series(parsed: argparse.Namespace) -> bool:
-    """Tell whether several runs were asked for."""
-    return parsed.seeds is not None or len(parsed.config or ()) > 1
+def requested(parsed: argparse.Namespace) -> bool:
+    """Return whether several runs were requested."""
+    return (
+        any(getattr(parsed, name) is not None for name in ("seeds", "jobs")) or len(parsed.config or ()) > 1
+    )
 
 
-def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
+def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
     """Run what is missing of the series; say how all of it ended.
 
     Raises:
@@ -52,6 +46,8 @@ def train_series(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> i
         raise InputError("`detached` is for one run: leave out `seeds`, and all but one `config`")
     if parsed.seeds is not None and hasattr(parsed, "seed"):
         raise InputError("`seed` and `seeds` were both given: choose one")
+    if parsed.seeds is None and len(configs) == 1:
+        raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
     seeds = None if parsed.seeds is None else parse_seeds(parsed.seeds)
     run_dirs = {config.run_dir for config in configs.values()}
     if len(run_dirs) > 1:
@@ -102,17 +98,16 @@ def _run_beside(missing: list[Planned], jobs: int) -> None:
 
 def _conclude(planned: list[Planned], folder: Path) -> None:
     """The table and the picture of the runs that there are."""
-    from escalade.api.compare import compare
-    from escalade.api.plot import plot
+    import escalade  # the wing that reads finished runs, by its public names
 
     begun = [one for one in reread(planned) if one.begun is not None and one.begun.columns["generation"]]
     if not begun:
         return
     folders = [one.folder for one in begun]
-    say_comparison(compare(folders))
+    say(str(escalade.compare(folders)))
     if not plotting_available():
         say(f"no picture: plots need matplotlib: {install('plot')}")
         return
     picture = folder / "curve.png"
-    plot(folders, picture)
+    escalade.plot(folders, picture)
     say(f"picture: {picture}")

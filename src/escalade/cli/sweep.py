@@ -15,7 +15,6 @@ def add_sweep(commands: Any) -> None:
         commands,
         "sweep",
         "FILE.toml",
-        "search for good options of train: many short runs, suggested by Optuna",
         _sweep,
         more="FILE.toml names the trials, and in the tables [options] what they share, in [space] what is\n"
         "searched. The same command goes on with what is missing. See the page 'Many runs' in the docs.",

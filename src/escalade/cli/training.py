@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import (
+    Parser,
     add_argument,
     add_command,
     add_environment,
     add_options,
     options_typed,
-    whole,
 )
-from escalade.cli.detached import add_detached, train_detached
 from escalade.cli.output import INTERRUPTED, say, say_summary
-from escalade.cli.series import add_series, is_series, train_series
+from escalade.cli.registry import MODES
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.config.removed import refusals
 from escalade.config.strategy_text import layered
-from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.training.sources import inherited
 
 if TYPE_CHECKING:
     from escalade.api.run import Run
+
+
+class Mode(Protocol):
+    """A way to train besides one run in this process: what a module of :data:`MODES` has."""
+
+    def add_flags(self, parser: Parser) -> None:
+        """Add the flags that only this mode has."""
+
+    def requested(self, parsed: argparse.Namespace) -> bool:
+        """Return whether one of them was typed."""
+
+    def train(self, parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
+        """Train, and return the exit code. ``configs`` are named by their files."""
+
 
 PRESET = "settings tuned for an environment: auto takes the environment's own, if there are any"
 
@@ -41,7 +54,6 @@ def add_train(commands: Any) -> None:
         commands,
         "train",
         "ENV",
-        "train a policy on an environment",
         _train,
         more="An option is taken from the first of these that gives it: its flag, the --config file, the\n"
         "run that --from names (policy and frames alone), the preset ('escalade presets' lists them), its\n"
@@ -55,9 +67,16 @@ def add_train(commands: Any) -> None:
         ],
     )
     add_environment(parser, nargs="?")
-    add_series(parser)
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        action="append",
+        help="TOML file of options, such as target_return = 475; several are run one after the other "
+        "(default: no file)",
+    )
     add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
-    add_detached(parser)
+    for mode in _modes():
+        mode.add_flags(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
     parser.refusals = refusals()
 
@@ -68,7 +87,6 @@ def add_resume(commands: Any) -> None:
         commands,
         "resume",
         "RUN",
-        "go on with a run, bit for bit, from its latest checkpoint",
         _resume,
         more="Only these options may change.",
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --generations 500"],
@@ -112,20 +130,19 @@ def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
 
 def _train(parsed: argparse.Namespace) -> int:
     configs = _configs_typed(parsed)
-    if parsed.storage is not None and not parsed.detached:
-        raise InputError("`storage` is for a run that is `detached`: leave it out")
-    if is_series(parsed):
-        return train_series(parsed, configs)
+    for mode in _modes():
+        if mode.requested(parsed):
+            return mode.train(parsed, configs)
     (config,) = configs.values()
-    if (whole("jobs", parsed.jobs) or 1) != 1:
-        raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
-    if parsed.detached:
-        return train_detached(parsed, config)
     announce(config)
     warm_up_for(config)
     from escalade.api.train import train_config
 
     return _report(train_config(config))
+
+
+def _modes() -> list[Mode]:
+    return [entry.load() for entry in MODES.values()]
 
 
 def _resume(parsed: argparse.Namespace) -> int:

@@ -19,7 +19,6 @@ def add_watch(commands: Any) -> None:
         commands,
         "watch",
         "RUN",
-        "follow a run from another terminal, by its folder",
         _watch,
         more="It ends when the run ends; Ctrl-C leaves the run running. Exit code 1: the run was killed or\n"
         "failed.",

@@ -25,7 +25,6 @@ def add_zoo(commands: Any) -> None:
         commands,
         "zoo",
         "",
-        "list the trained policies that come with Escalade",
         _zoo,
         more="Their names, such as zoo:CartPole-v1, stand wherever a run is read: eval, render, export,\n"
         "train --from, push.",
@@ -38,8 +37,7 @@ def add_push(commands: Any) -> None:
     """``escalade push``."""
     more = "The repository holds policy, config, a model card, and the film that 'escalade render' made."
     examples = ["runs/CartPole-v1/first someone/cartpole", "zoo:HalfCheetah-v5 someone/cheetah"]
-    text = "upload a run's policy to a repository of Hugging Face"
-    parser = add_command(commands, "push", "RUN REPO", text, _push, more=more, examples=examples)
+    parser = add_command(commands, "push", "RUN REPO", _push, more=more, examples=examples)
     parser.add_argument("run", metavar="RUN", help="folder of the run, or zoo:NAME")
     parser.add_argument("repo", metavar="REPO", help="the repository, OWNER/NAME; made where there is none")
 
@@ -47,9 +45,8 @@ def add_push(commands: Any) -> None:
 def add_pull(commands: Any) -> None:
     """``escalade pull``."""
     more = "The folder can be given to eval, render, export and train --from. What names code is refused."
-    text = "download a policy that 'escalade push' uploaded"
     parser = add_command(
-        commands, "pull", "REPO", text, _pull, more=more, examples=["someone/cartpole --output cartpole"]
+        commands, "pull", "REPO", _pull, more=more, examples=["someone/cartpole --output cartpole"]
     )
     parser.add_argument("repo", metavar="REPO", help="the repository, OWNER/NAME")
     add_argument(parser, "--output", "FOLDER", "a new folder", "the repository's NAME, here")
