@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from escalade.api.train import resume, train
     from escalade.policies.policy import Policy, load
     from escalade.strategies.earlier import EarlierPoints
-    from escalade.strategies.result import Optimum
+    from escalade.strategies.optimum import Optimum
     from escalade.training.evolution import Evolution
 
 round_alike()
@@ -33,7 +33,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "EarlierPoints": "escalade.strategies.earlier",
         "Evolution": "escalade.training.evolution",
-        "Optimum": "escalade.strategies.result",
+        "Optimum": "escalade.strategies.optimum",
         "Policy": "escalade.policies.policy",
         "Run": "escalade.api.run",
         "check": "escalade.api.check",

@@ -24,8 +24,8 @@ from escalade.policies.policy import Policy
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.strategies import Strategy
-from escalade.strategies.space import StrategyFactory
-from escalade.strategies.stopping import CONDITION
+from escalade.strategies.base import StrategyFactory
+from escalade.strategies.matrix import CONDITION
 from escalade.support.exact import one_thread
 from escalade.support.installing import check_installed
 from escalade.training.parts import Parts, make_parts

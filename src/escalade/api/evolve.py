@@ -26,11 +26,10 @@ from escalade.policies.layout import Layout, M, refuse_scripted
 from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.strategies.base import Direction
+from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.novelty import check_searchable
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
-from escalade.strategies.space import StrategyFactory
 from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, seed_number, whole_number
 from escalade.support.registry import check_named

@@ -13,7 +13,7 @@ from torch import nn
 
 from escalade.policies.layout import Layout
 from escalade.storage.tensors import State
-from escalade.strategies.space import StrategyFactory
+from escalade.strategies.base import StrategyFactory
 from escalade.support.keywords import fixed_by
 
 _SHOWN = 16  # numbers of a vector, at most, that are written out

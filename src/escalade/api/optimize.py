@@ -14,11 +14,10 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
-from escalade.strategies.base import Direction
+from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.bounds import Given
 from escalade.strategies.earlier import EarlierPoints
-from escalade.strategies.result import Optimum
-from escalade.strategies.space import StrategyFactory
+from escalade.strategies.optimum import Optimum
 from escalade.support.naming import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.function_calls import FunctionCalls, check_function

@@ -12,10 +12,9 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch
 from escalade.perturbation import NoiseTable, table_size
-from escalade.strategies.base import Direction
+from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.bounds import Given
-from escalade.strategies.result import Optimum
-from escalade.strategies.space import StrategyFactory
+from escalade.strategies.optimum import Optimum
 from escalade.support.numbers import seed_number
 from escalade.training.function_calls import FunctionCalls, check_function
 from escalade.training.limits import Limits

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from escalade.api.collections import Collection, find_collection
 from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
-from escalade.api.sweep import PLAN, best_of, load_sweep, states, trial_folder
-from escalade.api.sweep_pictures import PICTURES
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.files import of_a_script
 from escalade.config.options import Config
@@ -21,7 +20,7 @@ from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table
 from escalade.media.figure import Array
 from escalade.media.panels import Workers
 from escalade.media.plane import Archived
-from escalade.media.report import Reported, Swept, write_report
+from escalade.media.report import Reported, write_report
 from escalade.recorders import read_notes
 from escalade.storage.files import check_output, path_of
 from escalade.storage.run_folder import RunFolder
@@ -70,8 +69,12 @@ def report(
         raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
     output = path_of(output, "choose another `output`")
     check_output(output, ".html", ".htm")
-    found, sweeps = _with_sweeps(places)
-    folders = find_runs(found)
+    collections: list[Collection] = []
+    for at, place in enumerate(places):
+        if collection := find_collection(place):
+            collections.append(collection)
+            places[at] = collection.runs
+    folders = find_runs(places)
     every, names = list(map(read_facts, folders)), _names(folders)
     check_installed("a report", "plot", "matplotlib")
     for facts in every:
@@ -82,31 +85,8 @@ def report(
         for folder in folders:
             render(folder, folder.path / "video.mp4")
     reported = [_reported(facts, name) for facts, name in zip(every, names, strict=True)]
-    write_report(reported, output, over, sweeps)
+    write_report(reported, output, over, collections)
     return output
-
-
-def _with_sweeps(places: Sequence[Path]) -> tuple[list[Path], list[Swept]]:
-    """The folders, a sweep's replaced by that of its best trial's runs; and what a report says of each sweep.
-
-    Raises:
-        InputError: a sweep is at work, its files are damaged, or none of its trials is complete.
-    """
-    runs: list[Path] = []
-    sweeps: list[Swept] = []
-    for place in places:
-        if not (place / PLAN).is_file():
-            runs.append(place)
-            continue
-        study = load_sweep(place)
-        if (best := best_of(study)) is None:
-            raise InputError(f"{place}: no trial of this sweep has ended; go on with 'escalade sweep'")
-        runs.append(trial_folder(place, best.number))
-        facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
-        shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
-        drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
-        sweeps.append(Swept(place.resolve().name, shown, chosen, drawn))
-    return runs, sweeps
 
 
 def _names(folders: Sequence[RunFolder]) -> list[str]:

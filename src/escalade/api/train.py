@@ -28,6 +28,7 @@ from escalade.storage.tensors import Stored
 from escalade.strategies import novelty
 from escalade.support.exact import one_thread
 from escalade.support.output import say
+from escalade.support.registry import Entry
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_search
@@ -54,6 +55,9 @@ class _Listeners:
 
 _OF_POLICIES = ("policy", "hidden", "activation", "init", "bias")
 """Options of policies that are named."""
+
+
+_SERIES = Entry("several seeds", "escalade.api.seeds:train_seeds")
 
 
 @overload
@@ -139,10 +143,9 @@ def train(
     if seeds is not None:
         if "seed" in values:
             raise InputError("`seed` and `seeds` were both given: choose one")
-        from escalade.api.seeds import train_seeds
-
         given = {"network": network, "recorders": recorders, "callbacks": callbacks}
-        return train_seeds(config, seeds, jobs, verbose, **given)
+        runs: list[Run] = _SERIES.load()(config, seeds, jobs, verbose, **given)
+        return runs
     if jobs != 1:
         raise InputError("`jobs` is for several runs: give their `seeds`")
     if verbose:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from escalade.media.charts import Chart
 from escalade.media.curves import Curves
@@ -18,6 +18,9 @@ from escalade.media.plane import Archived, coverage
 from escalade.media.report_style import STYLE
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.support.mappings import differing
+
+if TYPE_CHECKING:
+    from escalade.api.collections import Collection
 
 _FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
 """Media types of films, by ending."""
@@ -49,21 +52,8 @@ class Reported:
     """The archive of a search for novelty; None where the run was none, or nothing is in it."""
 
 
-@dataclass(frozen=True)
-class Swept:
-    """The contents of a report about one sweep; its best trial's runs are among the report's runs."""
-
-    name: str
-    facts: Mapping[str, str]
-    """The number of trials, and how they ended."""
-    best: Mapping[str, str]
-    """The best trial's choices, by option."""
-    pictures: Sequence[tuple[str, Path]]
-    """Titles and png files."""
-
-
 def write_report(
-    runs: Sequence[Reported], output: Path, over: str = "steps", sweeps: Sequence[Swept] = ()
+    runs: Sequence[Reported], output: Path, over: str = "steps", sweeps: Sequence[Collection] = ()
 ) -> None:
     """Write the page.
 
@@ -80,7 +70,7 @@ def write_report(
     write_bytes(output, page(runs, over, sweeps).encode())
 
 
-def page(runs: Sequence[Reported], over: str, sweeps: Sequence[Swept] = ()) -> str:
+def page(runs: Sequence[Reported], over: str, sweeps: Sequence[Collection] = ()) -> str:
     """The page as text."""
     title = ", ".join(dict.fromkeys(run.subject for run in runs))
     count = "a run" if len(runs) == 1 else f"{len(runs)} runs"
@@ -104,7 +94,7 @@ def page(runs: Sequence[Reported], over: str, sweeps: Sequence[Swept] = ()) -> s
     )
 
 
-def _sweep(sweep: Swept) -> str:
+def _sweep(sweep: Collection) -> str:
     chosen = f"<h3>Chosen by the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
     pictures = "".join(_plot(title, path) for title, path in sweep.pictures)
     shown = f'<h3>Trials</h3><div class="charts">{pictures}</div>' if pictures else ""

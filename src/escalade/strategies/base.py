@@ -341,3 +341,7 @@ class Strategy(ABC):
         for name in adapted_by(type(self)):
             setattr(self, name, as_kept(state[name], getattr(self, name)))
         self._record = self._record.restored(state)
+
+
+StrategyFactory = Callable[..., Strategy]
+"""A strategy's class, or what is called like one: ``factory(x0, population=..., sigma=..., ...)``."""

@@ -10,6 +10,9 @@ import numpy as np
 from escalade.errors import InputError
 from escalade.strategies.sized import Matrix, SizedStrategy
 
+CONDITION = 1e14
+"""Ratio of the largest to the smallest variance beyond which a covariance is numerically useless."""
+
 # Float64 (d, d) alive at once: of CMA-ES, C, its eigenvectors, and what eigh and the update need.
 _MATRICES = 6
 

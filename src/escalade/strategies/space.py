@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size
-from escalade.strategies.base import Direction, Strategy
+from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds
 from escalade.strategies.earlier import EarlierPoints, beginning
 from escalade.strategies.lattice import lattice_of
@@ -22,8 +22,6 @@ from escalade.support.keywords import check_call, fixed_by, keywords_of, paramet
 from escalade.support.naming import called
 
 Array = NDArray[np.float64]
-StrategyFactory = Callable[..., Strategy]
-"""A strategy's class, or what is called like one: ``factory(x0, population=..., sigma=..., ...)``."""
 
 _AROUND = 1 / 3  # of sigma: the first noise around each earlier point, so that together they make the cloud
 

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.strategies.base import Strategy
+from escalade.strategies.matrix import CONDITION
 from escalade.strategies.shaping import usable
 from escalade.support.numbers import real_number
 
 Array = NDArray[np.float64]
 
-CONDITION = 1e14
-"""Ratio of the largest to the smallest variance beyond which a covariance is numerically useless."""
 GROWTH = 1e4
 """A standard deviation that has grown by this factor: sigma was far too small, or the search diverges."""
 

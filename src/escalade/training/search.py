@@ -15,7 +15,8 @@ from escalade.errors import InputError
 from escalade.perturbation import write_all
 from escalade.recorders import Recorder, Row, of_returns
 from escalade.strategies.base import Direction, Strategy
-from escalade.strategies.result import FitnessHistory, Optimum
+from escalade.strategies.optimum import Optimum
+from escalade.strategies.result import FitnessHistory
 from escalade.strategies.shaping import usable
 from escalade.strategies.space import SearchSpace
 from escalade.strategies.stopping import StopRules

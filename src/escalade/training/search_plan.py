@@ -8,14 +8,14 @@ from typing import Any
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
-from escalade.strategies.base import Direction
+from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.choice import choose
 from escalade.strategies.earlier import EarlierPoints
 from escalade.strategies.margin import MarginCMAES
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.restarts import RESTARTS, Restarts, once
 from escalade.strategies.sized import default_population
-from escalade.strategies.space import SearchSpace, StrategyFactory
+from escalade.strategies.space import SearchSpace
 from escalade.strategies.stopping import StopRules
 from escalade.support.keywords import keywords_of
 from escalade.support.naming import called

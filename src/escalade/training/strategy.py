@@ -9,9 +9,9 @@ from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.policies.layout import Vector
 from escalade.strategies import Strategy
+from escalade.strategies.base import StrategyFactory
 from escalade.strategies.own import is_own
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.space import StrategyFactory
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
 from escalade.support.keywords import check_call, fixed_by, parameters_of
