@@ -107,11 +107,11 @@ def test_the_make_targets_that_it_names_are_there():
 
 @pytest.fixture
 def follow(monkeypatch, tmp_path):
-    """Write the file of a section's example, as its reader would; what the example does with it."""
+    """Write the file of a page's example, as its reader would; return the rest of its code."""
     before = set(sys.modules)
 
-    def written(section, package):
-        text = CONTRIBUTING.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    def written(part, package):
+        text = (ROOT / f"docs/extending/{part}.md").read_text()
         file, *use = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         room, name = re.search(r"`(\w+)/(\w+\.py)`", text).groups()
         assert package.__name__ == f"escalade.{room}"
@@ -127,7 +127,7 @@ def follow(monkeypatch, tmp_path):
 
 
 def test_a_new_recorder(follow, monkeypatch, tmp_path):
-    use = follow("A new recorder", escalade.recorders)
+    use = follow("recorder", escalade.recorders)
     monkeypatch.setitem(RECORDERS, "json-lines", None)  # taken out again at the end
     exec(use, {"RECORDERS": RECORDERS, "Entry": Entry})
     recorder = start_recorder("json-lines", RunInfo(RunFolder(tmp_path), Goals("a run")))
@@ -140,7 +140,7 @@ def test_a_new_recorder(follow, monkeypatch, tmp_path):
 
 
 def test_a_new_noise_source(follow):
-    follow("A new noise source", escalade.perturbation)
+    follow("noise-source", escalade.perturbation)
     source = importlib.import_module("escalade.perturbation.signs").Signs()
     draws = source.draw(7, 3, 5, 300)
     noise = np.zeros((5, 300), np.float32)
@@ -159,7 +159,7 @@ def test_a_new_noise_source(follow):
 
 
 def test_a_new_policy_layer(follow, monkeypatch):
-    use = follow("A new policy layer", escalade.policies)
+    use = follow("policy-layer", escalade.policies)
     made = importlib.import_module("escalade.policies.layer_norm")
     monkeypatch.setitem(LAYERS, nn.LayerNorm, None)  # taken out again at the end
     exec(use, {"LAYERS": LAYERS, "Kind": Kind, "nn": nn, "layer": made.layer, "is_plain": made.is_plain})
@@ -182,7 +182,7 @@ def test_a_new_policy_layer(follow, monkeypatch):
 
 
 def test_a_new_score(follow, monkeypatch, tmp_path):
-    use = follow("A new score", escalade.training)
+    use = follow("score", escalade.training)
     made = importlib.import_module("escalade.training.surprise").Surprise
     monkeypatch.setitem(SCORES, "surprise", None)  # taken out again at the end
     exec(use, {"SCORES": SCORES, "Surprise": made})
@@ -225,7 +225,7 @@ class Counts:
 
 
 def test_a_new_engine(follow, monkeypatch):
-    use = follow("A new engine", escalade.engines)
+    use = follow("engine", escalade.engines)
     monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
     exec(use, {"ENGINES": ENGINES, "Entry": Entry})
     engine = start_engine("twice", lambda: Counts(remembers=False), 1)
@@ -242,7 +242,7 @@ def test_a_new_engine(follow, monkeypatch):
 
 
 def test_a_new_backend(follow, monkeypatch):
-    use = follow("A new backend", escalade.envs)
+    use = follow("backend", escalade.envs)
     monkeypatch.setitem(BACKENDS, "mountain-car", None)  # taken out again at the end
     exec(use, {"BACKENDS": BACKENDS, "BackendEntry": BackendEntry})
     ours, theirs = (

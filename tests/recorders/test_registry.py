@@ -18,7 +18,7 @@ ROW = Row(1, 8, 12345, 3.0, 20.5, 2.5, 1.0, 99.0, 50.0, 17.5, 1, 0.1, 0.02, 0.01
 
 
 class Counting:
-    """A recorder as CONTRIBUTING's worked example has it."""
+    """A recorder like the worked example's."""
 
     def __init__(self, run):
         self.path, self.rows = run.folder.path / "count.txt", 0
