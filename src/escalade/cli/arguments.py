@@ -12,8 +12,8 @@ from escalade.config import forms
 from escalade.config.commands import flag
 from escalade.config.conversion import Values, convert
 from escalade.config.options import OPTIONS
-from escalade.config.removed import meant
 from escalade.config.strategy_text import split_strategy
+from escalade.config.synonyms import meant
 from escalade.errors import InputError
 from escalade.support.output import printing
 
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
             raise InputError(with_flags(f"{name} {self.refusals[name]}", self.flags()))
         if not name.startswith("--"):
             self.error(f"unexpected {unknown!r}")
-        self.error(f"unknown flag {name} here{meant(name, self.flags())}")
+        self.error(with_flags(f"unknown flag {name} here{meant(name, self.flags())}", self.flags()))
 
     def flags(self) -> dict[str, str]:
         """The command's flags by the names of the arguments that they set."""

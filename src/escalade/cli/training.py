@@ -23,7 +23,6 @@ from escalade.cli.registry import MODES
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.options import OPTIONS, RESUMABLE, Config
-from escalade.config.removed import refusals
 from escalade.config.strategy_text import layered
 from escalade.storage.run_folder import RunFolder
 from escalade.training.sources import inherited
@@ -78,7 +77,6 @@ def add_train(commands: Any) -> None:
     for mode in _modes():
         mode.add_flags(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
-    parser.refusals = refusals()
 
 
 def add_resume(commands: Any) -> None:
@@ -94,7 +92,7 @@ def add_resume(commands: Any) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_options(parser, RESUMABLE, default="as in the run so far")
     able = ", ".join(flag(name) for name in RESUMABLE)
-    parser.refusals = refusals() | {
+    parser.refusals = {
         flag(name): f"cannot change in a resumed run: only {able} can"
         for name in OPTIONS
         if name not in (*RESUMABLE, "env")

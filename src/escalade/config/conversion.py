@@ -15,8 +15,8 @@ import numpy as np
 
 from escalade.config.forms import HINTS, describe
 from escalade.config.options import OPTIONS, Config
-from escalade.config.removed import meant, without_removed
 from escalade.config.strategy_text import split_strategy
+from escalade.config.synonyms import meant
 from escalade.errors import InputError, about
 from escalade.storage.files import read_text
 
@@ -65,7 +65,6 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
         InputError: an unknown option, named with its nearest, one that went, or a value of another type.
     """
     with about(where):
-        values = without_removed(values)
         if unknown := [name for name in values if name not in OPTIONS]:
             names = {name: name for name in OPTIONS}
             raise InputError(f"unknown option {unknown[0]!r}{meant(unknown[0], names)}")

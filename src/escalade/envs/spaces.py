@@ -277,12 +277,8 @@ def _bounds(values: NDArray[Any]) -> list[str]:
 
 
 def _numbers_of(bounds: list[str], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The way back from :func:`_bounds`; older files have whole numbers as floats."""
-    if dtype.kind not in "iu":
-        return np.array(bounds, dtype=np.float64).astype(dtype)
-    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    numbers = [float(text) if {*str(text)} & {*".e"} else int(text) for text in bounds]
-    return np.array([min(max(int(number), least), most) for number in numbers], dtype)
+    """The way back from :func:`_bounds`."""
+    return np.array([(int if dtype.kind in "iu" else float)(text) for text in bounds], dtype)
 
 
 def _dtype(space: spaces.Space[Any]) -> Description:

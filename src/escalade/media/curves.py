@@ -161,8 +161,6 @@ def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
     at, found = at[known], found[known]
     name = "generations" if over == "generations" else X_AXES[over][0]
     end, value = (_number(run.summary.get(key)) for key in (name, "eval_return_mean"))
-    if over == "seconds" and len(at) and end < at[-1] < end + 1e-3:  # earlier versions rounded it more
-        end = at[-1]
     if not len(at) or not at[-1] <= end or not abs(value) <= LARGEST:
         return at, found
     if run.summary.get("updates_since_evaluation"):  # it is that of a row

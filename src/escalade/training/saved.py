@@ -14,7 +14,6 @@ from torch import nn
 from escalade.config.conversion import from_values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, Config
-from escalade.config.removed import REMOVED
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
@@ -309,7 +308,7 @@ def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ende
 
 
 def _config(values: dict[str, Any]) -> Config:
-    if later := values.keys() - {*OPTIONS, *REMOVED}:
+    if later := values.keys() - OPTIONS.keys():
         raise OfLaterVersion(f"its config has an option {min(later)!r} that this version does not know")
     try:
         return Config(**from_values(values, "its config"))

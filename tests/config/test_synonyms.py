@@ -1,0 +1,18 @@
+"""Option names from other libraries: the refusal says what they are called here."""
+
+import pytest
+
+from escalade.cli import main as cli
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [
+        ("--learning-rate", "; did you mean --lr?"),
+        ("--optimizer", ": use --strategy openai-es:optimizer=sgd"),
+        ("--device", ": policies of environments run on the CPU"),
+    ],
+)
+def test_a_flag_of_another_program(flag, hint, capsys):
+    assert cli.main(["train", "CartPole-v1", flag, "1"]) == 2
+    assert f"unknown flag {flag} here{hint}" in capsys.readouterr().err
