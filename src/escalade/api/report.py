@@ -13,8 +13,8 @@ import numpy as np
 from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
 from escalade.api.sweep import PLAN, best_of, load_sweep, states, trial_folder
 from escalade.api.sweep_pictures import PICTURES
+from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
-from escalade.config.files import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table_of
