@@ -266,7 +266,7 @@ class _Ready:
         parts = make_parts(config, network)
         checkpoint = check_run(content, saved, parts)
         moved = config.target_return != saved.config.target_return
-        return cls(checkpoint.reopened() if moved else checkpoint, config, parts)
+        return cls(checkpoint.reopened(config.target_return) if moved else checkpoint, config, parts)
 
 
 def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
