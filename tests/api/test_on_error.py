@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from tests.environments import Walk
 from tests.told import Told
 
 import escalade
@@ -66,17 +67,67 @@ def test_a_run_that_failed_goes_on_when_failures_are_allowed(tmp_path):
 
 def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp_path, capsys):
     run = train(tmp_path / "run", every=10**9, generations=1, workers=0, on_error="worst")
-    found = escalade.evaluate(run, episodes=20, seed=1, workers=0, env_kwargs={"every": 5})
-    assert found.failed > 0
+    found = escalade.evaluate(run, episodes=40, seed=1, workers=0, env_kwargs={"every": 14})
+    assert 0 < found.failed <= 4
     assert np.isfinite(found.returns).all()
     assert (found.returns == found.returns.min()).sum() > found.failed
-    words = ["eval", str(run.folder.path), "--episodes", "20", "--seed", "1", "--workers", "0"]
-    assert cli.main([*words, "--env-kwargs", '{"every": 5}']) == 0
+    words = ["eval", str(run.folder.path), "--episodes", "40", "--seed", "1", "--workers", "0"]
+    assert cli.main([*words, "--env-kwargs", '{"every": 14}']) == 0
     assert found.raised.startswith("RuntimeError: the arm fell off (line ")
     said = f", {found.failed} failed, and count as the worst of the others (one raised {found.raised})"
     assert said in capsys.readouterr().out
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # there is nothing else to say
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
+    said = r"^\d+ of 40 episodes failed, .* \(the first: it raised RuntimeError: .* no more than a tenth"
+    with pytest.raises(EnvironmentFailure, match=said):
+        escalade.evaluate(run, episodes=40, seed=1, workers=0, env_kwargs={"every": 5})
+
+
+class Frail(Walk):
+    """Fails in the episodes that are not those of members: ``of`` of a hundred."""
+
+    members = frozenset(int(seed) for g in range(9) for seed in seeds(2, Stream.EPISODE, g, np.arange(40), 0))
+
+    def __init__(self, of: int = 0) -> None:
+        super().__init__("truncated", 8)
+        self.of = of
+
+    def reset(self, *, seed=None, options=None):
+        if seed not in self.members and seed % 100 < self.of:
+            raise RuntimeError("the arm fell off")
+        return super().reset(seed=seed)
+
+
+def frail(folder, of, **options):
+    options = {**TRAIN, "env_kwargs": {"of": of}, "on_error": "worst", "workers": 0, **options}
+    return escalade.train(Frail, run_dir=folder, **options)
+
+
+@pytest.mark.parametrize("target", [None, -1000.0])
+def test_more_than_a_tenth_of_failures_in_evaluations_ends_the_run(target, tmp_path):
+    said = r"\d+ of 20 episodes of an evaluation after generation 0 failed, .*it raised RuntimeError"
+    with pytest.raises(EnvironmentFailure, match=said):
+        frail(tmp_path / "run", 50, target_return=target)
+
+
+def test_a_confirmation_has_the_same_bound(tmp_path):
+    # Of one episode, one may fail; of the hundred that confirm it, ten.
+    with pytest.raises(
+        EnvironmentFailure, match=r"\d+ of 100 episodes of an evaluation after generation 0 failed"
+    ):
+        frail(tmp_path / "run", 30, target_return=-1000.0, eval_episodes=1)
+
+
+def test_failures_are_counted_and_a_run_that_is_solved_with_some_says_so(tmp_path):
+    told = Told()
+    run = frail(tmp_path / "run", 4, target_return=-1000.0, eval_episodes=1, recorders=[told])
+    assert run.summary["solved"]
+    failed = run.summary["eval_failed"]
+    assert 0 < failed <= 10
+    assert run.summary["eval_failed_total"] >= failed
+    assert run.summary["failed"] == 0
+    assert f"{failed} of the 100 episodes that confirm the target failed" in "".join(told.notes)
+    assert f"of which {failed} failed" in (run.folder.path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("backend", ["envpool", "mujoco", "ale"])

@@ -9,6 +9,8 @@ from tests.told import Told
 
 import escalade
 from escalade.recorders import read_notes, read_progress
+from escalade.storage.tensors import read
+from escalade.training.progress import Progress
 from escalade.training.target import meets, strictness
 
 OPTIONS = {"preset": None, "population": 2, "hidden": [2], "workers": 0, "verbose": False}
@@ -112,6 +114,35 @@ def test_a_solved_run_that_goes_on_to_another_target_is_judged_as_a_fresh_one(tm
     for name in ("solved", "generations", "eval_return_mean", "params_sha256"):
         assert on.summary[name] == fresh.summary[name]
     assert on.summary["solved"]
+
+
+@pytest.mark.parametrize("between", [None, 0.5, 1000.0])
+def test_resuming_with_about_the_same_target_is_no_new_first_try(between, tmp_path):
+    run, _ = chance(tmp_path / "r", seed=LUCKY, generations=22)
+    for number in range(1, 9):
+        if between is not None:
+            run = escalade.resume(run, target_return=between, generations=21 + number, verbose=False)
+        run = escalade.resume(run, target_return=1 + number * 1e-9, generations=22 + number, verbose=False)
+    state = read(run.folder.checkpoints.path(30)).state
+    assert not run.summary["solved"]
+    assert state["progress"]["tries"] == len(state["progress"]["tried"]) >= 7
+
+
+def test_tries_of_a_clearly_easier_target_do_not_count():
+    progress = Progress(tries=3, tried=[1.5, 2.5, 3.5])
+    progress.reopen(3.0)
+    assert progress.tries == 1
+    progress.reopen(4.0)
+    assert progress.tries == 0
+    progress.reopen(None)
+    progress.reopen(1.0)  # back to the easier one
+    assert progress.tries == 3
+    minimised = Progress(tries=2, tried=[-1.5, -2.5])
+    minimised.reopen(-2.0, -1.0)
+    assert minimised.tries == 1
+    earlier = Progress(tries=4)  # of a version that recorded no targets: all of them count
+    earlier.reopen(100.0)
+    assert earlier.tries == 4
 
 
 def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):

@@ -26,6 +26,7 @@ from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
+from escalade.support.failures import check_failures, words_of
 from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
 from escalade.training.parts import Parts, make_parts
@@ -102,7 +103,7 @@ def evaluate(
 
     Raises:
         InputError: there is no such run or checkpoint, an argument is wrong, or a file does not say enough.
-        EnvironmentFailure: the environment raised.
+        EnvironmentFailure: the environment raised; with ``on_error="worst"``, in more than a tenth.
     """
     if whole_number(episodes, "`episodes`", 1) > _MOST_EPISODES:
         raise InputError(f"`episodes` {episodes} must be at most {_MOST_EPISODES:,}")
@@ -130,12 +131,15 @@ def evaluate(
             raise
         raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
     results = _played(saved, config, parts, episodes)
-    failed = int(results.failed().sum()) if config.on_error == "worst" else 0
+    forgives = "on_error=worst" if config.on_error == "worst" else None
+    failed = int(results.failed().sum()) if forgives else 0
     raised = results.first_raised
     if failed == episodes:
         said = f"environment {config.env} gave no finite return in {episodes} episodes"
         raise EnvironmentFailure(said if raised is None else f"{said}: one raised {raised}")
-    results = results.with_failed_as_worst() if failed else results
+    if forgives and failed:
+        check_failures(failed, episodes, "episodes", words_of(raised), forgives, least=1)
+        results = results.with_failed_as_worst()
     # The run's own keys may be of episodes that went another way.
     asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
     check_known(parts.environment, results.infos, asked)

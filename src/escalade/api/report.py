@@ -12,8 +12,8 @@ import numpy as np
 
 from escalade.api.collections import Collection, find_collection
 from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
+from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
-from escalade.config.files import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table_of

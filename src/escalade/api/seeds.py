@@ -13,7 +13,7 @@ from torch import nn
 
 from escalade.api.jobs import run_jobs
 from escalade.api.series import plan_series, run_series, series_folder
-from escalade.config.files import of_a_script
+from escalade.config.code import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder

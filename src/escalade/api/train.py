@@ -15,6 +15,7 @@ from escalade.api.opening import announce, announce_resumed
 from escalade.api.run import Run
 from escalade.api.warm import warm_up_for
 from escalade.config import presets
+from escalade.config.code import known_to
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
@@ -236,7 +237,9 @@ def resume_folder(
                 parts = make_parts(config, network)
                 return _run(_warm_started(config, parts, network), parts, folder, listeners)
         with one_thread():
-            found = folder.checkpoints.load_latest(lambda content: _Ready.of(content, network, changes))
+            found = folder.checkpoints.load_latest(
+                lambda content: _Ready.of(content, network, folder, changes)
+            )
             ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
             config = ready.config.replace(run_dir=str(folder.path))
             return _run(config, ready.parts, folder, listeners, loaded)
@@ -251,20 +254,22 @@ class _Ready:
     parts: Parts
 
     @classmethod
-    def of(cls, content: Stored, network: nn.Module | None, changes: dict[str, Any]) -> _Ready:
+    def of(
+        cls, content: Stored, network: nn.Module | None, folder: RunFolder, changes: dict[str, Any]
+    ) -> _Ready:
         """Check a checkpoint's content.
 
         Raises:
             Damaged: it cannot be used.
             InputError: what was asked for is wrong.
         """
-        saved = SavedPolicy.of(content, network)
+        saved = SavedPolicy.of(content, network, known_to(folder, changes))
         config = saved.config.replace(**changes)
         warm_up_for(config, network)
         parts = make_parts(config, network)
         checkpoint = check_run(content, saved, parts)
         moved = config.target_return != saved.config.target_return
-        return cls(checkpoint.reopened() if moved else checkpoint, config, parts)
+        return cls(checkpoint.reopened(config.target_return) if moved else checkpoint, config, parts)
 
 
 def _resumable(changes: dict[str, Any]) -> dict[str, Any]:

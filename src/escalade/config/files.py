@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from escalade.config.conversion import from_values, parse_toml, to_toml
@@ -10,7 +9,6 @@ from escalade.config.options import Config
 from escalade.errors import InputError, about
 from escalade.storage.run_folder import RunFolder
 
-_CODE = ("env", "strategy", "policy", "wrappers")
 _EVOLVED = "evolve"  # the run's kind in config.toml; a run of train has no such entry
 
 
@@ -58,18 +56,6 @@ def read_either(folder: RunFolder) -> Config | dict[str, Any]:
     values = from_values(values, str(folder.config))
     with about(str(folder.config)):
         return Config(**(values | {"run_dir": str(folder.path)}))
-
-
-def code_named(values: Mapping[str, Any]) -> list[str]:
-    """The options that name code to import, of those that a policy is played with."""
-    return [name for name in _CODE if ":" in str(values.get(name, ""))]
-
-
-def of_a_script(values: Mapping[str, Any]) -> list[str]:
-    """The code of a script that a config names, such as ``__main__:MyEnv``: no other process finds it."""
-    named = [values.get(name) for name in (*_CODE, "behaviour")]
-    flat = [str(text) for value in named for text in (value if isinstance(value, list | tuple) else [value])]
-    return [text for text in flat if text.startswith("__main__:")]
 
 
 def is_evolved(folder: RunFolder) -> bool:

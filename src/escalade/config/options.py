@@ -273,7 +273,7 @@ class Config:
     on_error: str = _run(
         "stop",
         "what an environment that raises does to the run: stop it, or, on the backend gymnasium, have its "
-        "episode count as the worst of its generation (a tenth of which may fail)",
+        "episode count as the worst of its generation (a tenth of which may fail, and of an evaluation)",
         choices=("stop", "worst"),
         resumable=True,
     )

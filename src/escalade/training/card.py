@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from escalade.config.files import code_named, of_a_script
+from escalade.config.code import code_named, of_a_script
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
@@ -130,7 +130,9 @@ def _result(summary: Mapping[str, Any]) -> str:
         age = summary.get("updates_since_evaluation") or 0
         which = f", {counted(age, 'update')} before the last," if age else ":"
         found = f"return {number(mean)}{spread} over {of} evaluation episodes"
-        lines.append(f"Its unperturbed policy{which} {found}.")
+        failed = summary.get("eval_failed")
+        others = f", of which {failed} failed and count as the worst of the others" if failed else ""
+        lines.append(f"Its unperturbed policy{which} {found}{others}.")
     target = summary["target_return"]
     if target is not None:
         lines.append(f"The target of {target:g} was {'met' if summary['solved'] else 'not met'}.")

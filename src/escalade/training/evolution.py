@@ -223,7 +223,9 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
         check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.cpu().numpy())}, "its state")
     if plan.novelty is not None:
         Novelty(parse(plan.novelty)).load(content.tensors)
-    return checkpoint if facts.target == plan.target else checkpoint.reopened()
+    if facts.target == plan.target:
+        return checkpoint
+    return checkpoint.reopened(plan.limits.target_return, 1.0 if strategy.direction == "maximize" else -1.0)
 
 
 @dataclass(frozen=True)

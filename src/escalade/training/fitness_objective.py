@@ -265,7 +265,7 @@ class FitnessObjective:
 
     def _evaluation(self, center: Array, raised: str | None) -> Evaluation:
         """The evaluation that the centre's fitness is, shape (1,), or what it raised instead."""
-        evaluation = Evaluation(center, raised=raised)
+        evaluation = Evaluation(center, raised=raised, failed=int((~usable(center)).sum()))
         self._last_return = evaluation.mean
         return evaluation
 

@@ -26,7 +26,7 @@ from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
-from escalade.training.target import meets, refutation
+from escalade.training.target import clearly_harder, meets, refutation, with_failures
 from escalade.training.view import Callback, View, answer_of
 
 _PROBED = "probed"
@@ -114,6 +114,7 @@ class Loop:
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
                 describe = partial(self._describe, outcome)
                 bad = self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
+                self.notes.check_evaluation(outcome.evaluation)
             judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
@@ -131,7 +132,8 @@ class Loop:
         if not solved:  # else the centre stays as it was confirmed
             self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
             self.objective.learn(outcome)
-        self._count(outcome, judged, solved, began)
+        cost = Counts(seconds=time.monotonic() - began, failed=len(bad))
+        self._count(outcome, judged, solved, cost)
         self._behaviours = outcome.behaviours
         return self._record(outcome, judged, scales, began)
 
@@ -196,15 +198,18 @@ class Loop:
             self._keep_best(outcome)
             return None, False
         streak = self.progress.target_streak + 1 if self._meets_target(evaluation) else 0
-        if streak >= self.limits.target_patience:  # an interrupt in here leaves all as it was
-            judged = self.objective.confirm(self.strategy, evaluation)
+        if (target := self.limits.target_return) is not None and streak >= self.limits.target_patience:
+            with self._saved_if_it_fails():  # an interrupt in here leaves all as it was
+                self.notes.check_evaluation(judged := self.objective.confirm(self.strategy, evaluation))
             self.progress.tries += 1
+            self.progress.tried.append(clearly_harder(judged, target, self.objective.direction))
             solved = self._meets_target(judged, self.progress.tries)
+            said = with_failures(judged)
             if not solved:
                 missed = not self._meets_target(judged)
-                said = refutation(evaluation, judged, self.progress.tries, missed=missed)
+                said, streak = refutation(evaluation, judged, self.progress.tries, missed=missed), 0
+            if said:
                 self.notes.say(f"generation {self.progress.generation + 1}: {said}")
-                streak = 0
             evaluation = judged
         self.progress.target_streak = streak
         self._remember(evaluation)
@@ -224,15 +229,15 @@ class Loop:
             self.objective.keep_best(self.strategy, outcome)
 
     def _remember(self, evaluation: Evaluation) -> None:
-        self.progress.evaluated = self.progress.generation
-        self.progress.eval_return_mean = evaluation.mean
-        self.progress.eval_return_std = evaluation.std
-        self.progress.eval_episodes = len(evaluation.returns)
+        done = self.progress
+        done.evaluated, done.eval_return_mean = done.generation, evaluation.mean
+        done.eval_return_std, done.eval_episodes = evaluation.std, len(evaluation.returns)
+        done.eval_failed = evaluation.failed
         if isinstance(self.strategy, Centers):
-            self.progress.eval_center = self.strategy.drawn
+            done.eval_center = self.strategy.drawn
 
-    def _count(self, outcome: Outcome, judged: Evaluation | None, solved: bool, began: float) -> None:
-        counts = outcome.counts + Counts(seconds=time.monotonic() - began)
+    def _count(self, outcome: Outcome, judged: Evaluation | None, solved: bool, own: Counts) -> None:
+        counts = outcome.counts + own
         if judged is not None and judged is not outcome.evaluation:
             counts += judged.counts
         if solved:
@@ -245,6 +250,7 @@ class Loop:
         self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], began: float
     ) -> Row:
         done, total, steps = self.progress, self.progress.total, outcome.env_steps
+        taken = max(time.monotonic() - began, 1e-9)
         row = Row(
             generation=done.rows,
             episodes=total.episodes,
@@ -256,7 +262,7 @@ class Loop:
             sigma=scales[0],
             lr=scales[1],
             update_ratio=0.0 if done.solved else self.strategy.update_ratio,
-            steps_per_second=None if steps is None else _rate(steps, began),
+            steps_per_second=None if steps is None else round(steps / taken, 1),
             eval_steps=None if steps is None else total.eval_steps,
             info=outcome.info,
             **of_returns(outcome.returns),
@@ -302,6 +308,7 @@ class Loop:
         self.deadline.set(self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut))
         try:
             evaluation = self.objective.evaluate(self.strategy)
+            self.notes.check_evaluation(evaluation)
         except KeyboardInterrupt:
             return False
         except TimeUp:
@@ -340,7 +347,3 @@ class Loop:
         self.objective.write_best()  # what the folder holds may be another checkpoint's
         self.progress = record(Progress, state["progress"], "its progress")
         self.notes.progress = self.progress
-
-
-def _rate(steps: int, began: float) -> float:
-    return round(steps / max(time.monotonic() - began, 1e-9), 1)

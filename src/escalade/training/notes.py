@@ -15,9 +15,9 @@ from escalade.errors import EnvironmentFailure, shortened
 from escalade.recorders import Recorder, add_note
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.shaping import usable
+from escalade.support.failures import check_failures, words_of
+from escalade.training.objective import Evaluation
 from escalade.training.progress import Progress
-
-_MOST_FAILED = 0.1  # of a generation's episodes, where those that raise do not end the run
 
 
 class Words(Protocol):
@@ -89,12 +89,9 @@ class Notes:
                 f"return {scores[0]} or the like in all {len(bad)} {self.words.unit} of generation "
                 f"{generation} (the first: {describe(0)}): there is nothing to learn from"
             )
-        if self.words.forgives and len(bad) > _MOST_FAILED * len(scores):
-            raise EnvironmentFailure(
-                f"{len(bad)} of {len(scores)} {self.words.unit} of generation {generation} failed, or gave "
-                f"no usable number (the first: {describe(int(bad[0]))}): with `{self.words.forgives}` no "
-                "more than a tenth counts as the worst"
-            )
+        if self.words.forgives and len(bad):
+            what = f"{self.words.unit} of generation {generation}"
+            check_failures(len(bad), len(scores), what, describe(int(bad[0])), self.words.forgives)
         return bad
 
     def report_unusable(self, generation: int, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
@@ -109,6 +106,17 @@ class Notes:
         if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
         self.say(text, kind="nonfinite")
+
+    def check_evaluation(self, evaluation: Evaluation | None) -> None:
+        """Refuse an evaluation in which too much failed, if anything may fail.
+
+        Raises:
+            EnvironmentFailure: more than a tenth failed, and more than one.
+        """
+        if evaluation is not None and evaluation.failed and self.words.forgives:
+            what = f"{self.words.unit} of an evaluation after generation {self.progress.generation}"
+            first, size = words_of(evaluation.raised), len(evaluation.returns)
+            check_failures(evaluation.failed, size, what, first, self.words.forgives, least=1)
 
     def report_evaluation(self, generation: int, raised: str | None) -> None:
         """Say what the unperturbed policy or module ``raised`` in its evaluation, if anything."""

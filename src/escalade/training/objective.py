@@ -29,6 +29,8 @@ class Evaluation:
     """The cost of other centres' episodes."""
     raised: str | None = None
     """The exception of one of its episodes that was forgiven, in words; None where there was none."""
+    failed: int = 0
+    """Episodes that failed, or gave no number."""
 
     @property
     def mean(self) -> float:
@@ -49,7 +51,8 @@ class Evaluation:
     @property
     def counts(self) -> Counts:
         """The cost of the evaluation."""
-        return Counts(eval_episodes=len(self.returns), eval_steps=self.env_steps) + self.further
+        own = Counts(eval_episodes=len(self.returns), eval_steps=self.env_steps, eval_failed=self.failed)
+        return own + self.further
 
 
 @dataclass(frozen=True)

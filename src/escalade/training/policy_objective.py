@@ -102,14 +102,14 @@ class PolicyObjective:
         )
         episodes = self._run(job)
         trained, center = episodes[: job.training_items], episodes[job.training_items :]
-        evaluated = self._with_failed_as_worst(center[:asked])
+        evaluated = self._forgiven(center[:asked])
         while self._too_small(trained) and usable(trained.scores).any():  # else it is not to be learnt from
             before, played = strategy.population_size, strategy.sample()
             strategy.resize(before + begun)
             check_grown(strategy, played, strategy.sample())
             more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
             trained = trained + self._run(more)
-        evaluation = self._evaluation(strategy, evaluated) if evaluate else None
+        evaluation = self._evaluation(strategy, center[:asked]) if evaluate else None
         info = self._info(strategy, trained, evaluated)  # which refuses a key that is not there
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
         behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
@@ -134,7 +134,7 @@ class PolicyObjective:
             further=Counts(
                 eval_episodes=len(center.lengths) - asked, eval_steps=int(center.lengths[asked:].sum())
             ),
-            details=(job, trained, evaluated if evaluate else self._with_failed_as_worst(center), seen),
+            details=(job, trained, evaluated if evaluate else self._forgiven(center), seen),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
@@ -144,10 +144,10 @@ class PolicyObjective:
         so far. The 20 never are enough: where their mean meets the target, the others could help.
         """
         played = self._play(strategy, TRIAL_EPISODES)
-        left = CONFIRMATION_EPISODES - TRIAL_EPISODES
+        known, left = self._forgiven(played), CONFIRMATION_EPISODES - TRIAL_EPISODES
         # Differences: where returns equal the target, sums of the returns themselves are off by rounding.
         target = self.config.target_return or 0.0
-        beyond, before = played.returns - target, evaluation.returns - target
+        beyond, before = known.returns - target, evaluation.returns - target
         if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
             played = played + self._play(strategy, left, TRIAL_EPISODES)
         return self._evaluation(strategy, played)
@@ -289,10 +289,10 @@ class PolicyObjective:
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
         """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
         what = {"evaluation_stream": Stream.CONFIRMATION, "first_evaluation": before}
-        return self._with_failed_as_worst(self._run(self._job(strategy, evaluations=episodes, **what)))
+        return self._run(self._job(strategy, evaluations=episodes, **what))
 
-    def _with_failed_as_worst(self, episodes: Episodes) -> Episodes:
-        """The centre's episodes; where episodes may fail, a failed one counts as the worst of the others."""
+    def _forgiven(self, episodes: Episodes) -> Episodes:
+        """The same; where episodes may fail, a failed one counts as the worst of the others."""
         return episodes.with_failed_as_worst() if self.forgives else episodes
 
     def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:
@@ -340,10 +340,10 @@ class PolicyObjective:
         self.parts.policy.set(copy_of_center(strategy), self.normalization)
         return self.parts.policy
 
-    def _evaluation(self, strategy: Strategy, episodes: Episodes) -> Evaluation:
-        fitness = self._fitness_of_center(strategy, episodes)
-        steps = int(episodes.lengths.sum())
-        return Evaluation(episodes.returns, steps, fitness, raised=episodes.first_raised)
+    def _evaluation(self, strategy: Strategy, played: Episodes) -> Evaluation:
+        episodes, steps = self._forgiven(played), int(played.lengths.sum())
+        fitness, failed = self._fitness_of_center(strategy, episodes), int(played.failed().sum())
+        return Evaluation(episodes.returns, steps, fitness, raised=played.first_raised, failed=failed)
 
     def _fitness_of_center(self, strategy: Strategy, episodes: Episodes) -> float:
         center = CenterPopulation(copy_of_center(strategy))

@@ -21,6 +21,10 @@ class Counts:
     eval_steps: Count = 0
     """Environment steps of those."""
     seconds: Annotated[float, 0] = 0.0
+    failed: Count = 0
+    """Episodes of members that failed, or gave no usable number."""
+    eval_failed: Count = 0
+    """Episodes of the unperturbed policy that did."""
 
     def __add__(self, more: Counts) -> Counts:
         return Counts(*(getattr(self, part.name) + getattr(more, part.name) for part in fields(Counts)))
@@ -39,11 +43,15 @@ class Progress:
     target_streak: Count = 0
     """Evaluations in a row that met the target."""
     tries: Count = 0
-    """The number of times that it was to be confirmed that this target is met."""
+    """The number of times that it was to be confirmed that the target, or one about as hard, is met."""
+    tried: list[float] = field(default_factory=list)
+    """For each such time in the run, the target beyond which another is clearly harder."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
     eval_episodes: Count = 0
     """Episodes of that last evaluation."""
+    eval_failed: Count = 0
+    """Those of them that failed: they count as the worst of the others."""
     evaluated: Count | None = None
     """The updates that the centre had seen then."""
     eval_center: Count | None = None
@@ -70,9 +78,16 @@ class Progress:
         """Generations, as rows and summary count them: the one that met the target is no update, and one."""
         return self.generation + self.solved
 
-    def reopen(self) -> None:
-        """Let a solved run go on, for another target: its last generation runs again."""
-        self.solving, self.target_streak, self.tries = None, 0, 0
+    def reopen(self, target: float | None, direction: float = 1.0) -> None:
+        """Let a run go on for another ``target``; of a solved one, the last generation runs again.
+
+        Only a target that is clearly harder than that of an earlier try begins without that try: else every
+        small change would have the next confirmation count as the first, and one of many is luck.
+        """
+        self.solving, self.target_streak = None, 0
+        if target is not None:
+            unknown = max(0, self.tries - len(self.tried))  # of an earlier version
+            self.tries = unknown + sum(direction * (target - bound) <= 0 for bound in self.tried)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a checkpoint, which :func:`escalade.storage.records.record` reads back."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from escalade.config.code import Guard, known_to
 from escalade.config.conversion import from_values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, Config
@@ -113,16 +114,23 @@ class SavedPolicy:
 
     @classmethod
     def of(
-        cls, content: Stored, network: nn.Module | None, center: int | None = None, ended: State | None = None
+        cls,
+        content: Stored,
+        network: nn.Module | None,
+        guard: Guard,
+        center: int | None = None,
+        ended: State | None = None,
     ) -> SavedPolicy:
         """Check a checkpoint's content; ``network`` is the user's own, where the run trained one.
+
+        ``guard`` refuses code that the checkpoint may not name: nothing of it is imported before.
 
         Of a run with several centres, it is that of ``center``. None: the one that the summary of the run
         names, ``ended``, where that is of this generation; else the one whose last known return is best.
 
         Raises:
             Damaged: it is no checkpoint of a trained policy, or one of another version.
-            InputError: the policy's network is the user's own, and ``network`` is None.
+            InputError: the policy's network is the user's own, and ``network`` is None; or ``guard`` refuses.
         """
         if content.state.get("run") == "evolve":
             raise InputError(
@@ -131,6 +139,7 @@ class SavedPolicy:
             )
         facts = record(_SavedFacts, content.state, "its state")
         config = _config(facts.config)
+        guard(vars(config))
         if facts.own_network and network is None:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
@@ -176,7 +185,7 @@ class SavedPolicy:
             raise InputError(f"`centre` {center} does nothing with `checkpoint` best, which is of one centre")
 
         def check(content: Stored) -> SavedPolicy:
-            return cls.of(content, network, center, folder.read_summary())
+            return cls.of(content, network, known_to(folder), center, folder.read_summary())
 
         if (
             checkpoint == "latest"

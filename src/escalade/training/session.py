@@ -78,10 +78,10 @@ class Checkpoint:
         facts = record(Shared, shared, "its state")
         return cls(content, facts.progress, facts.versions)
 
-    def reopened(self) -> Checkpoint:
-        """The same, for another target: a solved run goes on."""
+    def reopened(self, target: float | None, direction: float = 1.0) -> Checkpoint:
+        """The same, for another ``target``: a solved run goes on."""
         progress = copy.deepcopy(self.progress)
-        progress.reopen()
+        progress.reopen(target, direction)
         state = {**self.content.state, "progress": progress.to_dict()}
         return replace(self, content=Stored(self.content.tensors, state), progress=progress, on_disk=False)
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
+from escalade.config.code import known_from
 from escalade.config.conversion import Values, from_values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS
@@ -58,7 +59,11 @@ def inherited(given: Values) -> Values:
         return {}
     place, _ = split(given["start_from"])
     with about(f"`start_from` {os.fspath(given['start_from'])}"):
-        found = of_file(place) if os.path.isfile(place) else _of_run(place)
+        if os.path.isfile(place):
+            found = of_file(place)
+            known_from(given)(found)
+        else:
+            found = _of_run(place)
     if given.get("policy") not in (None, found.get("policy")):
         found = {name: value for name, value in found.items() if name not in _OF_NETWORK}
     return found

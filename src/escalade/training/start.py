@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torch import nn
 
+from escalade.config.code import known_from
 from escalade.config.options import Config
 from escalade.errors import InputError, about
 from escalade.policies.growth import begin_with, check_actions, check_growth
@@ -86,7 +87,7 @@ def _find(
         raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
     content = read(place)
     if content.state.get("kind") != KIND:  # a checkpoint by its path, then
-        saved = SavedPolicy.of(content, network)
+        saved = SavedPolicy.of(content, network, known_from(vars(config)))
         return _Source(_policy_of(saved, config, policy), saved.normalizer)
     found = load(place, None if content.state.get("architecture") else copy_module(policy.network))
     normalization = found.normalization

@@ -11,6 +11,8 @@ from escalade.strategies.shaping import usable
 from escalade.support.numbers import number
 from escalade.training.objective import Array, Evaluation
 
+_HARDER = 3.0  # standard errors
+
 
 def meets(returns: Array, target: float, direction: float = 1.0, tries: int = 1) -> bool:
     """True where the mean return reaches the target, by the standard errors that :func:`strictness` asks for.
@@ -38,6 +40,26 @@ def strictness(tries: int) -> float:
     and all of them together with 0.33. Rare failures are another matter: docs/seeds.md.
     """
     return NormalDist().inv_cdf(1 - 0.5 / tries**2) if tries > 1 else 0.0
+
+
+def clearly_harder(judged: Evaluation, target: float, direction: float = 1.0) -> float:
+    """The target beyond which another is clearly harder than ``target``, which ``judged`` was to confirm.
+
+    Three standard errors: a policy that is just as good as the easier target passes the harder one by luck
+    with a chance of 0.001.
+    """
+    error = judged.std / math.sqrt(len(judged.returns))
+    return target + direction * _HARDER * error if math.isfinite(error) else target
+
+
+def with_failures(judged: Evaluation) -> str:
+    """The words for a target that was met in episodes of which some failed; empty if none did."""
+    if not judged.failed:
+        return ""
+    return (
+        f"{judged.failed} of the {len(judged.returns)} episodes that confirm the target failed, and count as "
+        "the worst of the others"
+    )
 
 
 def refutation(evaluation: Evaluation, judged: Evaluation, tries: int, *, missed: bool) -> str:
