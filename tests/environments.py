@@ -286,7 +286,7 @@ class Particular(Walk):
 
 
 class Pays(Walk):
-    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, or none."""
+    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, none, or text."""
 
     def __init__(self, form: str = "array") -> None:
         super().__init__("truncated", 8)
@@ -301,6 +301,7 @@ class Pays(Walk):
             "tensor": torch.tensor,
             "two": lambda number: np.array([number, number]),
             "none": lambda number: None,
+            "text": str,
         }
         return (observation, paid[self.form](reward), *rest)
 
@@ -473,3 +474,29 @@ _CLASSES += [
 ]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")
+
+
+class Ends(Walk):
+    """Ends in another ``form``: ``numpy`` and ``array`` are booleans, ``text`` says "no" all the time."""
+
+    forms: ClassVar[dict[str, Any]] = {
+        "numpy": np.bool_,
+        "array": lambda end: np.array([end]),
+        "text": lambda end: "no",
+        "int": int,
+        "none": lambda end: True if end else None,
+        "list": lambda end: [end],
+    }
+
+    def __init__(self, form: str = "numpy", which: str = "terminated") -> None:
+        super().__init__(which)
+        self.form, self.which = self.forms[form], which
+
+    def step(self, action: Any) -> tuple[Any, float, Any, Any, dict]:
+        observation, reward, terminated, truncated, info = super().step(action)
+        if self.which == "terminated":
+            return observation, reward, self.form(terminated), truncated, info
+        return observation, reward, terminated, self.form(truncated), info
+
+
+gymnasium.register("Ends-v0", entry_point="tests.environments:Ends")

@@ -96,3 +96,17 @@ def test_an_episode_that_saw_nan_counts_as_the_worst_whatever_its_rewards(when, 
     bad, again = (run.history[0].nonfinite for run in runs)
     assert 0 < bad == again < 16
     assert runs[0].summary["params_sha256"] == runs[1].summary["params_sha256"]
+
+
+@pytest.mark.parametrize("on_error", ["stop", "worst"])
+@pytest.mark.parametrize(
+    ("env", "form", "said"),
+    [
+        ("Ends", "text", "`terminated` must be True or False, not 'no'"),
+        ("Pays", "text", "must be one number"),
+    ],
+)
+def test_training_refuses_ends_and_rewards_of_another_kind(tmp_path, env, form, said, on_error):
+    options = TRAIN | {"run_dir": tmp_path / "run", "workers": 0, "env_kwargs": {"form": form}}
+    with pytest.raises(InputError, match=f"environment {env}-v0: .*{said}"):
+        escalade.train(f"tests.environments:{env}-v0", on_error=on_error, **options)

@@ -16,7 +16,7 @@ STEP = "an observation, a reward, terminated, truncated and a dict (Gymnasium's 
 
 
 class Misfit(Exception):
-    """An observation is not in its space; the message says how."""
+    """What ``reset`` or ``step`` returned is not of its kind; the message says how."""
 
 
 def check_reset(given: Any, env: str) -> None:
@@ -41,15 +41,43 @@ def check_step(given: Any, env: str) -> None:
 
 
 def one_number(value: Any) -> float:
-    """A reward, or an entry of an info, as a float: whatever holds one number, an array of size 1 too.
+    """Return a reward, or an entry of an info, as a float.
+
+    Anything that holds one number will do: a NumPy or torch scalar, or an array of size 1. Text will not,
+    though Python's ``float`` reads it.
 
     Raises:
-        TypeError: it is not one number.
+        Misfit: it is not one number.
     """
     try:
-        return float(value.item() if hasattr(value, "item") else value)
+        number = _item(value)
+        if not isinstance(number, str | bytes | bytearray):
+            return float(number)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"its reward must be one number, not {str(value)[:60]}") from None
+        pass
+    raise Misfit(f"a reward must be one number, not {short(value)}")
+
+
+def one_bool(value: Any, name: str) -> bool:
+    """Return ``terminated`` or ``truncated``, whichever is called ``name``, as a bool.
+
+    Other values are refused, for any text is true, ``"no"`` too.
+
+    Raises:
+        Misfit: it is neither a bool nor an array that holds one.
+    """
+    try:
+        end = _item(value)
+    except (TypeError, ValueError, RuntimeError):
+        end = None
+    if isinstance(end, bool):
+        return end
+    raise Misfit(f"`{name}` must be True or False, not {short(value)}")
+
+
+def _item(value: Any) -> Any:
+    """Return the Python value that a NumPy or torch scalar, or an array of size 1, holds."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def check_observation(space: spaces.Space[Any], observation: Any, env: str, method: str) -> None:

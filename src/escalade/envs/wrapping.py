@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from escalade.envs.closing import closed_on_error
-from escalade.envs.observed import one_number
+from escalade.envs.observed import Misfit, one_number
 from escalade.errors import InputError, one_line
 from escalade.support.imports import imported
 
@@ -127,7 +127,7 @@ def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> 
         raise InputError(f"`{option}` {key}: a step's info has no such entry ({entries(info)})")
     try:
         return one_number(info[key])
-    except TypeError:
+    except Misfit:
         raise InputError(
             f"`{option}` {key}: a step's info holds no number there, but {info[key]!r}"
         ) from None
