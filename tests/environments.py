@@ -500,3 +500,53 @@ class Ends(Walk):
 
 
 gymnasium.register("Ends-v0", entry_point="tests.environments:Ends")
+
+
+class Twice(Walk):
+    """Its class makes one object, and returns that again."""
+
+    made: ClassVar[Any] = None
+
+    def __new__(cls) -> Any:
+        cls.made = cls.made or super().__new__(cls)
+        return cls.made
+
+
+class ByHand(gymnasium.Env[Any, Any]):
+    """A wrapper that is none of Gymnasium's; it calls the reset of what it wraps without a seed."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        return self.env.reset()
+
+    def step(self, action: Any) -> Any:
+        return self.env.step(action)
+
+
+_walk = Walk()
+
+
+def same() -> Any:
+    """Return one object for all."""
+    return _walk
+
+
+def same_in_wrappers() -> Any:
+    """Return a new wrapper around one object for all."""
+    return gymnasium.wrappers.TimeLimit(_walk, 5)
+
+
+def same_by_hand() -> Any:
+    """The same with a wrapper of another class."""
+    return ByHand(_walk)
+
+
+def wrap_same(env: Any) -> Any:
+    """Wrap one object for all, whatever is to be wrapped."""
+    return ByHand(_walk)
+
+
+gymnasium.register("Twice-v0", entry_point="tests.environments:Twice")

@@ -4,9 +4,10 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from tests.environments import ByHand
 
 import escalade
-from escalade.envs import contract, resolve
+from escalade.envs import contract, resolve, vectorize
 from escalade.errors import EnvironmentFailure, InputError
 
 
@@ -58,6 +59,48 @@ class AsksInside(Whole):
 made = Whole()
 
 
+class Foreign:
+    """An environment of another library, whose reset takes no seed."""
+
+    def reset(self, key):
+        return key
+
+
+class Adapter(Whole):
+    """Adapts one, and calls it ``unwrapped``, as Jumanji's does."""
+
+    @property
+    def unwrapped(self):
+        return Foreign()
+
+
+class SeedlessInside(ByHand):
+    def __init__(self):
+        super().__init__(Seedless())
+
+
+class Circular(Whole):
+    """Is still there when nothing else holds it."""
+
+    def __init__(self):
+        self.me = self
+
+
+class AllEqual(Whole):
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
+
+
+def wrapped_adapter():
+    return gymnasium.wrappers.TimeLimit(Adapter(), 3)
+
+
+def wrapped():
+    return gymnasium.wrappers.TimeLimit(Circular(), 3)
+
+
 class Shrinks(Whole):
     """Gives one number of two in its second step, which numpy would spread over both."""
 
@@ -105,7 +148,10 @@ def test_what_is_missing_is_told_before_anything_starts(name, said):
         resolve(f"{__name__}:{name}")
 
 
-@pytest.mark.parametrize("name", ["Whole", "SeedAlone", "AnyKeyword"])
+ADAPTED = ["Adapter", "wrapped_adapter", "SeedlessInside"]
+
+
+@pytest.mark.parametrize("name", ["Whole", "SeedAlone", "AnyKeyword", *ADAPTED])
 def test_a_reset_that_takes_a_seed_will_do(name):
     assert resolve(f"{__name__}:{name}").observation_space.shape == (2,)
 
@@ -131,3 +177,42 @@ def test_an_observation_of_another_size_in_a_later_step_is_refused(tmp_path):
         InputError, match=r"`step` gave an observation of shape \(1,\), where its space has \(2,\)"
     ):
         escalade.train(f"{__name__}:Shrinks", run_dir=tmp_path / "run", **options)
+
+
+SHARED = ["same", "same_in_wrappers", "same_by_hand", "Twice", "Twice-v0"]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_one_object_for_all_episodes_is_refused(name):
+    with pytest.raises(InputError, match=r"^environment .* object was returned twice, .* in every call$"):
+        resolve(f"tests.environments:{name}")
+
+
+def test_one_object_behind_a_wrapper_is_refused():
+    with pytest.raises(InputError, match="the same Walk object was returned twice"):
+        resolve("tests.environments:Walk-v0", wrappers=["tests.environments:wrap_same"])
+
+
+@pytest.mark.parametrize("name", ["Circular", "AllEqual", "wrapped"])
+def test_objects_that_are_held_or_equal_are_not_the_same(name):
+    vectorize(resolve(f"{__name__}:{name}"), 3).reset(np.arange(3), np.arange(3))
+
+
+def train(tmp_path):
+    escalade.train("tests.environments:same", run_dir=tmp_path / "run", verbose=False)
+
+
+def check(tmp_path):
+    escalade.check("tests.environments:same")
+
+
+def evaluator(tmp_path):
+    qd = pytest.importorskip("escalade.qd")
+    qd.evaluator("tests.environments:same", behaviour="observation:0")
+
+
+@pytest.mark.parametrize("use", [train, check, evaluator])
+def test_it_is_refused_by_whoever_uses_it(use, tmp_path):
+    with pytest.raises(InputError, match="the same Walk object was returned twice"):
+        use(tmp_path)
+    assert not (tmp_path / "run").exists()

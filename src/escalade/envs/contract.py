@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
+from weakref import WeakValueDictionary
 
 import gymnasium
 from gymnasium import spaces
@@ -12,6 +13,9 @@ from gymnasium.envs.registration import EnvSpec
 from escalade.errors import InputError
 
 Env = gymnasium.Env[Any, Any]
+
+_MADE: WeakValueDictionary[int, Env] = WeakValueDictionary()
+"""The innermost environments of this process, by ``id``: their classes may define ``==``."""
 
 
 def check_spaces(env: Env, env_id: str) -> None:
@@ -37,8 +41,10 @@ def check_takes_seed(env: Env, env_id: str) -> None:
     Raises:
         InputError: its ``reset`` takes none.
     """
+    while isinstance(env, gymnasium.Wrapper):  # not `unwrapped`, which may be of another library
+        env = env.env
     try:
-        inspect.signature(env.unwrapped.reset).bind(seed=0)
+        inspect.signature(env.reset).bind(seed=0)
     except ValueError:  # it is not written in Python, and does not say what it takes
         return
     except TypeError as problem:
@@ -46,6 +52,30 @@ def check_takes_seed(env: Env, env_id: str) -> None:
             f"environment {env_id}: its reset must take a seed, as reset(self, *, seed=None, options=None) "
             f"of gymnasium.Env ({problem})"
         ) from problem
+
+
+def check_new(env: Env, env_id: str) -> None:
+    """See that the environment is not one that was made before, perhaps in wrappers of its own.
+
+    Episodes run side by side, each in an environment of its own.
+
+    Raises:
+        InputError: it was made before.
+    """
+    inner = innermost(env)
+    if _MADE.get(id(inner)) is inner:
+        raise InputError(
+            f"environment {env_id}: the same {type(inner).__name__} object was returned twice, and episodes "
+            "run side by side: build a new object in every call"
+        )
+    _MADE[id(inner)] = inner
+
+
+def innermost(env: Env) -> Env:
+    """Return the last environment that is reached through ``env`` attributes, of wrappers of any class."""
+    while isinstance(inner := vars(env).get("env"), gymnasium.Env):
+        env = inner
+    return env
 
 
 def lacks_arguments(spec: EnvSpec, problem: TypeError) -> bool:

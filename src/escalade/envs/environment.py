@@ -6,6 +6,7 @@ import copy
 import ctypes
 import os
 import sys
+import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from gymnasium.wrappers import TimeLimit
 from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close, closed_on_error
-from escalade.envs.contract import check_spaces, check_takes_seed, lacks_arguments
+from escalade.envs.contract import check_new, check_spaces, check_takes_seed, innermost, lacks_arguments
 from escalade.envs.early_end import EarlyEnd
 from escalade.envs.envpool_worlds import BACKEND, WorldSpec, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build
@@ -102,6 +103,7 @@ class Environment:
             env = self._made(own, extra)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             with closed_on_error(env):
+                check_new(env, self.id)
                 check_spaces(env, self.id)
                 env = self.frames.wrap(env, self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
@@ -206,6 +208,10 @@ def resolve(
             _try_info(env, env_id, reward_info)
     finally:
         close(env)
+    first = weakref.ref(innermost(env))
+    del env
+    if first() is not None:  # someone else holds it, and may return it again
+        close(_first(bare, env_id)[1])
     return replace(
         bare,
         backend=BACKEND if bare.exclusive else backend,
