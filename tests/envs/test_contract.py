@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.experimental.functional import FuncEnv
 from tests.environments import ByHand
 
 import escalade
@@ -121,8 +122,46 @@ def asking(path):
     return Whole()
 
 
+class Vectorized(gymnasium.vector.VectorEnv):
+    pass
+
+
+class Functional(FuncEnv):
+    pass
+
+
+class OldEnv:
+    """The old gym's class, which is not installed here."""
+
+    __module__ = "gym.core"
+
+
+class Old(OldEnv):
+    pass
+
+
+class Several:
+    possible_agents = ("red", "blue")
+
+
+def made_by_function():
+    return Several()
+
+
+class Picky(Whole):
+    """Refuses a value in its constructor, or fails within it."""
+
+    def __init__(self, size=1):
+        if size > 2:
+            raise ValueError("no such size")
+        Asks()
+
+
 gymnasium.register("Seedless-v0", Seedless)
 gymnasium.register("Spaceless-v0", Spaceless)
+gymnasium.register("VectorOnly-v0", vector_entry_point="tests.envs.test_contract:Vectorized")
+for name in ("Vectorized", "Functional", "Old", "Several", "made_by_function"):
+    gymnasium.register(f"{name}-v0", f"tests.envs.test_contract:{name}")
 gymnasium.register("Asks-v0", "tests.envs.test_contract:Asks")
 
 
@@ -149,6 +188,39 @@ def test_what_is_missing_is_told_before_anything_starts(name, said):
 
 
 ADAPTED = ["Adapter", "wrapped_adapter", "SeedlessInside"]
+
+
+FOREIGN = {
+    "Vectorized": "a VectorEnv, and vector environments are not supported yet",
+    "Functional": "a FuncEnv, and functional environments are not supported yet",
+    "Old": "of the old gym: wrap it in shimmy",
+    "Several": "several agents",
+    "made_by_function": "made a Several, an environment of several agents",
+}
+
+
+@pytest.mark.parametrize("end", ["", "-v0"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_environment_of_another_kind_is_named(name, end):
+    with pytest.raises(InputError, match=FOREIGN[name]):
+        resolve(f"{__name__}:{name}{end}")
+
+
+def test_an_environment_that_steps_vectors_alone_is_not_supported_yet():
+    with pytest.raises(InputError, match=r"only .* vector environment .* not supported yet"):
+        resolve(f"{__name__}:VectorOnly-v0")
+
+
+def test_a_value_that_a_constructor_refuses_is_not_an_argument_that_does_not_fit():
+    said = (
+        r"failed to start with `env_kwargs` \{'size': 3\}: ValueError: no such size \(line \d+ of test_contr"
+    )
+    with pytest.raises(InputError, match=said):
+        resolve(f"{__name__}:Picky", {"size": 3})
+    with pytest.raises(InputError, match=r"failed to start with .*: TypeError: Asks.__init__\(\) missing"):
+        resolve(f"{__name__}:Picky", {"size": 1})
+    with pytest.raises(InputError, match=r"`env_kwargs` \{'sise': 1\} do not fit"):
+        resolve(f"{__name__}:Picky", {"sise": 1})
 
 
 @pytest.mark.parametrize("name", ["Whole", "SeedAlone", "AnyKeyword", *ADAPTED])

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 import gymnasium
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from escalade.errors import InputError
 
@@ -78,8 +78,39 @@ def innermost(env: Env) -> Env:
     return env
 
 
-def lacks_arguments(spec: EnvSpec, problem: TypeError) -> bool:
-    """Tell whether what makes the environment, a class or a function, was called with too few arguments."""
+def arguments_fit(spec: EnvSpec, kwargs: dict[str, Any]) -> bool:
+    """Tell whether the class or function that makes the environment can be called with these arguments."""
     entry = spec.entry_point
-    name = entry.rpartition(":")[2] if isinstance(entry, str) else getattr(entry, "__qualname__", "")
-    return str(problem).startswith((f"{name}() missing ", f"{name}.__init__() missing "))
+    assert entry is not None  # `find_spec` has refused it
+    try:
+        creator = load_env_creator(entry) if isinstance(entry, str) else entry
+        inspect.signature(creator).bind(**spec.kwargs | kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature
+        return True
+    return True
+
+
+def describe_foreign(made: Any) -> str:
+    """Describe an object, or a class, that should be a ``gymnasium.Env``, and how to fix that."""
+    kind = made if isinstance(made, type) else type(made)
+    bases = {(base.__module__.partition(".")[0], base.__name__) for base in kind.__mro__}
+    packages = {package for package, _ in bases}
+    if ("gymnasium", "VectorEnv") in bases:
+        what = "a VectorEnv, and vector environments are not supported yet: make one environment"
+    elif ("gymnasium", "FuncEnv") in bases:
+        what = (
+            "a FuncEnv, and functional environments are not supported yet: wrap it in "
+            "gymnasium.envs.functional_jax_env.FunctionalJaxEnv"
+        )
+    elif "pettingzoo" in packages or hasattr(made, "possible_agents"):
+        what = (
+            "an environment of several agents (PettingZoo), and a policy plays one: write a gymnasium.Env "
+            "that plays the others"
+        )
+    elif "gym" in packages:
+        what = "of the old gym: wrap it in shimmy.GymV26CompatibilityV0 or shimmy.GymV21CompatibilityV0"
+    else:
+        what = "not a gymnasium.Env: let its class inherit from gymnasium.Env"
+    return f"made a {kind.__name__}, {what}"

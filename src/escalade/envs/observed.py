@@ -14,6 +14,8 @@ from escalade.errors import InputError
 RESET = "an observation and a dict (Gymnasium's `reset`)"
 STEP = "an observation, a reward, terminated, truncated and a dict (Gymnasium's `step`)"
 
+_WEIGHED = "mo_gymnasium.wrappers:LinearReward(weight=np.array([0.5, 0.5]))"
+
 
 class Misfit(Exception):
     """What ``reset`` or ``step`` returned is not of its kind; the message says how."""
@@ -55,7 +57,9 @@ def one_number(value: Any) -> float:
             return float(number)
     except (TypeError, ValueError, RuntimeError):
         pass
-    raise Misfit(f"a reward must be one number, not {short(value)}")
+    several = isinstance(value, list | tuple) or getattr(value, "shape", ()) != ()
+    fix = f": weigh them, as in `wrappers` {_WEIGHED}" if several else ""
+    raise Misfit(f"a reward must be one number, not {short(value)}{fix}")
 
 
 def one_bool(value: Any, name: str) -> bool:
@@ -100,8 +104,16 @@ def check_observation(space: spaces.Space[Any], observation: Any, env: str, meth
     except Misfit as problem:
         raise InputError(
             f"environment {env}: `{method}` gave an observation {problem}: mend the environment or its "
-            "`observation_space`"
+            f"`observation_space`{_conversion(space, observation)}"
         ) from None
+
+
+def _conversion(space: spaces.Space[Any], observation: Any) -> str:
+    """Name the wrapper that helps if real numbers come from a Box of whole ones."""
+    array = _array(observation) if isinstance(space, spaces.Box) else None
+    if array is None or array.shape != space.shape or array.dtype.kind != "f":
+        return ""
+    return f", or give `wrappers` gymnasium.wrappers:DtypeObservation('{array.dtype}')"
 
 
 def _check(space: spaces.Space[Any], value: Any, where: str) -> None:
