@@ -286,7 +286,7 @@ class Particular(Walk):
 
 
 class Pays(Walk):
-    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, or none."""
+    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, none, or text."""
 
     def __init__(self, form: str = "array") -> None:
         super().__init__("truncated", 8)
@@ -301,6 +301,7 @@ class Pays(Walk):
             "tensor": torch.tensor,
             "two": lambda number: np.array([number, number]),
             "none": lambda number: None,
+            "text": str,
         }
         return (observation, paid[self.form](reward), *rest)
 
@@ -473,3 +474,79 @@ _CLASSES += [
 ]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")
+
+
+class Ends(Walk):
+    """Ends in another ``form``: ``numpy`` and ``array`` are booleans, ``text`` says "no" all the time."""
+
+    forms: ClassVar[dict[str, Any]] = {
+        "numpy": np.bool_,
+        "array": lambda end: np.array([end]),
+        "text": lambda end: "no",
+        "int": int,
+        "none": lambda end: True if end else None,
+        "list": lambda end: [end],
+    }
+
+    def __init__(self, form: str = "numpy", which: str = "terminated") -> None:
+        super().__init__(which)
+        self.form, self.which = self.forms[form], which
+
+    def step(self, action: Any) -> tuple[Any, float, Any, Any, dict]:
+        observation, reward, terminated, truncated, info = super().step(action)
+        if self.which == "terminated":
+            return observation, reward, self.form(terminated), truncated, info
+        return observation, reward, terminated, self.form(truncated), info
+
+
+gymnasium.register("Ends-v0", entry_point="tests.environments:Ends")
+
+
+class Twice(Walk):
+    """Its class makes one object, and returns that again."""
+
+    made: ClassVar[Any] = None
+
+    def __new__(cls) -> Any:
+        cls.made = cls.made or super().__new__(cls)
+        return cls.made
+
+
+class ByHand(gymnasium.Env[Any, Any]):
+    """A wrapper that is none of Gymnasium's; it calls the reset of what it wraps without a seed."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        return self.env.reset()
+
+    def step(self, action: Any) -> Any:
+        return self.env.step(action)
+
+
+_walk = Walk()
+
+
+def same() -> Any:
+    """Return one object for all."""
+    return _walk
+
+
+def same_in_wrappers() -> Any:
+    """Return a new wrapper around one object for all."""
+    return gymnasium.wrappers.TimeLimit(_walk, 5)
+
+
+def same_by_hand() -> Any:
+    """The same with a wrapper of another class."""
+    return ByHand(_walk)
+
+
+def wrap_same(env: Any) -> Any:
+    """Wrap one object for all, whatever is to be wrapped."""
+    return ByHand(_walk)
+
+
+gymnasium.register("Twice-v0", entry_point="tests.environments:Twice")

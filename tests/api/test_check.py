@@ -44,7 +44,15 @@ def test_good_environments_are_good(env):
         ("Raises-v0", {"every": 1, "kind": "SystemExit"}, "steps", "SystemExit: the arm fell off"),
         ("Unseeded-v0", {}, "gymnasium's rules", "not equivalent for the same seed"),
         ("Diverges-v0", {"every": 1}, "steps", "NaN or infinity"),
-        ("Pays-v0", {"form": "two"}, "steps", "not one finite number"),
+        ("Pays-v0", {"form": "two"}, "steps", "must be one number"),
+        ("Pays-v0", {"form": "text"}, "steps", "a reward must be one number, not '"),
+        ("Ends-v0", {"form": "text"}, "steps", "`terminated` must be True or False, not 'no'"),
+        (
+            "Ends-v0",
+            {"which": "truncated", "form": "int"},
+            "steps",
+            "`truncated` must be True or False, not 0",
+        ),
         ("Pays-v0", {"form": "two"}, "speed", "reward must be one number"),
     ],
 )

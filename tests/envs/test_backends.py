@@ -311,12 +311,38 @@ def test_so_it_is_behind_wrappers_of_ours(options):
     np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("form", ["two", "none"])
-def test_a_reward_that_is_no_number_is_named(form):
-    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}), 1)
+@pytest.mark.parametrize("options", [{}, {"frames": Frames(frame_skip=2)}, {"early_end": 3}])
+@pytest.mark.parametrize("form", ["two", "none", "text"])
+def test_a_reward_that_is_no_number_is_refused(form, options):
+    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}, **options), 1)
     vector.reset(seeded([0]), seeded([5]))
-    with pytest.raises(SlotError, match="reward must be one number"):
+    with pytest.raises(InputError, match="environment Pays-v0: a reward must be one number, not "):
         vector.step(seeded([0]), np.zeros((1, 1), np.float32))
+
+
+def first_ends(form, which, options):
+    """The ends of the first steps of two episodes, of lengths 4 and 7."""
+    vector = vectorize(resolve("tests.environments:Ends-v0", {"form": form, "which": which}, **options), 2)
+    vector.reset(seeded([0, 1]), seeded([5, 7]))
+    return [vector.step(seeded([0, 1]), np.zeros((2, 1), np.float32))[2].tolist() for _ in range(3)]
+
+
+ENDS = [{}, {"frames": Frames(frame_skip=2)}, {"early_end": 30}, {"max_episode_steps": 50}]
+
+
+@pytest.mark.parametrize("options", ENDS, ids=str)
+@pytest.mark.parametrize("which", ["terminated", "truncated"])
+def test_an_end_is_a_bool_or_holds_one(which, options):
+    plain, *found = (first_ends(form, which, options) for form in ("numpy", "array"))
+    assert found == [plain]
+
+
+@pytest.mark.parametrize("options", ENDS, ids=str)
+@pytest.mark.parametrize("which", ["terminated", "truncated"])
+@pytest.mark.parametrize("form", ["text", "int", "none", "list"])
+def test_an_end_that_is_no_bool_is_refused(form, which, options):
+    with pytest.raises(InputError, match=f"environment Ends-v0: `{which}` must be True or False, not "):
+        first_ends(form, which, options)
 
 
 def test_a_wave_of_resets_shows_that_it_is_alive_before_each():

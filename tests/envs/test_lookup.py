@@ -27,3 +27,13 @@ def test_a_module_is_not_imported_to_guess_at_a_name(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match="as my_simulator:Class"):
         resolve("my_simulator")
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"), [("", False), ("./", False), ("{here}/", False), ("sims/", True)]
+)
+def test_who_is_in_the_folder_of_a_file_is_not_sent_there(folder, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="names a file: write sim:Arm") as problem:
+        resolve(f"{folder.format(here=tmp_path)}sim.py:Arm")
+    assert ("in the folder that holds it" in str(problem.value)) == told

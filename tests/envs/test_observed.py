@@ -96,3 +96,26 @@ def test_an_episode_that_saw_nan_counts_as_the_worst_whatever_its_rewards(when, 
     bad, again = (run.history[0].nonfinite for run in runs)
     assert 0 < bad == again < 16
     assert runs[0].summary["params_sha256"] == runs[1].summary["params_sha256"]
+
+
+@pytest.mark.parametrize("on_error", ["stop", "worst"])
+@pytest.mark.parametrize(
+    ("env", "form", "said"),
+    [
+        ("Ends", "text", "`terminated` must be True or False, not 'no'"),
+        ("Pays", "text", "must be one number"),
+    ],
+)
+def test_training_refuses_ends_and_rewards_of_another_kind(tmp_path, env, form, said, on_error):
+    options = TRAIN | {"run_dir": tmp_path / "run", "workers": 0, "env_kwargs": {"form": form}}
+    with pytest.raises(InputError, match=f"environment {env}-v0: .*{said}"):
+        escalade.train(f"tests.environments:{env}-v0", on_error=on_error, **options)
+
+
+def test_real_numbers_of_a_space_of_whole_ones_name_the_wrapper_that_helps():
+    space = spaces.Box(0, 9, (3,), np.int64)
+    said = r"float32, where .* int64: .* `wrappers` gymnasium.wrappers:DtypeObservation\('float32'\)$"
+    with pytest.raises(InputError, match=said):
+        check_observation(space, GOOD, "X-v0", "reset")
+    with pytest.raises(InputError, match=r"`observation_space`$"):
+        check_observation(space, np.zeros(2, np.float32), "X-v0", "reset")

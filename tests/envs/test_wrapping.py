@@ -30,8 +30,59 @@ def test_text_is_read(text, arguments, keywords):
     assert (call.text, call.home.partition(":")[2]) == (text, "C")
 
 
+@pytest.mark.parametrize(
+    ("text", "array"),
+    [
+        ("a:C(np.array([0.25, 0.75]))", np.array([0.25, 0.75])),
+        ("a:C(weight=numpy.array([[1], [2]]))", np.array([[1], [2]])),
+        ("a:C(weight=np.array((1, 2), dtype='float32'))", np.array([1, 2], np.float32)),
+    ],
+)
+def test_an_argument_may_be_an_array(text, array):
+    call = parse(text)
+    (found,) = (*call.arguments, *call.keywords.values())
+    np.testing.assert_array_equal(found, array)
+    assert found.dtype == array.dtype
+
+
+def test_an_array_reaches_the_wrapper(tmp_path):
+    """MO-Gymnasium's LinearReward asks for the shape of its weight."""
+    step = np.zeros((1, 1), np.float32)
+    weighed = []
+    for wrapper in (f"{HERE}:Weighs(weight=np.array([0.25, 0.5]))", f"{HERE}:weigh"):
+        vector = vectorize(resolve("tests.environments:Pays-v0", {"form": "two"}, wrappers=[wrapper]), 1)
+        vector.reset(np.array([0]), np.array([5]))
+        weighed.append(vector.step(np.array([0]), step)[1])
+    vector = vectorize(resolve("tests.environments:Walk-v0", {"end": "truncated", "length": 8}), 1)
+    vector.reset(np.array([0]), np.array([5]))
+    plain = vector.step(np.array([0]), step)[1]
+    np.testing.assert_allclose(weighed, [0.75 * plain, 0.75 * plain])
+
+
+class Weighs(gymnasium.Wrapper):
+    def __init__(self, env, weight):
+        super().__init__(env)
+        assert weight.shape == (2,)
+        self.weight = weight
+
+    def step(self, action):
+        observation, reward, *rest = self.env.step(action)
+        return observation, float(self.weight @ reward), *rest
+
+
+def weigh(env):
+    return Weighs(env, np.array([0.25, 0.5]))
+
+
 BAD = ["", "a", "a:", ":C", "a b:C", "a:C.d", "a:C()()", "a:C(", "a:C; d", "a:C(x)", "a:C(f())", "a:C(1+x)"]
 BAD += ["a:C(**{'x': 1})", "a:C(*[1])", "a:lambda: 1", "a:C(x=open('y'))", "a:\0", "a:C(" + "[" * 1500]
+BAD += [
+    "a:C(np.array(x))",
+    "a:C(np.array([1], copy=False))",
+    "a:C(np.array([1], dtype='word'))",
+    "a:C(np.pi)",
+]
+BAD += ["a:C(np.array([[1], [2, 3]]))", "a:C(np.array())", "a:C(np.array([1], **{'dtype': 'int8'}))"]
 BAD += ["a:" + "C" * 3000, "a:C(" + "9" * 1990 + ")[", "__import__('os'):C", "a:C(x=__import__('os'))"]
 
 

@@ -20,6 +20,13 @@ def test_a_module_of_another_folder_comes_with_the_mend(tmp_path, monkeypatch):
     assert "PYTHONPATH" not in str(problem.value)  # it is there; what it needs is not
 
 
+def test_who_is_in_the_folder_of_a_package_is_not_sent_there(tmp_path, monkeypatch):
+    (tmp_path / "escalade_robots").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"\(No module named 'escalade_robots.arm'\)$"):
+        import_named("escalade_robots.arm", "environment escalade_robots.arm:Arm")
+
+
 def test_a_module_that_exits_is_not_the_end_of_the_process(tmp_path, monkeypatch):
     (tmp_path / "escalade_script.py").write_text("raise SystemExit('usage: escalade_script ARM')\n")
     monkeypatch.syspath_prepend(tmp_path)

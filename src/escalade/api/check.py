@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 import warnings
@@ -20,6 +21,7 @@ from escalade.envs import ActionMap, Environment, SlotError, probe_purity, settl
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
 from escalade.envs.frames import FRAMES
+from escalade.envs.observed import one_bool, one_number
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 from escalade.training.environments import find_environment
@@ -203,8 +205,10 @@ def _steps(environment: Environment) -> Finding:
             observation, reward, terminated, truncated, _ = env.step(action)
             steps, length = steps + 1, length + 1
             _look_at(environment, observation)
-            _look_at_reward(reward)
-            if terminated or truncated:
+            if not math.isfinite(one_number(reward)):
+                raise ValueError(f"a reward is {reward}, not a finite number")
+            ends = one_bool(terminated, "terminated"), one_bool(truncated, "truncated")
+            if any(ends):
                 lengths.append(length)
                 length = 0
                 _look_at(environment, env.reset(seed=len(lengths))[0])
@@ -228,12 +232,6 @@ def _look_at(environment: Environment, observation: Any) -> None:
         raise ValueError(f"an observation has {flat.size} numbers, and its space {expected}")
     if not np.isfinite(flat).all():
         raise ValueError(f"an observation holds NaN or infinity: {observation}")
-
-
-def _look_at_reward(reward: Any) -> None:
-    number = np.asarray(reward, dtype=np.float64)
-    if number.size != 1 or not np.isfinite(number).all():
-        raise ValueError(f"a reward is {reward}, not one finite number")
 
 
 def _purity(environment: Environment) -> Finding:

@@ -39,4 +39,5 @@ class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):
         judged = reward if self._reward_info is None else info_number(info, self._reward_info)
         counted = self._step > self._first and one_number(judged) < 0
         self._negative = self._negative + 1 if counted else 0
-        return observation, reward, terminated, truncated or self._negative >= self._most, info
+        early = self._negative >= self._most
+        return observation, reward, terminated, early or truncated, info

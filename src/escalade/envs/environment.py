@@ -6,6 +6,7 @@ import copy
 import ctypes
 import os
 import sys
+import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -13,13 +14,20 @@ from typing import Any
 
 import gymnasium
 from gymnasium import error
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
 from escalade.envs.bullet import Bullet, is_bullet
 from escalade.envs.closing import close, closed_on_error
-from escalade.envs.contract import check_spaces, check_takes_seed, lacks_arguments
+from escalade.envs.contract import (
+    arguments_fit,
+    check_new,
+    check_spaces,
+    check_takes_seed,
+    describe_foreign,
+    innermost,
+)
 from escalade.envs.early_end import EarlyEnd
 from escalade.envs.envpool_worlds import BACKEND, WorldSpec, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build
@@ -41,6 +49,9 @@ _NEED_FRESH = {
     # It puts the robot back into the world it has, whose contacts and solver remember what was before.
     "pybullet_envs_gymnasium.gym_locomotion_envs",
 }
+
+_REFUSALS = (TypeError, ValueError, AssertionError)
+_NO_ENV = ("Gym is incompatible with Gymnasium", "The environment must inherit from the gymnasium.Env")
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,7 @@ class Environment:
             env = self._made(own, extra)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             with closed_on_error(env):
+                check_new(env, self.id)
                 check_spaces(env, self.id)
                 env = self.frames.wrap(env, self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
@@ -206,6 +218,10 @@ def resolve(
             _try_info(env, env_id, reward_info)
     finally:
         close(env)
+    first = weakref.ref(innermost(env))
+    del env
+    if first() is not None:  # someone else holds it, and may return it again
+        close(_first(bare, env_id)[1])
     return replace(
         bare,
         backend=BACKEND if bare.exclusive else backend,
@@ -233,12 +249,31 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
             return _first(replace(bare, spec=world), env_id)
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (Exception, SystemExit) as problem:
-        if kwargs and isinstance(problem, (TypeError, ValueError, AssertionError)):
-            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
-        if isinstance(problem, TypeError) and lacks_arguments(spec, problem):
-            short = str(problem).partition(" was raised from ")[0]  # Gymnasium's words
-            raise InputError(f"environment {env_id} needs `env_kwargs`: {short}") from problem
-        raise EnvironmentFailure(f"environment {env_id} failed to start: {in_words(problem)}") from problem
+        if isinstance(problem, TypeError):
+            _check_call(bare, env_id, problem)
+        given = f" with `env_kwargs` {kwargs}" if kwargs else ""
+        # A value that its constructor refuses, perhaps.
+        kind = InputError if kwargs and isinstance(problem, _REFUSALS) else EnvironmentFailure
+        raise kind(f"environment {env_id} failed to start{given}: {in_words(problem)}") from problem
+
+
+def _check_call(bare: Environment, env_id: str, problem: TypeError) -> None:
+    """Refuse arguments that the environment does not take, and what is not a ``gymnasium.Env``.
+
+    Raises:
+        InputError: it is one of these.
+    """
+    spec, kwargs = bare.spec, bare.kwargs
+    short = str(problem).partition(" was raised from ")[0]  # Gymnasium's words
+    if bare.exclusive or not arguments_fit(spec, kwargs):
+        if kwargs:
+            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {short}") from problem
+        raise InputError(f"environment {env_id} needs `env_kwargs`: {short}") from problem
+    if short.startswith(_NO_ENV):  # Gymnasium has looked at what it made
+        entry = spec.entry_point
+        made: Any = load_env_creator(entry) if isinstance(entry, str) else entry
+        made = made if isinstance(made, type) else made(**spec.kwargs | kwargs)
+        raise InputError(f"environment {env_id} {describe_foreign(made)}") from problem
 
 
 def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:

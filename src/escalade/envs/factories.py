@@ -10,6 +10,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
+from escalade.envs.contract import describe_foreign
 from escalade.errors import InputError
 
 
@@ -42,8 +43,7 @@ def build(
         raise InputError(f"environment {spec.id} takes no render_mode, so it cannot draw: add that argument")
     made = factory(**copy.deepcopy(kwargs) | extra)
     if not isinstance(made, gymnasium.Env):
-        made_one = f"environment {spec.id} made a {type(made).__name__}, not a gymnasium.Env"
-        raise InputError(f"{made_one}: let its class inherit from gymnasium.Env")
+        raise InputError(f"environment {spec.id} {describe_foreign(made)}")
     return made if max_episode_steps is None else TimeLimit(made, max_episode_steps)
 
 

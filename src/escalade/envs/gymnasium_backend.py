@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment, headless
-from escalade.envs.observed import check_observation, check_reset, check_step, one_number
+from escalade.envs.observed import Misfit, check_observation, check_reset, check_step, one_bool, one_number
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
 from escalade.envs.wrapping import info_number
@@ -101,7 +101,12 @@ class GymnasiumVector:
                 observation, reward, terminated, truncated, _ = given
                 observations[row] = self._numbers(observation, "step")
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
+                if type(terminated) is not bool or type(truncated) is not bool:  # NumPy's, most often
+                    terminated = one_bool(terminated, "terminated")
+                    truncated = one_bool(truncated, "truncated")
                 ended[row] = terminated or truncated
+            except Misfit as problem:
+                raise InputError(f"environment {self._environment.id}: {problem} (in `step`)") from None
             except (InputError, KeyboardInterrupt):
                 raise
             except BaseException as problem:  # noqa: BLE001 - _end_episode raises it, unless `on_error` forgives

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from types import ModuleType
 
@@ -25,16 +26,16 @@ def find_spec(env_id: str) -> EnvSpec:
     """The registration of an environment, or what stands for one.
 
     Raises:
-        InputError: there is none; the message says what may have been meant.
+        InputError: there is none; the message says what may have been meant. Or it makes vector environments
+            alone.
     """
     module, colon, name = env_id.rpartition(":")
     if module == "zoo":
         raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
     if file := _FILE.fullmatch(env_id):
-        raise InputError(
-            f"environment {env_id} names a file: write {file[1]}:{file[2] or 'Class'}, in the folder that "
-            "holds it"
-        )
+        folder = os.path.abspath(os.path.dirname(env_id.partition(":")[0]))
+        where = "" if folder == os.getcwd() else ", in the folder that holds it"
+        raise InputError(f"environment {env_id} names a file: write {file[1]}:{file[2] or 'Class'}{where}")
     if env_id.endswith(".toml"):
         raise InputError(f"environment {env_id} names a file: one of options is given as `config`")
     place = None
@@ -45,11 +46,17 @@ def find_spec(env_id: str) -> EnvSpec:
     register(name)
     try:
         with without_warnings():  # "a newer version exists": the user chose this one
-            return gymnasium.spec(name)
+            found = gymnasium.spec(name)
     except error.Error:
         if (world := None if colon else find_world(name)) is not None:
             return world
         raise InputError(f"unknown environment {env_id!r}{_meant(name, place)}") from None
+    if found.entry_point is None:
+        raise InputError(
+            f"environment {env_id} can only be made as a vector environment (gymnasium.make_vec), and these "
+            "are not supported yet: register an `entry_point` that makes one environment"
+        )
+    return found
 
 
 def _meant(name: str, place: ModuleType | None) -> str:

@@ -14,9 +14,11 @@ from escalade.errors import InputError
 RESET = "an observation and a dict (Gymnasium's `reset`)"
 STEP = "an observation, a reward, terminated, truncated and a dict (Gymnasium's `step`)"
 
+_WEIGHED = "mo_gymnasium.wrappers:LinearReward(weight=np.array([0.5, 0.5]))"
+
 
 class Misfit(Exception):
-    """An observation is not in its space; the message says how."""
+    """What ``reset`` or ``step`` returned is not of its kind; the message says how."""
 
 
 def check_reset(given: Any, env: str) -> None:
@@ -41,15 +43,45 @@ def check_step(given: Any, env: str) -> None:
 
 
 def one_number(value: Any) -> float:
-    """A reward, or an entry of an info, as a float: whatever holds one number, an array of size 1 too.
+    """Return a reward, or an entry of an info, as a float.
+
+    Anything that holds one number will do: a NumPy or torch scalar, or an array of size 1. Text will not,
+    though Python's ``float`` reads it.
 
     Raises:
-        TypeError: it is not one number.
+        Misfit: it is not one number.
     """
     try:
-        return float(value.item() if hasattr(value, "item") else value)
+        number = _item(value)
+        if not isinstance(number, str | bytes | bytearray):
+            return float(number)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"its reward must be one number, not {str(value)[:60]}") from None
+        pass
+    several = isinstance(value, list | tuple) or getattr(value, "shape", ()) != ()
+    fix = f": weigh them, as in `wrappers` {_WEIGHED}" if several else ""
+    raise Misfit(f"a reward must be one number, not {short(value)}{fix}")
+
+
+def one_bool(value: Any, name: str) -> bool:
+    """Return ``terminated`` or ``truncated``, whichever is called ``name``, as a bool.
+
+    Other values are refused, for any text is true, ``"no"`` too.
+
+    Raises:
+        Misfit: it is neither a bool nor an array that holds one.
+    """
+    try:
+        end = _item(value)
+    except (TypeError, ValueError, RuntimeError):
+        end = None
+    if isinstance(end, bool):
+        return end
+    raise Misfit(f"`{name}` must be True or False, not {short(value)}")
+
+
+def _item(value: Any) -> Any:
+    """Return the Python value that a NumPy or torch scalar, or an array of size 1, holds."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def check_observation(space: spaces.Space[Any], observation: Any, env: str, method: str) -> None:
@@ -72,8 +104,16 @@ def check_observation(space: spaces.Space[Any], observation: Any, env: str, meth
     except Misfit as problem:
         raise InputError(
             f"environment {env}: `{method}` gave an observation {problem}: mend the environment or its "
-            "`observation_space`"
+            f"`observation_space`{_conversion(space, observation)}"
         ) from None
+
+
+def _conversion(space: spaces.Space[Any], observation: Any) -> str:
+    """Name the wrapper that helps if real numbers come from a Box of whole ones."""
+    array = _array(observation) if isinstance(space, spaces.Box) else None
+    if array is None or array.shape != space.shape or array.dtype.kind != "f":
+        return ""
+    return f", or give `wrappers` gymnasium.wrappers:DtypeObservation('{array.dtype}')"
 
 
 def _check(space: spaces.Space[Any], value: Any, where: str) -> None:

@@ -19,7 +19,7 @@ from escalade.envs.closing import close
 from escalade.envs.environment import Environment
 from escalade.envs.spaces import flatten
 from escalade.envs.vector import VectorEnvironment
-from escalade.errors import one_line
+from escalade.errors import InputError, one_line
 
 Verdict = Literal["pure", "history", "random", "shared", "unknown"]
 
@@ -80,12 +80,17 @@ def probe_purity(environment: Environment) -> Purity:
     At most about 220 steps of random actions. Environments are closed again. Backends whose every episode
     begins in a new environment, or in the state of one, are not probed; but where only such a backend has the
     environment, two of its waves are compared.
+
+    Raises:
+        InputError: what makes the environment returns the same object again.
     """
     if environment.backend != "auto" and BACKENDS[environment.backend].fresh and not environment.exclusive:
         return Purity("pure")
     player = _Player(environment)
     try:
         return _probe_waves(player) if environment.exclusive else _probe(environment, player)
+    except InputError:
+        raise
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return Purity("unknown", steps=player.steps, problem=one_line(problem))
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from escalade.envs.closing import closed_on_error
-from escalade.envs.observed import one_number
+from escalade.envs.observed import Misfit, one_number
 from escalade.errors import InputError, one_line
 from escalade.support.imports import imported
 
@@ -49,7 +51,8 @@ class Wrapper:
 def parse(text: str) -> WrapperCall:
     """Read ``package.module:Wrapper(1, key="value")``; nothing is evaluated or imported.
 
-    Values are Python literals: numbers, strings, True, False, None, and lists, tuples and dicts of them.
+    Values are Python literals: numbers, strings, True, False, None, and lists, tuples and dicts of them; or
+    arrays, as ``np.array([1.0, 2.0])`` or ``np.array([1, 2], dtype="float32")``.
 
     Raises:
         InputError: the text is not of this form, or a value is no literal.
@@ -67,15 +70,26 @@ def parse(text: str) -> WrapperCall:
         raise InputError(f"`wrappers` {text} must be written as {FORM}")
     values = tree if isinstance(tree, ast.Call) else ast.Call(call_of, [], [])
     try:
-        arguments = tuple(ast.literal_eval(value) for value in values.args)
-        keywords = {str(word.arg): ast.literal_eval(word.value) for word in values.keywords if word.arg}
+        arguments = tuple(_value(value) for value in values.args)
+        keywords = {str(word.arg): _value(word.value) for word in values.keywords if word.arg}
     except (ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(
-            f"`wrappers` {text}: its arguments must be literal values, such as 3 or 'x'"
+            f"`wrappers` {text}: its arguments must be literal values, such as 3, 'x' or np.array([1, 2])"
         ) from None
     if len(keywords) < len(values.keywords):
         raise InputError(f"`wrappers` {text}: its arguments must be written out, without **")
     return WrapperCall(text, f"{module.strip()}:{call_of.id}", arguments, keywords)
+
+
+def _value(node: ast.expr) -> Any:
+    """Return the value of an argument: a literal, or a NumPy array of one."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("np" | "numpy"), "array"), [numbers], words):
+            keywords = {word.arg: ast.literal_eval(word.value) for word in words}
+            if not keywords.keys() <= {"dtype"}:
+                raise ValueError("np.array takes a list and a dtype here")
+            return np.array(ast.literal_eval(numbers), **keywords)
+    return ast.literal_eval(node)
 
 
 def find(texts: Sequence[str]) -> tuple[Wrapper, ...]:
@@ -127,7 +141,7 @@ def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> 
         raise InputError(f"`{option}` {key}: a step's info has no such entry ({entries(info)})")
     try:
         return one_number(info[key])
-    except TypeError:
+    except Misfit:
         raise InputError(
             f"`{option}` {key}: a step's info holds no number there, but {info[key]!r}"
         ) from None

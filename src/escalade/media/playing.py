@@ -10,7 +10,7 @@ from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.envs.closing import close
-from escalade.envs.observed import one_number
+from escalade.envs.observed import one_bool, one_number
 from escalade.envs.providers import pip_line
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
@@ -47,7 +47,7 @@ def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) ->
         observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
         played.total += one_number(reward)
         played.steps += 1
-        ended = terminated or truncated
+        ended = one_bool(terminated, "terminated") or one_bool(truncated, "truncated")
         yield
 
 

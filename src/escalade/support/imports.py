@@ -24,7 +24,8 @@ def import_named(module: str, what: str) -> ModuleType:
         where = traceback.extract_tb(problem.__traceback__)[-1].filename
         if not isinstance(problem, ImportError | SyntaxError | SystemExit) and "importlib" not in where:
             said += f", {place_of(problem)}"
-        missing = isinstance(problem, ModuleNotFoundError) and f"{module}.".startswith(f"{problem.name}.")
+        # Not if its package was found, and it was not in that.
+        missing = isinstance(problem, ModuleNotFoundError) and problem.name == module.partition(".")[0]
         mend = ": run this in the folder that holds it, or set PYTHONPATH to that folder" if missing else ""
         raise InputError(f"{what}: module {module} cannot be imported ({said}){mend}") from None
 
