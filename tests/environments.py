@@ -473,3 +473,21 @@ _CLASSES += [
 ]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")
+
+
+class Generated(Walk):
+    """Its spaces are of classes that it makes as it runs, which only the process that made it can import."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = _generated(spaces.Box)(-np.inf, np.inf, (2,), np.float64)
+        self.action_space = _generated(spaces.Discrete)(3)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        return super().step([action - 1.0])
+
+
+def _generated(kind: Any) -> Any:
+    name = f"Generated{kind.__name__}"
+    globals()[name] = type(name, (kind,), {"__module__": __name__})
+    return globals()[name]

@@ -29,7 +29,7 @@ from escalade.envs.lookup import find_spec
 from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.registrations import is_gymnasiums_own
-from escalade.envs.spaces import check_observation_space
+from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named
@@ -194,7 +194,7 @@ def resolve(
     bare, env = _first(bare, env_id)
     spec = bare.spec
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
-    observation, action = env.observation_space, env.action_space
+    observation, action = plain(env.observation_space), plain(env.action_space)
     try:
         check_takes_seed(env, env_id)
         check_observation_space(observation)

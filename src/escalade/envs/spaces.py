@@ -253,6 +253,26 @@ def restore(saved: Description) -> spaces.Space[Any]:
     raise InputError("the saved description of a space is damaged")
 
 
+def plain(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """Return a copy made of Gymnasium's own classes: a worker cannot import those that a package makes as it runs.
+
+    Spaces of kinds that Escalade does not support are returned as they are.
+    """
+    match space:
+        case spaces.Box():
+            copy = spaces.Box(space.low, space.high, space.shape, space.dtype.type)
+            # An integer's infinite bounds are stored as the limits of its type.
+            copy.bounded_below, copy.bounded_above = space.bounded_below, space.bounded_above
+            return copy
+        case spaces.Dict():
+            return spaces.Dict([(key, plain(part)) for key, part in space.items()])
+        case spaces.Tuple():
+            return spaces.Tuple([plain(part) for part in space])
+        case spaces.Discrete() | spaces.MultiDiscrete() | spaces.MultiBinary():
+            return restore(describe(space))
+    return space
+
+
 def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:
     """Tell whether two spaces hold the same values, up to the precision of their bounds."""
     if type(first) is not type(second) or first.shape != second.shape:
