@@ -31,12 +31,26 @@ OBSERVATIONS = {
     "channels first": lambda: spaces.Box(0, 255, (3, 5, 6), np.uint8),
     "float image": lambda: spaces.Box(0.0, 1.0, (4, 5, 1), np.float32),
     "picture": lambda: spaces.Box(0, 255, (1, 20, 22), np.uint8),
+    "with image": lambda: spaces.Dict(image=spaces.Box(0, 255, (8, 8, 3), np.uint8)),
     # Not supported:
     "film": lambda: spaces.Box(0, 255, (4, 8, 8, 3), np.uint8),
-    "with image": lambda: spaces.Dict(image=spaces.Box(0, 255, (8, 8, 3), np.uint8)),
     "text": lambda: spaces.Text(5),
     "sequence": lambda: spaces.Dict(many=spaces.Sequence(spaces.Discrete(2))),
 }
+PARTS = {
+    "image and text": lambda: spaces.Dict(
+        image=spaces.Box(0, 255, (8, 8, 3), np.uint8), words=spaces.Text(5)
+    ),
+    "small image": lambda: spaces.Dict(
+        image=spaces.Box(0, 9, (4, 4, 3), np.uint8), direction=spaces.Discrete(4), words=spaces.Text(5)
+    ),
+    "tuple with text": lambda: spaces.Tuple([spaces.Text(5), spaces.Box(-1.0, 1.0, (2,), np.float32)]),
+    # Not supported:
+    "large image": lambda: spaces.Dict(
+        screen=spaces.Box(0, 255, (84, 84, 3), np.uint8), health=spaces.Box(0.0, 1.0, (1,), np.float32)
+    ),
+}
+"""Observations that a policy reads parts of."""
 ACTIONS = {
     "discrete": lambda: spaces.Discrete(3, start=5),
     "two": lambda: spaces.Discrete(2),
@@ -62,7 +76,7 @@ class Tiny(gymnasium.Env[Any, Any]):
     """
 
     def __init__(self, observation: str = "box", action: str = "discrete", length: int = 6) -> None:
-        self.observation_space = OBSERVATIONS[observation]()
+        self.observation_space = (OBSERVATIONS | PARTS)[observation]()
         self.action_space = ACTIONS[action]()
         self.length = length
 

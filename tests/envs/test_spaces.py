@@ -23,7 +23,7 @@ from escalade.envs.spaces import (
     same,
 )
 
-SUPPORTED = [name for name in OBSERVATIONS if name not in ("film", "with image", "text", "sequence")]
+SUPPORTED = [name for name in OBSERVATIONS if name not in ("film", "text", "sequence")]
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
@@ -53,7 +53,6 @@ def test_discrete_is_one_hot_from_its_start():
     ("name", "said"),
     [
         ("film", "has 4 dimensions.*wrap"),
-        ("with image", "image among its parts"),
         ("text", "Text.*not supported: use Box"),
         ("sequence", "Sequence"),
     ],

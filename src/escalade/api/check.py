@@ -123,6 +123,8 @@ def check(
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)
     environment = settle_backend(environment)
     sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
+    if environment.text_parts:
+        sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     findings = [Finding("spaces", "ok", sizes)]
     tries: dict[str, Callable[[Environment], Finding]] = {
         "gymnasium's rules": _rules,

@@ -28,6 +28,7 @@ from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.lookup import find_spec
 from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
+from escalade.envs.readable import check_images, readable, text_parts
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
@@ -67,6 +68,8 @@ class Environment:
     """Entries of an episode's last info that are reported of it."""
     behaviour_keys: tuple[str, ...] = ()
     """The ``info_keys`` that only the option ``behaviour`` asks for."""
+    text_parts: tuple[str, ...] = ()
+    """Names of text parts of an observation, which are left out."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
 
@@ -103,7 +106,7 @@ class Environment:
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             with closed_on_error(env):
                 check_spaces(env, self.id)
-                env = self.frames.wrap(env, self.spec)
+                env = self.frames.wrap(readable(env), self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
         return env if policy is None else TimeLimit(env, policy)
 
@@ -198,6 +201,7 @@ def resolve(
     try:
         check_takes_seed(env, env_id)
         check_observation_space(observation)
+        check_images(observation)
         if bare.exclusive:
             # Wrappers may add entries of their own: what is missing is then told by the first episodes.
             keys = () if bare.wrappers else bare.info_keys
@@ -212,6 +216,7 @@ def resolve(
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
+        text_parts=text_parts(env),
         fresh=fresh_environments or needs_fresh(spec),
     )
 
