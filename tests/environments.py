@@ -65,8 +65,26 @@ ACTIONS = {
     "integers": lambda: spaces.Box(-3, 4, (2,), np.int32),
     # Not supported:
     "text": lambda: spaces.Text(5),
-    "dict": lambda: spaces.Dict(a=spaces.Discrete(2)),
+    "dict": lambda: spaces.Dict(a=spaces.Text(5)),
 }
+HYBRID = {
+    "platform": lambda: spaces.Tuple(
+        [
+            spaces.Discrete(3, start=1),
+            spaces.Tuple([spaces.Box(0.0, 30.0, (1,)), spaces.Box(0.0, 720.0, (), np.float64)]),
+        ]
+    ),
+    "robot": lambda: spaces.Dict(
+        [
+            ("steer", spaces.Box(-1.0, 1.0, (2,), np.float32)),
+            ("gear", spaces.Discrete(4)),
+            ("lights", spaces.MultiBinary(2)),
+            ("arms", spaces.MultiDiscrete([2, 3])),
+        ]
+    ),
+    "agents": lambda: spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]),
+}
+"""Actions of several parts."""
 
 
 class Tiny(gymnasium.Env[Any, Any]):
@@ -77,7 +95,7 @@ class Tiny(gymnasium.Env[Any, Any]):
 
     def __init__(self, observation: str = "box", action: str = "discrete", length: int = 6) -> None:
         self.observation_space = (OBSERVATIONS | PARTS)[observation]()
-        self.action_space = ACTIONS[action]()
+        self.action_space = (ACTIONS | HYBRID)[action]()
         self.length = length
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
@@ -505,3 +523,14 @@ def _generated(kind: Any) -> Any:
     name = f"Generated{kind.__name__}"
     globals()[name] = type(name, (kind,), {"__module__": __name__})
     return globals()[name]
+
+
+class Agents(Tiny):
+    """Several agents, with a reward each."""
+
+    def __init__(self) -> None:
+        super().__init__("box", "agents")
+
+    def step(self, action: Any) -> Any:
+        observation, reward, *ends = super().step(action)
+        return observation, [reward, reward], *ends

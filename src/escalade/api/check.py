@@ -21,6 +21,7 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
 from escalade.envs.frames import FRAMES
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
+from escalade.envs.structured import as_array
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 from escalade.training.environments import find_environment
 
@@ -255,7 +256,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
     """Steps a second of one process, whole episodes, random actions drawn beforehand."""
     everyone = np.arange(_SPEED_SLOTS)
     space = environment.action_space
-    actions = [np.array([space.sample() for _ in everyone]) for _ in range(16)]
+    actions = [as_array([space.sample() for _ in everyone]) for _ in range(16)]
     try:
         vector = vectorize(environment, _SPEED_SLOTS)
     except EnvironmentFailure as problem:

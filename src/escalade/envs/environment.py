@@ -31,6 +31,7 @@ from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.readable import check_images, readable, text_parts
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space, plain
+from escalade.envs.structured import check_one_agent, is_structured
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named
@@ -206,6 +207,8 @@ def resolve(
             # Wrappers may add entries of their own: what is missing is then told by the first episodes.
             keys = () if bare.wrappers else bare.info_keys
             check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in keys})
+        if is_structured(action):
+            check_one_agent(_first_step(env, env_id)[1], env_id)
         if reward_info is not None:
             _try_info(env, env_id, reward_info)
     finally:
@@ -253,7 +256,7 @@ def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
         InputError: it has not.
         EnvironmentFailure: the environment raised.
     """
-    info_number(_first_info(env, env_id), key)
+    info_number(_first_step(env, env_id)[4], key)
 
 
 def first_info(environment: Environment) -> list[str]:
@@ -264,16 +267,16 @@ def first_info(environment: Environment) -> list[str]:
     """
     env = environment.make()
     try:
-        return list(map(str, _first_info(env, environment.id)))
+        return list(map(str, _first_step(env, environment.id)[4]))
     finally:
         close(env)
 
 
-def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
+def _first_step(env: gymnasium.Env[Any, Any], env_id: str) -> Any:
     try:
         env.reset(seed=0)
         env.action_space.seed(0)
-        return env.step(env.action_space.sample())[4]
+        return env.step(env.action_space.sample())
     except InputError:
         raise
     except (Exception, SystemExit) as problem:
