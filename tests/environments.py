@@ -31,12 +31,26 @@ OBSERVATIONS = {
     "channels first": lambda: spaces.Box(0, 255, (3, 5, 6), np.uint8),
     "float image": lambda: spaces.Box(0.0, 1.0, (4, 5, 1), np.float32),
     "picture": lambda: spaces.Box(0, 255, (1, 20, 22), np.uint8),
+    "with image": lambda: spaces.Dict(image=spaces.Box(0, 255, (8, 8, 3), np.uint8)),
     # Not supported:
     "film": lambda: spaces.Box(0, 255, (4, 8, 8, 3), np.uint8),
-    "with image": lambda: spaces.Dict(image=spaces.Box(0, 255, (8, 8, 3), np.uint8)),
     "text": lambda: spaces.Text(5),
     "sequence": lambda: spaces.Dict(many=spaces.Sequence(spaces.Discrete(2))),
 }
+PARTS = {
+    "image and text": lambda: spaces.Dict(
+        image=spaces.Box(0, 255, (8, 8, 3), np.uint8), words=spaces.Text(5)
+    ),
+    "small image": lambda: spaces.Dict(
+        image=spaces.Box(0, 9, (4, 4, 3), np.uint8), direction=spaces.Discrete(4), words=spaces.Text(5)
+    ),
+    "tuple with text": lambda: spaces.Tuple([spaces.Text(5), spaces.Box(-1.0, 1.0, (2,), np.float32)]),
+    # Not supported:
+    "large image": lambda: spaces.Dict(
+        screen=spaces.Box(0, 255, (84, 84, 3), np.uint8), health=spaces.Box(0.0, 1.0, (1,), np.float32)
+    ),
+}
+"""Observations that a policy reads parts of."""
 ACTIONS = {
     "discrete": lambda: spaces.Discrete(3, start=5),
     "two": lambda: spaces.Discrete(2),
@@ -51,8 +65,26 @@ ACTIONS = {
     "integers": lambda: spaces.Box(-3, 4, (2,), np.int32),
     # Not supported:
     "text": lambda: spaces.Text(5),
-    "dict": lambda: spaces.Dict(a=spaces.Discrete(2)),
+    "dict": lambda: spaces.Dict(a=spaces.Text(5)),
 }
+HYBRID = {
+    "platform": lambda: spaces.Tuple(
+        [
+            spaces.Discrete(3, start=1),
+            spaces.Tuple([spaces.Box(0.0, 30.0, (1,)), spaces.Box(0.0, 720.0, (), np.float64)]),
+        ]
+    ),
+    "robot": lambda: spaces.Dict(
+        [
+            ("steer", spaces.Box(-1.0, 1.0, (2,), np.float32)),
+            ("gear", spaces.Discrete(4)),
+            ("lights", spaces.MultiBinary(2)),
+            ("arms", spaces.MultiDiscrete([2, 3])),
+        ]
+    ),
+    "agents": lambda: spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]),
+}
+"""Actions of several parts."""
 
 
 class Tiny(gymnasium.Env[Any, Any]):
@@ -62,8 +94,8 @@ class Tiny(gymnasium.Env[Any, Any]):
     """
 
     def __init__(self, observation: str = "box", action: str = "discrete", length: int = 6) -> None:
-        self.observation_space = OBSERVATIONS[observation]()
-        self.action_space = ACTIONS[action]()
+        self.observation_space = (OBSERVATIONS | PARTS)[observation]()
+        self.action_space = (ACTIONS | HYBRID)[action]()
         self.length = length
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
@@ -550,3 +582,30 @@ def wrap_same(env: Any) -> Any:
 
 
 gymnasium.register("Twice-v0", entry_point="tests.environments:Twice")
+class Generated(Walk):
+    """Its spaces are of classes that it makes as it runs, which only the process that made it can import."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = _generated(spaces.Box)(-np.inf, np.inf, (2,), np.float64)
+        self.action_space = _generated(spaces.Discrete)(3)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        return super().step([action - 1.0])
+
+
+def _generated(kind: Any) -> Any:
+    name = f"Generated{kind.__name__}"
+    globals()[name] = type(name, (kind,), {"__module__": __name__})
+    return globals()[name]
+
+
+class Agents(Tiny):
+    """Several agents, with a reward each."""
+
+    def __init__(self) -> None:
+        super().__init__("box", "agents")
+
+    def step(self, action: Any) -> Any:
+        observation, reward, *ends = super().step(action)
+        return observation, [reward, reward], *ends

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tests.commands import bits, temporary_files
-from tests.environments import ACTIONS, OBSERVATIONS
+from tests.environments import ACTIONS, OBSERVATIONS, PARTS
 from tests.own_code import Dropping, Features
 from tests.told import Told
 from torch import nn
@@ -36,9 +36,11 @@ TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generatio
 OWN = {name: value for name, value in TINY.items() if name != "hidden"}
 """For a network of one's own."""
 TINY |= {"eval_episodes": 2, "verbose": False}
-NO_POLICY = ("film", "with image", "text", "sequence")
-SPACES = [(name, "discrete", {}) for name in OBSERVATIONS if name not in NO_POLICY]
+NO_POLICY = ("film", "large image", "text", "sequence")
+SPACES = [(name, "discrete", {}) for name in OBSERVATIONS | PARTS if name not in NO_POLICY]
 SPACES += [("box", name, {}) for name in ACTIONS if name not in ("text", "dict", "discrete")]
+SPACES += [("box", name, {"action_map": "tanh"}) for name in ("platform", "robot")]
+SPACES += [("box", "robot", {"head": "uniform:3"}), ("box", "agents", {})]
 SPACES += [("dict", "box", {"action_map": how}) for how in ("rescale", "tanh")]
 SPACES += [("tuple", "box", {"action_map": "rescale"}), ("box32", "box", {"action_map": "tanh"})]
 SPACES += [("box", "box", {"head": "uniform:3"}), ("box", "half", {"head": "custom:-1,0.5,2"})]
@@ -60,7 +62,7 @@ def test_every_space_trains_and_its_policy_acts(observation, action, options, tm
     while not ended:
         chosen = policy.act(seen)
         assert env.action_space.contains(chosen)
-        np.testing.assert_array_equal(chosen, run.policy.act(seen))
+        np.testing.assert_equal(chosen, run.policy.act(seen))
         seen, _, ended, _, _ = env.step(chosen)
 
 

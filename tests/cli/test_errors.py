@@ -177,7 +177,7 @@ BUILT = [
     ('train TINY --env-kwargs {"observation":"text"}', ["observation space Text", "use Box"]),
     ('train TINY --env-kwargs {"observation":"sequence"}', ["observation space Sequence", "use Box"]),
     ('train TINY --env-kwargs {"action":"text"}', ["action space Text", "use Box"]),
-    ('train TINY --env-kwargs {"action":"dict"}', ["action space Dict", "use Box"]),
+    ('train TINY --env-kwargs {"action":"dict"}', ["action space Text", "use Box"]),
     ("train TINY --backend envpool", ["EnvPool has no Tiny-v0", "--backend gymnasium"]),
     ("train ENV --policy no_such_module:make", ["--policy no_such_module:make", "no_such_module"]),
     ("train ENV --policy tests.environments:nothing", ["--policy tests.environments:nothing", "nothing"]),

@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_one_line_that_names_both_sides(name):
         check_observation(space, observation, "X-v0", "reset")
 
 
-@pytest.mark.parametrize("name", sorted(set(OBSERVATIONS) - {"text", "sequence", "with image"}))
+@pytest.mark.parametrize("name", sorted(set(OBSERVATIONS) - {"text", "sequence"}))
 def test_what_spaces_sample_fits(name):
     space = OBSERVATIONS[name]()
     for _ in range(5):

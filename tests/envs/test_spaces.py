@@ -8,6 +8,7 @@ from gymnasium import spaces
 from tests.environments import ACTIONS, OBSERVATIONS
 
 from escalade import InputError
+from escalade.envs import resolve
 from escalade.envs.spaces import (
     UnsupportedSpace,
     as_batch,
@@ -17,11 +18,12 @@ from escalade.envs.spaces import (
     is_vector,
     observation_dtype,
     observation_size,
+    plain,
     restore,
     same,
 )
 
-SUPPORTED = [name for name in OBSERVATIONS if name not in ("film", "with image", "text", "sequence")]
+SUPPORTED = [name for name in OBSERVATIONS if name not in ("film", "text", "sequence")]
 
 
 @pytest.mark.parametrize("name", SUPPORTED)
@@ -51,7 +53,6 @@ def test_discrete_is_one_hot_from_its_start():
     ("name", "said"),
     [
         ("film", "has 4 dimensions.*wrap"),
-        ("with image", "image among its parts"),
         ("text", "Text.*not supported: use Box"),
         ("sequence", "Sequence"),
     ],
@@ -205,3 +206,36 @@ def test_whole_numbers_of_another_type_are_observations_as_in_training(space, gi
     assert (seen.tolist(), batched) == ([columns], False)
     with pytest.raises(InputError, match="is none of"):
         as_batch(space, given + 2**40)
+
+
+def subclass(kind):
+    return type(f"Own{kind.__name__}", (kind,), {})
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        *WHOLE,
+        spaces.Box(-0.1, np.inf, (2,), np.float32),
+        spaces.MultiBinary((2, 3)),
+        spaces.Dict([("z", spaces.Discrete(2)), ("a", spaces.Tuple([spaces.MultiDiscrete([[2, 3]])]))]),
+    ],
+    ids=repr,
+)
+def test_a_plain_copy_is_the_same_space_of_gymnasiums_classes(space):
+    own = subclass(type(space)).__new__(subclass(type(space)))
+    own.__dict__.update(space.__dict__)
+    copy = plain(own)
+    assert type(copy) is type(space)
+    assert copy == space
+    if isinstance(space, spaces.Box):
+        np.testing.assert_array_equal(copy.bounded_below, space.bounded_below)
+        np.testing.assert_array_equal(copy.bounded_above, space.bounded_above)
+    if isinstance(space, spaces.Dict):
+        assert [*copy] == [*space]
+
+
+def test_spaces_travel_without_classes_of_the_environments_own():
+    environment = resolve("tests.environments:Generated")
+    assert type(environment.observation_space) is spaces.Box
+    assert type(environment.action_space) is spaces.Discrete

@@ -15,6 +15,7 @@ import numpy as np
 from escalade.config.options import NOT_MEASURED, Config
 from escalade.engines import ENGINES, Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
+from escalade.envs.structured import as_array
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.strategies.novelty import check_searchable
@@ -59,7 +60,7 @@ class RawSimulator:
         space = environment.action_space
         space.seed(0)
         # Drawn beforehand: choosing actions is not the simulator's time.
-        self._actions = [np.array([space.sample() for _ in range(slots)]) for _ in range(16)]
+        self._actions = [as_array([space.sample() for _ in range(slots)]) for _ in range(16)]
         self._vector.reset(self._slots, seeds(0, Stream.EPISODE, 0, self._slots))
 
     def info(self) -> dict[str, Any]:

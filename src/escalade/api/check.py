@@ -23,6 +23,7 @@ from escalade.envs.closing import close
 from escalade.envs.frames import FRAMES
 from escalade.envs.observed import one_bool, one_number
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
+from escalade.envs.structured import as_array
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 from escalade.training.environments import find_environment
 
@@ -125,6 +126,8 @@ def check(
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)
     environment = settle_backend(environment)
     sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
+    if environment.text_parts:
+        sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     findings = [Finding("spaces", "ok", sizes)]
     tries: dict[str, Callable[[Environment], Finding]] = {
         "gymnasium's rules": _rules,
@@ -251,7 +254,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
     """Steps a second of one process, whole episodes, random actions drawn beforehand."""
     everyone = np.arange(_SPEED_SLOTS)
     space = environment.action_space
-    actions = [np.array([space.sample() for _ in everyone]) for _ in range(16)]
+    actions = [as_array([space.sample() for _ in everyone]) for _ in range(16)]
     try:
         vector = vectorize(environment, _SPEED_SLOTS)
     except EnvironmentFailure as problem:

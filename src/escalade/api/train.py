@@ -343,6 +343,9 @@ def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
             f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` "
             "are of the environment's own reward"
         )
+    if parts.environment.text_parts:
+        left_out = ", ".join(parts.environment.text_parts)
+        loop.notes.say(f"the policy does not read the text in an observation: {left_out}")
     if parts.environment.max_episode_steps is None:
         loop.notes.say(
             f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.boundings import BOUNDINGS
 from escalade.envs.spaces import UnsupportedSpace
+from escalade.envs.structured import Assembled, split
 from escalade.errors import InputError
 
 Array = NDArray[Any]
@@ -29,7 +31,8 @@ class ActionMap:
     sign. Boxes are bounded by ``bounding``: ``clip`` to the bounds, ``rescale`` from [-1, 1] to
     them after clipping, or ``tanh`` and ``sigmoid``, which squash to all of the range between them;
     or one of these for each dimension, with commas between. Dimensions without bounds are left alone.
-    With bins (``head``), each dimension of a Box takes the bin of its largest output.
+    With bins (``head``), each dimension of a Box takes the bin of its largest output. Each innermost part
+    of a Dict or Tuple has outputs of its own.
     """
 
     space: spaces.Space[Any]
@@ -37,10 +40,23 @@ class ActionMap:
     head: str = "plain"
 
     def __post_init__(self) -> None:
+        if not self.parts:  # which have been checked
+            self._check()
+        if not 0 < self.outputs <= _MOST_OUTPUTS:
+            asks = (
+                f"asks for {self.outputs:,} outputs, and policies here give {_MOST_OUTPUTS:,} at most: wrap "
+                "the environment so that there are fewer to choose from"
+                if self.outputs
+                else "is empty: there is nothing to learn"
+            )
+            raise UnsupportedSpace(f"action space {str(self.space)[:200]} {asks}")
+
+    def _check(self) -> None:
         known = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
         if not isinstance(self.space, known):
             raise UnsupportedSpace(
-                f"action space {self.space} is not supported: use Box, Discrete, MultiDiscrete or MultiBinary"
+                f"action space {self.space} is not supported: use Box, Discrete, MultiDiscrete, MultiBinary, "
+                "or a Dict or Tuple of these"
             )
         names = self.bounding.split(",")
         if not set(names) <= set(BOUNDINGS):
@@ -56,18 +72,17 @@ class ActionMap:
             if not isinstance(self.space, spaces.Box):
                 raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain`")
             self._bin_values(self.space)
-        if not 0 < self.outputs <= _MOST_OUTPUTS:
-            asks = (
-                f"asks for {self.outputs:,} outputs, and policies here give {_MOST_OUTPUTS:,} at most: wrap "
-                "the environment so that there are fewer to choose from"
-                if self.outputs
-                else "is empty: there is nothing to learn"
-            )
-            raise UnsupportedSpace(f"action space {str(self.space)[:200]} {asks}")
+
+    @cached_property
+    def parts(self) -> list[ActionMap]:
+        """The maps of the innermost parts of a Dict or Tuple, in the order of their outputs; else none."""
+        return [ActionMap(*part) for part in split(self.space, self.bounding, self.head)]
 
     @property
     def outputs(self) -> int:
         """The number of outputs that the policy must give."""
+        if self.parts:
+            return sum(part.outputs for part in self.parts)
         match self.space:
             case spaces.Discrete():
                 return int(self.space.n)
@@ -80,12 +95,16 @@ class ActionMap:
     @property
     def continuous(self) -> bool:
         """True where noise added to the raw outputs is noise on the action."""
+        if self.parts:
+            return all(part.continuous for part in self.parts)
         return isinstance(self.space, spaces.Box) and self.head == "plain"
 
     @property
     def bounded(self) -> bool:
         """True where a number of an action has bounds at both ends."""
         space = self.space
+        if self.parts:
+            return any(part.bounded for part in self.parts)
         return isinstance(space, spaces.Box) and bool((space.bounded_below & space.bounded_above).any())
 
     def compile(self) -> Callable[[Array], Array]:
@@ -94,7 +113,9 @@ class ActionMap:
         What does not depend on the outputs is worked out here, once. The array is new in every call, and
         shares no memory with the outputs: an environment may keep its action, or write to it.
         """
-        space = self.space
+        space, parts = self.space, self.parts
+        if parts:
+            return Assembled(space, [part.compile() for part in parts], [part.outputs for part in parts])
         if isinstance(space, spaces.Discrete):
             return _Argmax(int(space.start))
         if isinstance(space, spaces.MultiDiscrete):

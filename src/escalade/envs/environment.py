@@ -36,8 +36,10 @@ from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.lookup import find_spec
 from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
+from escalade.envs.readable import check_images, readable, text_parts
 from escalade.envs.registrations import is_gymnasiums_own
-from escalade.envs.spaces import check_observation_space
+from escalade.envs.spaces import check_observation_space, plain
+from escalade.envs.structured import check_one_agent, is_structured
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named
@@ -78,6 +80,8 @@ class Environment:
     """Entries of an episode's last info that are reported of it."""
     behaviour_keys: tuple[str, ...] = ()
     """The ``info_keys`` that only the option ``behaviour`` asks for."""
+    text_parts: tuple[str, ...] = ()
+    """Names of text parts of an observation, which are left out."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
 
@@ -115,7 +119,7 @@ class Environment:
             with closed_on_error(env):
                 check_new(env, self.id)
                 check_spaces(env, self.id)
-                env = self.frames.wrap(env, self.spec)
+                env = self.frames.wrap(readable(env), self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
         return env if policy is None else TimeLimit(env, policy)
 
@@ -206,14 +210,17 @@ def resolve(
     bare, env = _first(bare, env_id)
     spec = bare.spec
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
-    observation, action = env.observation_space, env.action_space
+    observation, action = plain(env.observation_space), plain(env.action_space)
     try:
         check_takes_seed(env, env_id)
         check_observation_space(observation)
+        check_images(observation)
         if bare.exclusive:
             # Wrappers may add entries of their own: what is missing is then told by the first episodes.
             keys = () if bare.wrappers else bare.info_keys
             check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in keys})
+        if is_structured(action):
+            check_one_agent(_first_step(env, env_id)[1], env_id)
         if reward_info is not None:
             _try_info(env, env_id, reward_info)
     finally:
@@ -228,6 +235,7 @@ def resolve(
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
+        text_parts=text_parts(env),
         fresh=fresh_environments or needs_fresh(spec),
     )
 
@@ -283,7 +291,7 @@ def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
         InputError: it has not.
         EnvironmentFailure: the environment raised.
     """
-    info_number(_first_info(env, env_id), key)
+    info_number(_first_step(env, env_id)[4], key)
 
 
 def first_info(environment: Environment) -> list[str]:
@@ -294,16 +302,16 @@ def first_info(environment: Environment) -> list[str]:
     """
     env = environment.make()
     try:
-        return list(map(str, _first_info(env, environment.id)))
+        return list(map(str, _first_step(env, environment.id)[4]))
     finally:
         close(env)
 
 
-def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
+def _first_step(env: gymnasium.Env[Any, Any], env_id: str) -> Any:
     try:
         env.reset(seed=0)
         env.action_space.seed(0)
-        return env.step(env.action_space.sample())[4]
+        return env.step(env.action_space.sample())
     except InputError:
         raise
     except (Exception, SystemExit) as problem:

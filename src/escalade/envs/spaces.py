@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from escalade.errors import InputError
 Description = dict[str, Any]
 
 _MOST_NUMBERS = 2**24  # of an observation's vector
+
+SMALL_IMAGE = 2**12
+"""The most numbers of an image that is flattened beside other parts of an observation."""
 
 _IMAGE = 3  # dimensions of a Box that is an image: channels, height, width
 
@@ -51,13 +56,9 @@ def _check_kind(space: spaces.Space[Any]) -> None:
                 "take vectors and images of 3: wrap the environment so that it returns one of these"
             )
     elif isinstance(space, spaces.Dict | spaces.Tuple):
-        for part in space.values() if isinstance(space, spaces.Dict) else space:
-            if is_image(part):
-                raise UnsupportedSpace(
-                    f"observation space {short(space)} has an image among its parts: wrap the environment "
-                    "so that it returns the image alone, or a vector"
-                )
-            _check_kind(part)
+        for _, part in parts_of(space):
+            if not is_small(part):
+                _check_kind(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UnsupportedSpace(
             f"observation space {short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
@@ -73,6 +74,11 @@ def observation_size(space: spaces.Space[Any]) -> int:
 def is_image(space: spaces.Space[Any]) -> bool:
     """True where observations are images: a Box of 3 dimensions."""
     return isinstance(space, spaces.Box) and len(space.shape) == _IMAGE
+
+
+def is_small(space: spaces.Space[Any]) -> bool:
+    """Tell whether a part of an observation is a Box that is flattened, whatever its dimensions."""
+    return isinstance(space, spaces.Box) and math.prod(space.shape) <= SMALL_IMAGE
 
 
 def observation_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
@@ -100,7 +106,7 @@ def flatten(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
 
 def _check_choices(space: spaces.Space[Any], observation: Any) -> None:
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        for key, part in _parts(space):
+        for key, part in parts_of(space):
             _check_choices(part, observation[key])
     elif isinstance(space, spaces.Discrete):
         if not 0 <= observation - space.start < space.n:
@@ -122,12 +128,12 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
         InputError: it is no observation of the space, nor a batch of them, or has NaN.
     """
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        found = [as_batch(part, _part_of(observation, key)) for key, part in _parts(space)]
+        found = [as_batch(part, _part_of(observation, key)) for key, part in parts_of(space)]
         if len({len(array) for array, _ in found}) > 1:
             raise InputError("the parts of the observation are batches of different sizes")
-        rows = np.concatenate([array for array, _ in found], axis=1)
+        rows = np.concatenate([array.reshape(len(array), -1) for array, _ in found], axis=1)
         return rows.astype(np.float32).astype(np.float64), any(batched for _, batched in found)
-    given, batched = _numbers(space, observation)
+    given, batched = _numbers(space, _only_image(observation) if is_image(space) else observation)
     if is_image(space):
         return _as_kept(space, given).reshape(-1, *observation_shape(space)), batched
     rows = given if batched else given[None]
@@ -139,6 +145,16 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
         if not _has(space, row):
             raise InputError(f"the observation {row.tolist()} is none of {short(space)}")
     return np.stack([flatten(space, row) for row in rows]).astype(np.float64), batched
+
+
+def _only_image(observation: Any) -> Any:
+    """Return the image of an observation, which the environment may give in a Dict with text."""
+    while isinstance(observation, Mapping):
+        parts = [part for part in observation.values() if np.asarray(part).dtype.kind != "U"]
+        if len(parts) != 1:
+            break
+        (observation,) = parts
+    return observation
 
 
 def _has(space: spaces.Space[Any], row: NDArray[Any]) -> bool:
@@ -190,7 +206,7 @@ def _part_of(observation: Any, key: Any) -> Any:
         raise InputError(f"the observation has no part {key!r}, which the policy takes") from None
 
 
-def _parts(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
+def parts_of(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
     """Keys and spaces in the order of Gymnasium's flattening."""
     return list(space.items()) if isinstance(space, spaces.Dict) else list(enumerate(space))
 
@@ -251,6 +267,27 @@ def restore(saved: Description) -> spaces.Space[Any]:
     except (KeyError, TypeError, ValueError, AssertionError, OverflowError, RecursionError):
         pass
     raise InputError("the saved description of a space is damaged")
+
+
+def plain(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """Return a copy made of Gymnasium's own classes.
+
+    Workers cannot import a class that a package makes as it runs. Spaces of kinds that Escalade does not
+    support are returned as they are.
+    """
+    match space:
+        case spaces.Box():
+            copy = spaces.Box(space.low, space.high, space.shape, space.dtype.type)
+            # An integer's infinite bounds are stored as the limits of its type.
+            copy.bounded_below, copy.bounded_above = space.bounded_below, space.bounded_above
+            return copy
+        case spaces.Dict():
+            return spaces.Dict([(key, plain(part)) for key, part in space.items()])
+        case spaces.Tuple():
+            return spaces.Tuple([plain(part) for part in space])
+        case spaces.Discrete() | spaces.MultiDiscrete() | spaces.MultiBinary():
+            return restore(describe(space))
+    return space
 
 
 def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:

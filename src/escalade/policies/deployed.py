@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import observation_dtype, observation_shape
+from escalade.errors import InputError
 from escalade.policies.layout import copy_module
 from escalade.policies.modules import Chain, State, VirtualBatchNorm, map_state, tensors_of
 from escalade.policies.policy import Policy, network_inputs
@@ -92,6 +93,10 @@ def _fixed_parts(network: nn.Module, first: State) -> frozenset[int]:
 def _map_of(actions: ActionMap) -> nn.Module:
     """The action map, as :meth:`ActionMap.compile` makes it of numpy, as a module of torch."""
     space, compiled = actions.space, actions.compile()
+    if actions.parts:
+        raise InputError(
+            f"actions of a {type(space).__name__} cannot be exported; load the policy with escalade.load"
+        )
     if isinstance(space, spaces.Discrete):
         return _Choices([int(space.n)], np.array([space.start]), (), np.dtype(np.int64))
     if isinstance(space, spaces.MultiDiscrete):

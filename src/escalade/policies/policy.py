@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
+from escalade.envs.structured import as_batch_of_parts, is_structured
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.layout import copy_on_cpu, on_cpu
@@ -192,7 +193,8 @@ class Policy(nn.Module):
         """The action for one observation, each as the environment gives and takes it.
 
         A batch of observations, as a vector environment gives them, has an action each: an array with the
-        batch first. A stateful network goes on from where its last call left it: see :meth:`reset`.
+        batch first, or a dict or tuple of such arrays. A stateful network goes on from where its last call
+        left it: see :meth:`reset`.
 
         Raises:
             InputError: it is no observation of the policy's space, or has NaN; or the batch has another size
@@ -203,6 +205,8 @@ class Policy(nn.Module):
         with torch.no_grad(), cpu_by_default():
             raw = self._next(batch) if self.stateful else self.forward(batch)
         actions = self._map(raw.numpy())
+        if is_structured(self.actions.space):
+            return as_batch_of_parts(self.actions.space, actions) if batched else actions[0]
         if batched:
             return actions
         return int(actions[0]) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(actions[0])

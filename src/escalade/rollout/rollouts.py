@@ -7,6 +7,7 @@ alone; which slot it ran in, beside which others and where, leaves no trace in i
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -211,7 +212,7 @@ class Rollouts:
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]
         # A copy for what is traced: the environment may write to the one that it is given.
-        taken = actions if self._traces is None else actions.copy()
+        taken = actions if self._traces is None else copy.deepcopy(actions)
         observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
         self._observations[rows] = observations
         if self.reward is not None:

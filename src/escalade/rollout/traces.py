@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import Environment, SlotError, VectorEnvironment
+from escalade.envs.structured import as_array
 from escalade.envs.vector import InformingVector, RememberingVector
 from escalade.errors import InputError
 from escalade.rollout.behaviour import Behaviour, check_sizes
@@ -25,7 +26,7 @@ class Trajectory:
     observations: NDArray[Any]
     """Flat or as images, the first and the last among them, shape (steps + 1, ...)."""
     actions: NDArray[Any]
-    """Actions as the environment took them, shape (steps, ...)."""
+    """Actions as the environment took them, shape (steps, ...); objects for a Dict or Tuple space."""
     rewards: NDArray[np.float64]
     """Shape (steps,)."""
     infos: dict[str, NDArray[np.float64]]
@@ -108,7 +109,7 @@ class FunctionTraces:
         infos = np.zeros((len(slots), 0))
         if self._keys:
             infos = cast(InformingVector, self._vector).infos(slots)
-        parts = (np.array(observations), np.array(actions), np.array(rewards, np.float64), infos)
+        parts = (np.array(observations), actions, np.array(rewards, np.float64), infos)
         for slot, *step in zip(slots.tolist(), *parts, strict=True):
             self._steps[slot].append(tuple(step))
 
@@ -123,11 +124,12 @@ class FunctionTraces:
         return np.stack(found)
 
     def _behaviour(self, row: int, slot: int) -> Behaviours:
-        observations, actions, rewards, infos = map(np.stack, zip(*self._steps.pop(slot), strict=True))
+        seen, actions, *rest = zip(*self._steps.pop(slot), strict=True)
+        observations, rewards, infos = map(np.stack, (seen, *rest))
         observations = np.concatenate([self._first.pop(slot)[None], observations])
         by_key = {key: np.array(column) for key, column in zip(self._keys, infos.T, strict=True)}
         try:
-            given = self._function(Trajectory(observations, actions, rewards, by_key))
+            given = self._function(Trajectory(observations, as_array(actions), rewards, by_key))
         except (Exception, SystemExit) as problem:
             raise SlotError(row, problem) from problem
         return self._checked(given)

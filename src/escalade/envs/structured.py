@@ -1,0 +1,117 @@
+"""Actions of Dict and Tuple spaces: outputs of all parts in one row, actions of the space's own structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
+from numpy.typing import NDArray
+
+from escalade.envs.spaces import UnsupportedSpace, parts_of, short
+from escalade.errors import InputError
+
+Array = NDArray[Any]
+
+
+def is_structured(space: spaces.Space[Any]) -> bool:
+    """Tell whether the space's actions are made of parts."""
+    return isinstance(space, spaces.Dict | spaces.Tuple)
+
+
+def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spaces.Space[Any], str, str]]:
+    """Return the innermost parts of a Dict or Tuple, each with its action map and head, in order of outputs.
+
+    Several names in ``bounding`` are those of the dimensions of its Boxes; only these take a ``head``.
+
+    Raises:
+        InputError: ``bounding`` has another number of names, or there is no Box for the head.
+    """
+    if not is_structured(space):
+        return []
+    leaves, names = _leaves(space), bounding.split(",")
+    sizes = [int(np.prod(leaf.shape)) if isinstance(leaf, spaces.Box) else 0 for leaf in leaves]
+    if len(names) not in (1, sum(sizes)):
+        raise InputError(f"`action_map` {bounding} names {len(names)} dimensions, and there are {sum(sizes)}")
+    if head != "plain" and not any(sizes):
+        raise InputError(f"head {head!r} needs a Box in the action space; use `head=plain`")
+    own = iter(names * (sum(sizes) if len(names) == 1 else 1))
+    each = [",".join(next(own) for _ in range(size)) or "clip" for size in sizes]
+    heads = [head if size else "plain" for size in sizes]
+    return list(zip(leaves, each, heads, strict=True))
+
+
+def _leaves(space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
+    if not is_structured(space):
+        return [space]
+    return [leaf for _, part in parts_of(space) for leaf in _leaves(part)]
+
+
+class Assembled:
+    """Raw outputs (k, outputs) to k actions, in an array of objects; see :meth:`ActionMap.compile`.
+
+    Args:
+        space: the action space, a Dict or Tuple.
+        maps: what makes the actions of each of its innermost parts.
+        sizes: the number of outputs that each takes.
+    """
+
+    def __init__(
+        self, space: spaces.Space[Any], maps: Sequence[Callable[[Array], Array]], sizes: Sequence[int]
+    ) -> None:
+        self._space, self._maps, self._ends = space, maps, np.cumsum(sizes)[:-1]
+        self._leaves = _leaves(space)
+
+    def __call__(self, raw: Array) -> Array:
+        own = np.split(raw, self._ends, axis=1)
+        columns = [
+            _rows(leaf, part(outputs))
+            for leaf, part, outputs in zip(self._leaves, self._maps, own, strict=True)
+        ]
+        return as_array([_assembled(self._space, iter(row)) for row in zip(*columns, strict=True)])
+
+
+def _rows(leaf: spaces.Space[Any], column: Array) -> list[Any]:
+    """The actions of one part: of a Discrete space Python's own integers, else arrays."""
+    return column.tolist() if isinstance(leaf, spaces.Discrete) else [np.asarray(row) for row in column]
+
+
+def _assembled(space: spaces.Space[Any], values: Iterator[Any]) -> Any:
+    """The structure of ``space`` with the next of ``values`` for each of its innermost parts."""
+    if isinstance(space, spaces.Dict):
+        return {key: _assembled(part, values) for key, part in space.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_assembled(part, values) for part in space)
+    return next(values)
+
+
+def as_array(actions: Sequence[Any]) -> Array:
+    """Return actions as an array with the batch first; those of Dict and Tuple spaces as its objects."""
+    if not isinstance(actions[0], dict | tuple):
+        return np.array(actions)
+    found = np.empty(len(actions), object)
+    for row, action in enumerate(actions):
+        found[row] = action
+    return found
+
+
+def as_batch_of_parts(space: spaces.Space[Any], actions: Array) -> Any:
+    """Return actions as one, whose parts have the batch first, as vector environments take it."""
+    room: Any = create_empty_array(space, len(actions))
+    return concatenate(space, actions, room)
+
+
+def check_one_agent(reward: Any, env: str) -> None:
+    """Refuse an environment whose step gives a reward for each of several agents.
+
+    Raises:
+        UnsupportedSpace: names the environment and what to do about it.
+    """
+    if isinstance(reward, Mapping | list | tuple) or np.size(reward) > 1:
+        raise UnsupportedSpace(
+            f"environment {env} has several agents, with a reward each ({short(reward)}), and Escalade "
+            "trains one policy for one reward: wrap the environment so that it plays a single agent, or "
+            "returns the sum of their rewards"
+        )

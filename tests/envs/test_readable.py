@@ -1,0 +1,83 @@
+"""Dict and Tuple observations: text is left out, one image is an image, small images are flattened."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from tests.environments import PARTS
+
+import escalade
+from escalade import InputError
+from escalade.envs import resolve, vectorize
+from escalade.envs.readable import check_images
+from escalade.envs.spaces import as_batch, flatten, observation_size
+
+TINY = "tests.environments:Tiny-v0"
+
+
+@pytest.mark.parametrize(("name", "text"), [("with image", ()), ("image and text", ("words",))])
+def test_one_image_beside_text_is_that_image(name, text):
+    environment = resolve(TINY, {"observation": name})
+    assert environment.text_parts == text
+    assert environment.observation_space.shape == (3, 8, 8)
+    env = environment.make()
+    seen, _ = env.reset(seed=3)
+    raw, _ = env.unwrapped.reset(seed=3)
+    np.testing.assert_array_equal(seen, np.moveaxis(raw["image"], -1, 0))
+    batch, batched = as_batch(environment.observation_space, raw)  # as the environment gives it
+    assert not batched
+    np.testing.assert_array_equal(batch[0], seen)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "text"), [("small image", 4 * 4 * 3 + 4, ("words",)), ("tuple with text", 2, ("0",))]
+)
+def test_small_images_are_flattened_and_text_is_left_out(name, size, text):
+    environment = resolve(TINY, {"observation": name})
+    space = environment.observation_space
+    assert environment.text_parts == text
+    assert observation_size(space) == size
+    env = environment.make()
+    seen, _ = env.reset(seed=3)
+    raw, _ = env.unwrapped.reset(seed=3)
+    rows = vectorize(environment, 1).reset(np.arange(1), np.array([3]))
+    np.testing.assert_array_equal(rows[0], flatten(space, seen))
+    batch, _ = as_batch(space, raw)
+    np.testing.assert_array_equal(batch[0], rows[0])
+
+
+def test_wrappers_that_the_refusal_of_a_large_image_names_work():
+    with pytest.raises(InputError) as refused:
+        resolve(TINY, {"observation": "large image"})
+    named = str(refused.value).split('"')[1::2]
+    assert len(named) == 2
+    shapes = [
+        resolve(TINY, {"observation": "large image"}, wrappers=[text]).observation_space.shape
+        for text in named
+    ]
+    assert shapes[0] == (3, 84, 84)
+    assert shapes[1] is None  # a Dict of one vector
+
+
+@pytest.mark.parametrize(
+    ("space", "says"),
+    [
+        (spaces.Tuple([PARTS["large image"](), spaces.Discrete(2)]), r'\(\[1\]\)"$'),
+        (spaces.Dict(camera=PARTS["large image"]()), "a wrapper of your own$"),
+    ],
+)
+def test_the_refusal_of_a_nested_image_names_what_is_left(space, says):
+    with pytest.raises(InputError, match=says):
+        check_images(space)
+
+
+def test_a_run_says_which_text_is_left_out(tmp_path):
+    run = escalade.train(
+        TINY,
+        env_kwargs={"observation": "small image"},
+        population=4,
+        generations=1,
+        workers=0,
+        run_dir=tmp_path / "run",
+        verbose=False,
+    )
+    assert "does not read the text in an observation: words" in (run.folder.path / "notes.csv").read_text()

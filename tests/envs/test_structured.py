@@ -1,0 +1,117 @@
+"""Actions of Dict and Tuple spaces: one flat head, and actions of the space's own structure."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from tests.environments import HYBRID
+
+import escalade
+from escalade import InputError
+from escalade.envs import ActionMap, resolve
+from escalade.envs.spaces import describe, restore
+from escalade.envs.structured import as_array, as_batch_of_parts
+
+TINY = "tests.environments:Tiny-v0"
+OPTIONS = {"preset": None, "population": 6, "hidden": [4], "generations": 2, "verbose": False}
+
+
+@pytest.mark.parametrize("name", HYBRID)
+@pytest.mark.parametrize("bounding", ["clip", "tanh"])
+def test_actions_are_in_the_space_and_share_no_memory(name, bounding):
+    space = HYBRID[name]()
+    actions = ActionMap(space, bounding)
+    raw = np.random.default_rng(1).normal(size=(50, actions.outputs)).astype(np.float32)
+    made = actions.compile()(raw)
+    assert made.shape == (50,)
+    assert all(space.contains(action) for action in made)
+    np.testing.assert_equal(actions.compile()(raw[7:8])[0], made[7])
+    again = ActionMap(restore(describe(space)), bounding)
+    np.testing.assert_equal([*again.compile()(raw)], [*made])
+
+
+def test_each_part_has_the_outputs_and_the_actions_that_it_has_alone():
+    space = HYBRID["robot"]()
+    actions = ActionMap(space, "rescale")
+    assert [part.outputs for part in actions.parts] == [2, 4, 2, 5]
+    raw = np.random.default_rng(2).normal(size=(1, 13)).astype(np.float32)
+    (made,) = actions.compile()(raw)
+    ends = [2, 6, 8]
+    for (key, part), own in zip(space.items(), np.split(raw, ends, axis=1), strict=True):
+        alone = ActionMap(part, "rescale" if key == "steer" else "clip").compile()(own)
+        np.testing.assert_array_equal(made[key], alone[0])
+    assert not actions.continuous
+    assert actions.bounded
+
+
+def test_an_action_map_may_name_each_dimension_of_the_boxes():
+    space = HYBRID["platform"]()
+    each = ActionMap(space, "tanh,rescale")
+    assert [part.bounding for part in each.parts] == ["clip", "tanh", "rescale"]
+    with pytest.raises(InputError, match="names 3 dimensions, and there are 2"):
+        ActionMap(space, "tanh,rescale,clip")
+
+
+def test_a_head_of_bins_is_for_the_boxes():
+    actions = ActionMap(HYBRID["robot"](), head="uniform:3")
+    assert [part.outputs for part in actions.parts] == [6, 4, 2, 5]
+    with pytest.raises(InputError, match="needs a Box in the action space"):
+        ActionMap(HYBRID["agents"](), head="uniform:3")
+
+
+def test_parts_that_are_not_supported_are_named():
+    with pytest.raises(InputError, match=r"action space Text.* is not supported: use Box"):
+        ActionMap(spaces.Tuple([spaces.Discrete(2), spaces.Text(3)]))
+
+
+def test_a_batch_is_one_action_of_arrays():
+    space = HYBRID["platform"]()
+    actions = as_array(
+        [(1, (np.ones(1, np.float32), np.array(3.0))), (3, (np.zeros(1, "f4"), np.array(4.0)))]
+    )
+    choice, (near, far) = as_batch_of_parts(space, actions)
+    assert choice.tolist() == [1, 3]
+    assert near.tolist() == [[1.0], [0.0]]
+    assert far.tolist() == [3.0, 4.0]
+
+
+def test_hybrid_actions_are_bit_identical_on_any_number_of_workers_and_through_resume(tmp_path):
+    kwargs = {"env_kwargs": {"action": "platform"}, **OPTIONS}
+    runs = [
+        escalade.train(TINY, run_dir=tmp_path / f"{workers}", workers=workers, **kwargs) for workers in (0, 2)
+    ]
+    escalade.train(TINY, run_dir=tmp_path / "half", workers=0, **kwargs | {"generations": 1})
+    runs.append(escalade.resume(tmp_path / "half", generations=2, verbose=False))
+    assert len({run.summary["params_sha256"] for run in runs}) == 1
+
+
+def count_actions(trajectory):
+    return [len(trajectory.actions), trajectory.actions[0][0]]
+
+
+def test_a_behaviour_is_given_the_actions_themselves(tmp_path):
+    escalade.train(
+        TINY,
+        env_kwargs={"action": "platform"},
+        run_dir=tmp_path / "run",
+        workers=0,
+        novelty="nsr:k=2",
+        behaviour="tests.envs.test_structured:count_actions",
+        **OPTIONS,
+    )
+
+
+def test_a_policy_of_such_actions_is_not_exported(tmp_path):
+    run = escalade.train(TINY, env_kwargs={"action": "robot"}, run_dir=tmp_path / "run", workers=0, **OPTIONS)
+    with pytest.raises(InputError, match="actions of a Dict cannot be exported; load the policy"):
+        escalade.export(run, "torchscript")
+    vector = gymnasium.make_vec(TINY, 2, "sync", action="robot")
+    seen, _ = vector.reset(seed=1)
+    assert vector.action_space.contains(run.policy.act(seen))
+
+
+def test_several_agents_are_refused():
+    with pytest.raises(InputError, match=r"Agents has several agents, with a reward each .* sum of their"):
+        resolve("tests.environments:Agents")
+    report = escalade.check("tests.environments:Agents")
+    assert "several agents" in report.findings[0].detail
