@@ -13,6 +13,7 @@ train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	$(BIN)/escalade eval $(RUN)
 	$(BIN)/escalade render $(RUN)
 	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
+	@echo "Now run 'source $(BIN)/activate', and then 'escalade --help'; or call $(BIN)/escalade"
 
 test: lint types docs tests  ## what a change is checked by
 

@@ -96,8 +96,6 @@ def main() -> None:
     arguments = parser.parse_intermixed_args()
     for seed in arguments.seeds:
         found = run(arguments.env, dict(arguments.options), seed)
-        if found["stop_reason"] == "interrupted":
-            return
         line = json.dumps(found)
         with RESULTS.open("a", encoding="utf-8") as file:
             print(line, file=file)

@@ -28,7 +28,7 @@ class ResumeOptions(TypedDict, total=False):
 '''
 TRAIN = '''
 class TrainOptions(ResumeOptions, total=False):
-    """All options but the environment."""
+    """All options but the environment and the preset, which are arguments of their own."""
 
 '''
 
@@ -41,7 +41,7 @@ def line(name):
 
 def stub():
     """The stub's text."""
-    others = [name for name in OPTIONS if name not in ("env", *RESUMABLE)]
+    others = [name for name in OPTIONS if name not in ("env", "preset", *RESUMABLE)]
     return "".join([HEAD, *map(line, RESUMABLE), TRAIN, *map(line, others)])
 
 

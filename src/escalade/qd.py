@@ -73,7 +73,7 @@ def evaluator(
     Raises:
         InputError: an option is wrong, or has no meaning here.
 
-    Example:
+    Examples:
         >>> from ribs.archives import GridArchive
         >>> from ribs.emitters import GaussianEmitter
         >>> from ribs.schedulers import Scheduler

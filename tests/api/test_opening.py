@@ -16,7 +16,12 @@ ENDS = " There is no limit and no target: Ctrl-C ends the run, saved."
         ({"workers": 2, "seconds": 3.0}, "E: starting 2 workers…"),
         ({"workers": 1, "generations": 3}, "E: starting 1 worker…"),
         ({"workers": 0, "env_steps": 3}, "E: starting in this process…"),
-        ({"workers": 2, "engine": "threads", "target_return": 3.0}, "E: starting 2 threads…"),
+        ({"workers": 2, "engine": "threads", "target_return": 3.0}, "E: starting 2 threads (target 3)…"),
+        ({"workers": 0, "preset": "P", "seconds": 1.0}, "E: starting in this process (preset P)…"),
+        (
+            {"workers": 0, "preset": "P", "target_return": 0.5},
+            "E: starting in this process (preset P, target 0.5)…",
+        ),
         ({"workers": 2, "engine": "ray"}, "E: starting on a Ray cluster…" + ENDS),
         ({"workers": 0}, "E: starting in this process…" + ENDS),
     ],

@@ -75,6 +75,7 @@ FULL = {
     "env_steps": 10**12,
     "seconds": 3.5,
     "target_return": -100.0,
+    "preset": "HalfCheetah-v5",
     "workers": 3,
     "engine": "ray",
     "address": "10.0.0.1:6379",
@@ -387,3 +388,26 @@ def test_workers_that_take_nothing_of_a_machine_are_refused(resources):
         Config(env="x", engine="ray", worker_resources=resources)
     for some in ({}, {"GPU": 0}, {"CPU": 0.1}, resources | {"slot": 1}):
         assert Config(env="x", engine="ray", worker_resources=some).worker_resources == some
+
+
+def test_a_config_names_the_preset_that_it_came_from(tmp_path):
+    assert presets.layer({"env": "CartPole-v1"}, {}, "auto").preset == "CartPole-v1"
+    assert presets.layer({"env": "CartPole-v1"}, {}, None).preset is None
+    assert presets.layer({"env": "CartPole-v1"}, {}, "none").preset is None
+    assert presets.layer({"env": "Other-v0"}, {}, "auto").preset is None
+    named = presets.layer({"env": "Humanoid-v5", "preset": "openai/humanoid"}, {}, "auto")
+    assert (named.preset, named.strategy) == ("openai/humanoid", "openai-es")
+
+
+def test_a_file_may_name_a_preset_and_a_flag_another(tmp_path):
+    def typed(*flags):
+        return config_typed(cli.parse(["train", *map(str, flags)]))
+
+    path = tmp_path / "c.toml"
+    path.write_text('env = "Humanoid-v5"\npreset = "openai/humanoid"\n')
+    read = typed("--config", path)
+    assert (read.preset, read.strategy) == ("openai/humanoid", "openai-es")
+    assert typed("--config", path, "--preset", "none").preset is None
+    full = tmp_path / "full.toml"  # a run's config.toml: its preset fills nothing in
+    full.write_text(to_toml(read.replace(sigma=0.5)))
+    assert typed("--config", full) == read.replace(sigma=0.5)

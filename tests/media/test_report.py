@@ -14,6 +14,7 @@ from tests.commands import command
 
 import escalade
 from escalade import InputError
+from escalade.api.listeners import Listeners
 from escalade.api.report import _commands
 from escalade.api.train import train_config
 from escalade.cli.main import main, make_parser
@@ -102,7 +103,7 @@ def test_the_last_command_of_the_page_gives_the_same_bits(runs):
     summary = folder.read_summary()
     _, again = _commands(read_config(folder), summary)[-1]
     parsed = make_parser().parse_args([*again.split()[1:], "--run-dir", str(runs / "again")])
-    rerun = train_config(config_typed(parsed), verbose=False)
+    rerun = train_config(config_typed(parsed), Listeners(verbose=False))
     assert rerun.summary["params_sha256"] == summary["params_sha256"]
     assert rerun.summary["generations"] == summary["generations"]
 

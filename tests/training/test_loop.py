@@ -9,7 +9,8 @@ from tests.told import Told
 
 import escalade
 from escalade.api.facts import session_facts
-from escalade.api.train import _Listeners, _loop
+from escalade.api.listeners import Listeners
+from escalade.api.train import _loop
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
@@ -35,7 +36,7 @@ class Run:
         parts = make_parts(config)
         self.engine = parts.start_engine(config)
         self.interrupts = Interrupts()
-        listeners = _Listeners(True, [], [])
+        listeners = Listeners()
         facts = session_facts(config, parts, folder, None, [], True)
         session = Session(facts, self.engine, self.interrupts, [self.told], 0)
         self.loop = _loop(config, parts, session, listeners)

@@ -79,9 +79,11 @@ class Driver:
         return "stopped" if self._stop.is_set() else None
 
     def _lead(self, config: Config, storage: str) -> dict[str, Any]:
-        from escalade.api.train import resume, train_config
+        from escalade.api.listeners import Listeners
+        from escalade.api.train import resume_folder, train_config
         from escalade.recorders import Goals
         from escalade.recorders.console import PlainConsole
+        from escalade.storage.run_folder import RunFolder
 
         name = storage.rpartition("/")[2]
         who = f"the detached run {name} (process {os.getpid()} on {socket.gethostname()})"
@@ -89,16 +91,16 @@ class Driver:
         with tempfile.TemporaryDirectory(prefix="escalade-", ignore_cleanup_errors=True) as place:
             folder = Path(place) / name
             mirror = Mirror(folder, storage)
-            watch: dict[str, Any] = {"verbose": False, "recorders": [console]}
-            watch["callbacks"] = [_Pusher(mirror, folder, console.note), self._stopped]
+            pusher = _Pusher(mirror, folder, console.note)
+            watch = Listeners(verbose=False, recorders=[console], callbacks=[pusher, self._stopped])
             with ExitStack() as leading:
                 _insist(lambda: leading.enter_context(mirror.led_by(who)), console.note)
                 begun = _insist(mirror.pull, console.note)
                 try:
                     if begun:
-                        run = resume(folder, **watch)
+                        run = resume_folder(RunFolder.open(folder), {}, watch)
                     else:
-                        run = train_config(config.replace(run_dir=str(folder)), **watch)
+                        run = train_config(config.replace(run_dir=str(folder)), watch)
                 except BaseException:
                     if folder.exists():
                         with suppress(StorageFailure):  # it must not hide what ended the run

@@ -146,7 +146,7 @@ def evolve(
         EnvironmentFailure: fitness raised, or did not return a number; the message names member and
             generation. NaN, infinity or beyond 1e30 counts as the worst of its generation, unless all are.
 
-    Example:
+    Examples:
         >>> import torch, escalade
         >>> module = torch.nn.Linear(3, 1)
         >>> result = escalade.evolve(

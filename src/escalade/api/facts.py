@@ -43,7 +43,12 @@ def session_facts(
 
 def _subject(config: Config, parts: Parts) -> dict[str, Any]:
     """The thing that is trained, for the summary."""
-    subject = {"env": config.env, "strategy": config.strategy, "seed": config.seed}
+    subject = {
+        "env": config.env,
+        "preset": config.preset,
+        "strategy": config.strategy,
+        "seed": config.seed,
+    }
     if parts.has_own_network(config):
         subject["network"] = "own"
     if config.start_from is None:

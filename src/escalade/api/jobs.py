@@ -94,7 +94,7 @@ def _start(one: Planned, share: int) -> _Job:
         file.flush()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed where the process has ended
     if one.begun is None:  # from a file, which says each option: one left out would be filled in
-        command = ["train", flag("config"), file.name, flag("preset"), "none"]
+        command = ["train", flag("config"), file.name]
         command += words("run_dir", str(one.folder))
     else:
         changes = {name: getattr(config, name) for name in FREE} | replace(one, config=config).changes

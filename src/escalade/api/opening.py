@@ -8,7 +8,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
-from escalade.support.numbers import counted
+from escalade.support.numbers import counted, number
 from escalade.support.output import say
 
 _LIMITS = ("generations", "env_steps", "seconds", "target_return")
@@ -39,7 +39,10 @@ def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> Config | Non
 
 def opening(config: Config) -> str:
     """The first line of a run."""
-    line = f"{config.env}: starting {_where(config)}…"
+    aims = [] if config.preset is None else [f"preset {config.preset}"]
+    aims += [] if config.target_return is None else [f"target {number(config.target_return)}"]
+    shown = f" ({', '.join(aims)})" if aims else ""
+    line = f"{config.env}: starting {_where(config)}{shown}…"
     if all(getattr(config, name) is None for name in _LIMITS):
         line += " There is no limit and no target: Ctrl-C ends the run, saved."
     return line

@@ -107,7 +107,7 @@ def optimize(
         EnvironmentFailure: the function raised what ``catch`` does not name, or it raised at every point of
             the search so far. The message names the point and the generation.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> found = optimize(lambda x: ((x - 3) ** 2).sum(), np.zeros(4), bounds=(-5, 5))
         >>> bool(abs(found.best - 3).max() < 1e-4), found.stop_reason

@@ -70,7 +70,7 @@ def optimize_batch(
         InputError: an argument is impossible, or some function gave no finite number at all.
         EnvironmentFailure: the function raised what ``catch`` does not name, or it raised in every call.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> places = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
         >>> found = optimize_batch(lambda x, number: ((x - places[number]) ** 2).sum(1), np.zeros((3, 2)))

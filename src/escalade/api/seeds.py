@@ -21,6 +21,7 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import whole_number
 
 if TYPE_CHECKING:
+    from escalade.api.listeners import Listeners
     from escalade.api.run import Run
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another in each process
@@ -42,15 +43,17 @@ def own_code(config: Config, network: Any) -> list[str]:
     return [*(os.path.abspath(script) for name in names if script and name.startswith("__main__:")), *layers]
 
 
-def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, **given: Any) -> list[Run]:
+def train_seeds(
+    config: Config, seeds: Sequence[int], jobs: int, listeners: Listeners, network: nn.Module | None
+) -> list[Run]:
     """Train what is missing of the runs with these seeds; those that have ended, in the order of ``seeds``.
 
     Args:
         config: whose seed and folder are replaced; ``run_dir`` is the folder of the series.
         seeds: one a run.
         jobs: how many runs go on at a time, in processes of their own where there are several.
-        verbose: whether runs in this process print how they go.
-        **given: ``network``, ``recorders`` and ``callbacks`` of :func:`escalade.train`.
+        listeners: of runs in this process.
+        network: as in :func:`escalade.train`.
 
     Raises:
         InputError: a seed is none or named twice, the folder holds other runs, or several jobs are given what
@@ -65,6 +68,7 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
     numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(f"`seeds` {seeds!r} must be one seed or more, each named once")
+    given = {"network": network, "recorders": listeners.recorders, "callbacks": listeners.callbacks}
     if whole_number(jobs, "`jobs`", 1) > 1 and any(given.values()):
         names = ", ".join(name for name, value in given.items() if value)
         raise InputError(
@@ -74,15 +78,15 @@ def train_seeds(config: Config, seeds: Sequence[int], jobs: int, verbose: bool, 
         raise InputError(
             f"`jobs` above 1 runs in other processes, which do not have {here[0]}: put it in a module"
         )
-    folder = series_folder({"config": config}, config.run_dir, own_code(config, given.get("network")))
+    folder = series_folder({"config": config}, config.run_dir, own_code(config, network))
     planned = plan_series({"config": config}, numbers, folder)
     missing = [one for one in planned if not one.done]
     if jobs > 1:
         with Interrupts() as interrupts, interrupts.allowed():  # SIGTERM too: the runs would go on without us
             deque(run_jobs(missing, jobs), maxlen=0)
     else:
-        deque(run_series(missing, verbose=verbose, **given), maxlen=0)
+        deque(run_series(missing, listeners=listeners, network=network), maxlen=0)
     folders = [RunFolder(one.folder) for one in planned]
     done = [folder for folder in folders if folder.policy.exists()]
-    network = network_of(config, given.get("network"))
+    network = network_of(config, network)
     return [Run(folder, folder.read_summary(), load(folder.policy, network)) for folder in done]

@@ -20,6 +20,9 @@ from escalade.support.mappings import differing, ordered_text
 from escalade.training.sources import absolute, without_digest
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from escalade.api.listeners import Listeners
     from escalade.api.run import Run
 
 _MOST_SEEDS = 10_000
@@ -96,7 +99,7 @@ def series_folder(
         return path_of(run_dir, "choose another `run_dir`")
     tellings: list[Any] = [list(code)] if code else []
     for name, config in configs.items():
-        hidden = {*RESUMABLE, "seed", "run_dir"}
+        hidden = {*RESUMABLE, "seed", "run_dir", "preset"}
         options = {
             option: ordered_text(value) for option, value in vars(config).items() if option not in hidden
         }
@@ -145,19 +148,18 @@ def _with_one_source(runs: list[Planned]) -> list[Planned]:
 def run_series(
     planned: Sequence[Planned],
     *,
-    verbose: bool = True,
+    listeners: Listeners | None = None,
+    network: nn.Module | None = None,
     begins: Callable[[Planned], None] | None = None,
-    **given: Any,
 ) -> Iterator[Run]:
     """Train what is missing of a series, each run when it is asked for; an interrupted one is the last.
 
-    ``begins`` is called with each before it begins or goes on. ``given`` are arguments of
-    :func:`escalade.train` that are no options, such as ``callbacks``.
+    ``begins`` is called with each before it begins or goes on.
 
     Raises:
         KeyboardInterrupt: it was interrupted while a run wrote its last files; the next one is not begun.
     """
-    from escalade.api.train import resume, train_config
+    from escalade.api.train import resume_folder, train_config
 
     asked = False
     for one in planned:
@@ -169,9 +171,10 @@ def run_series(
             begins(one)
         with Interrupts() as interrupts:
             if one.begun is None:
-                run = train_config(one.config, verbose=verbose, **given)
+                run = train_config(one.config, listeners, network)
             else:
-                run = resume(one.folder, verbose=verbose, **given, **_where(one.config), **one.changes)
+                folder = RunFolder.open(one.folder)
+                run = resume_folder(folder, _where(one.config) | one.changes, listeners, network)
         asked = interrupts.requested
         yield run
         if run.summary["stop_reason"] == "interrupted":
@@ -200,7 +203,7 @@ def _existing_run(config: Config) -> RunFacts | None:
     facts = read_facts(folder)
     wanted = dict(vars(config))
     found = facts.options
-    fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir")]
+    fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir", "preset")]
     if wanted["backend"] == "auto":  # which a run replaces by what it found
         fixed.remove("backend")
     if wanted["start_from"] is not None:

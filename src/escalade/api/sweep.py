@@ -263,11 +263,14 @@ class _Lead:
                 raise _Interrupted
             see(view.row)
 
+        from escalade.api.listeners import Listeners
+
         (run,) = plan_series({"trial": config}, None, trial_folder(self._folder, trial.number))
         folder = RunFolder(run.folder)
         for row in ProgressTail(folder.progress).rows():  # of an earlier life of the sweep
             see(row)
-        for ended in run_series([run], verbose=False, callbacks=[called_back]):
+        listeners = Listeners(verbose=False, callbacks=[called_back])
+        for ended in run_series([run], listeners=listeners):
             if ended.summary["stop_reason"] == "interrupted":
                 raise _Interrupted
         summary = folder.read_summary()

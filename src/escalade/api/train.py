@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from torch import nn
 
 from escalade.api.facts import session_facts
+from escalade.api.listeners import Listeners, OnInterrupt
 from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.run import Run
@@ -36,22 +37,13 @@ from escalade.training.parts import Parts, make_parts, make_search
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.saved import SavedPolicy, check_run
 from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, Session, check_listeners, open_session
+from escalade.training.session import Checkpoint, Session, open_session
 from escalade.training.sources import inherited, without_digest
 from escalade.training.start import begin
 from escalade.training.view import Callback
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import ResumeOptions, TrainOptions
-
-
-@dataclass(frozen=True)
-class _Listeners:
-    """The listeners of a run."""
-
-    verbose: bool
-    recorders: Sequence[Recorder | str]
-    callbacks: Sequence[Callback]
 
 
 _OF_POLICIES = ("policy", "hidden", "activation", "init", "bias")
@@ -72,6 +64,7 @@ def train(
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
+    on_interrupt: OnInterrupt = "raise",
     **options: Unpack[TrainOptions],
 ) -> Run: ...
 
@@ -87,6 +80,7 @@ def train(
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
+    on_interrupt: OnInterrupt = "raise",
     **options: Unpack[TrainOptions],
 ) -> list[Run]: ...
 
@@ -101,6 +95,7 @@ def train(
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
+    on_interrupt: OnInterrupt = "raise",
     **options: Unpack[TrainOptions],
 ) -> Run | list[Run]:
     """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
@@ -122,6 +117,9 @@ def train(
             :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
         callbacks: called after every generation with a :class:`escalade.training.view.View`; one that
             returns True stops the run.
+        on_interrupt: what an interrupt (Ctrl-C, SIGTERM) does once the run is saved: ``raise``
+            KeyboardInterrupt, which also ends a loop around the call, or ``return`` the run, with a
+            ``stop_reason`` of ``interrupted``.
         **options: fields of :class:`escalade.config.options.Config`.
 
     Returns:
@@ -130,10 +128,12 @@ def train(
 
     Raises:
         InputError: an option is wrong; the message names it and what to do about it.
+        KeyboardInterrupt: the run was interrupted, and is saved; see ``on_interrupt``.
         EnvironmentFailure: the environment raised.
         EngineFailure: workers die again and again.
         StorageFailure: the run folder cannot be written.
     """
+    listeners = Listeners(verbose, recorders, callbacks, on_interrupt)
     values = from_values(named({"env": env} | options))
     unset = {} if network is None else {name: OPTIONS[name].default for name in _OF_POLICIES}
     if idle := [name for name, value in unset.items() if values.get(name, value) != value]:
@@ -144,26 +144,17 @@ def train(
     if seeds is not None:
         if "seed" in values:
             raise InputError("`seed` and `seeds` were both given: choose one")
-        given = {"network": network, "recorders": recorders, "callbacks": callbacks}
-        runs: list[Run] = _SERIES.load()(config, seeds, jobs, verbose, **given)
+        runs: list[Run] = _SERIES.load()(config, seeds, jobs, listeners, network)
         return runs
     if jobs != 1:
         raise InputError("`jobs` is for several runs: give their `seeds`")
     if verbose:
         announce(config)
-    return train_config(config, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks)
+    return train_config(config, listeners, network)
 
 
-def train_config(
-    config: Config,
-    *,
-    network: nn.Module | None = None,
-    verbose: bool = True,
-    recorders: Sequence[Recorder | str] = (),
-    callbacks: Sequence[Callback] = (),
-) -> Run:
+def train_config(config: Config, listeners: Listeners | None = None, network: nn.Module | None = None) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
-    check_listeners(recorders, callbacks)
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
     warm_up_for(config, network)
@@ -177,7 +168,7 @@ def train_config(
         config = _warm_started(_with_backend(config, parts), parts, network)
         folder = new_folder(config)
         with folder.locked(), folder.kept_if_trained():
-            return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
+            return _run(config, parts, folder, listeners or Listeners())
 
 
 def resume(
@@ -187,6 +178,7 @@ def resume(
     verbose: bool = True,
     recorders: Sequence[Recorder | str] = (),
     callbacks: Sequence[Callback] = (),
+    on_interrupt: OnInterrupt = "raise",
     **changes: Unpack[ResumeOptions],
 ) -> Run:
     """Go on with a run from its latest whole checkpoint, bit for bit; from its start where it has none yet.
@@ -197,6 +189,7 @@ def resume(
         verbose: whether to print how the run goes.
         recorders: as in :func:`train`, and to be given again; the option ``recorder`` is remembered.
         callbacks: likewise.
+        on_interrupt: as in :func:`train`.
         **changes: budgets, evaluation, workers, engine: :data:`escalade.config.options.RESUMABLE`.
 
     Returns:
@@ -204,31 +197,27 @@ def resume(
 
     Raises:
         InputError: there is no run, none of its checkpoints is whole, or an option may not change.
+        KeyboardInterrupt: the run was interrupted, and is saved; see ``on_interrupt``.
         EnvironmentFailure: the environment raised.
         EngineFailure: workers die again and again.
         StorageFailure: the run folder cannot be written.
     """
+    listeners = Listeners(verbose, recorders, callbacks, on_interrupt)
     folder = RunFolder.open(run)
     values = _resumable({**changes})
     if verbose:
         announce_resumed(folder, values)
-    return resume_folder(
-        folder, values, network=network, verbose=verbose, recorders=recorders, callbacks=callbacks
-    )
+    return resume_folder(folder, values, listeners, network)
 
 
 def resume_folder(
     folder: RunFolder,
     changes: dict[str, Any],
-    *,
+    listeners: Listeners | None = None,
     network: nn.Module | None = None,
-    verbose: bool = True,
-    recorders: Sequence[Recorder | str] = (),
-    callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Go on with the run in ``folder``, with ``changes`` to its options; see :func:`resume`."""
-    check_listeners(recorders, callbacks)
-    listeners = _Listeners(verbose, recorders, callbacks)
+    listeners = listeners or Listeners()
     with folder.locked():
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**changes)
@@ -295,7 +284,7 @@ def _run(
     config: Config,
     parts: Parts,
     folder: RunFolder,
-    listeners: _Listeners,
+    listeners: Listeners,
     loaded: Loaded[Checkpoint] | None = None,
 ) -> Run:
     check_recorders(config.recorder, "recorder")
@@ -310,10 +299,12 @@ def _run(
         if loaded is not None:
             loop.saver.changed()  # its checkpoint holds the old options: a new one is written at once
         summary = session.end(loop, loop.run())
+    if session.interrupts.requested and listeners.on_interrupt == "raise":
+        raise KeyboardInterrupt(f"{folder.path} is saved")
     return Run(folder, summary, load(folder.policy, parts.policy.network))
 
 
-def _loop(config: Config, parts: Parts, session: Session, listeners: _Listeners) -> Loop:
+def _loop(config: Config, parts: Parts, session: Session, listeners: Listeners) -> Loop:
     folder = session.facts.folder
     return Loop(
         PolicyObjective(config, parts, session.engine, session.interrupts, folder),

@@ -10,7 +10,7 @@ from typing import Any
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_environment, add_options, whole
 from escalade.cli.output import say
-from escalade.cli.training import PRESET, config_typed
+from escalade.cli.training import config_typed
 from escalade.config.commands import flag
 from escalade.config.conversion import convert, toml_text
 from escalade.config.options import NOT_MEASURED, OPTIONS
@@ -48,7 +48,6 @@ def add_bench(commands: Any) -> None:
         examples=["HalfCheetah-v5 --workers 4 --rounds 3"],
     )
     add_environment(parser)
-    add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     add_argument(parser, "--rounds", "N", "alternating turns of training and raw simulator", "5")
     parser.add_argument(
         "--turn-seconds", dest="seconds", metavar="X", help="length of a turn in seconds (default: 3)"

@@ -12,13 +12,12 @@ from escalade.api.opening import announce, announce_resumed
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import (
     Parser,
-    add_argument,
     add_command,
     add_environment,
     add_options,
     options_typed,
 )
-from escalade.cli.output import INTERRUPTED, say, say_summary
+from escalade.cli.output import INTERRUPTED, say
 from escalade.cli.registry import MODES
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
@@ -42,9 +41,6 @@ class Mode(Protocol):
 
     def train(self, parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
         """Train, and return the exit code. ``configs`` are named by their files."""
-
-
-PRESET = "settings tuned for an environment: auto takes the environment's own, if there are any"
 
 
 def add_train(commands: Any) -> None:
@@ -73,7 +69,6 @@ def add_train(commands: Any) -> None:
         help="TOML file of options, such as target_return = 475; several are run one after the other "
         "(default: no file)",
     )
-    add_argument(parser, "--preset", "auto|NAME|none", PRESET, "auto")
     for mode in _modes():
         mode.add_flags(parser)
     add_options(parser, [name for name in OPTIONS if name != "env"])
@@ -109,10 +104,14 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
 
     only = [path] if path else getattr(parsed, "config", None)
     file = read_toml(only[0]) if only else {}
-    given = layered(file, options_typed(parsed, but=getattr(parsed, "own", ())))
-    heard = None if getattr(parsed, "json", False) else say
-    usual = "none" if file.keys() >= OPTIONS.keys() - {"run_dir"} else "auto"
-    return presets.layer(given, inherited(given), parsed.preset or usual, heard)
+    typed = options_typed(parsed, but=getattr(parsed, "own", ()))
+    given, heard = layered(file, typed), None if getattr(parsed, "json", False) else say
+    if "preset" in typed or not file.keys() >= OPTIONS.keys() - {"run_dir", "preset"}:
+        return presets.layer(given, inherited(given), "auto", heard)
+    # Its preset is in its options already.
+    return presets.layer(given | {"preset": None}, inherited(given), None, heard).replace(
+        preset=file.get("preset")
+    )
 
 
 def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
@@ -136,7 +135,7 @@ def _train(parsed: argparse.Namespace) -> int:
     warm_up_for(config)
     from escalade.api.train import train_config
 
-    return _report(train_config(config))
+    return _code(train_config(config))
 
 
 def _modes() -> list[Mode]:
@@ -150,9 +149,8 @@ def _resume(parsed: argparse.Namespace) -> int:
         warm_up_for(config)
     from escalade.api.train import resume_folder
 
-    return _report(resume_folder(folder, changes))
+    return _code(resume_folder(folder, changes))
 
 
-def _report(run: Run) -> int:
-    say_summary(run.summary, run.folder.path)
+def _code(run: Run) -> int:
     return INTERRUPTED if run.summary["stop_reason"] == "interrupted" else 0

@@ -6,8 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from escalade.cli.arguments import add_command
-from escalade.cli.output import resuming, say, say_summary
+from escalade.cli.arguments import add_command, with_flags
+from escalade.cli.output import say
+from escalade.config.commands import flag
+from escalade.config.options import RESUMABLE
+from escalade.training.closing import closing_lines, resuming
 
 if TYPE_CHECKING:
     from escalade.api.watch import News, Watch
@@ -78,7 +81,8 @@ def _by(news: News) -> str:
 def _end(watch: Watch, news: News) -> int:
     folder = watch.folder
     if news.state == "ended":
-        say_summary(folder.read_summary(), folder.path)
+        for line in closing_lines(folder.read_summary(), folder.path):
+            say(with_flags(line, {name: flag(name) for name in RESUMABLE}))
         return 0
     from escalade.config.files import is_evolved
 

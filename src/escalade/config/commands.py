@@ -17,9 +17,9 @@ def flag(name: str) -> str:
 
 
 def changed(config: Config) -> list[str]:
-    """Names of the options that are not at their defaults, but for the run's own folder."""
-    plain = Config(env=config.env)
-    return [name for name in OPTIONS if name != "run_dir" and getattr(config, name) != getattr(plain, name)]
+    """Names of the options that are not at their defaults, without the run's folder and its preset."""
+    plain, known = Config(env=config.env), OPTIONS.keys() - {"run_dir", "preset"}
+    return [name for name in OPTIONS if name in known and getattr(config, name) != getattr(plain, name)]
 
 
 _TOGETHER = {"population", "lr", "strategy", "strategy_options"}

@@ -27,7 +27,7 @@ class ResumeOptions(TypedDict, total=False):
     recorder: Sequence[str]
 
 class TrainOptions(ResumeOptions, total=False):
-    """All options but the environment."""
+    """All options but the environment and the preset, which are arguments of their own."""
 
     env_kwargs: dict[str, Any]
     backend: str

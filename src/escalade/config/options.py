@@ -241,6 +241,7 @@ class Config:
         None, "stop once 100 fresh episodes confirm this mean; none takes a preset's off", unset="no target"
     )
 
+    preset: str | None = _run(None, "tuned settings; auto: of ENV", form="auto|NAME|none", unset="auto")
     workers: int | None = _run(
         None,
         "worker processes; 0 runs everything in this one",

@@ -114,15 +114,19 @@ def layer(
 ) -> Config:
     """The config of what is ``given``, over what a policy to begin with brings, over a preset.
 
-    Arguments of the environment are put over the preset's one by one, as it was tuned with those.
+    Arguments of the environment are put over the preset's one by one, as it was tuned with those. A preset
+    named in ``given`` takes precedence over ``preset``; the config holds the name of the one in use.
 
     Raises:
         InputError: they do not go together, or there is no such preset; see :func:`options`.
     """
-    chosen = options(given.get("env") or "", preset, begun | given, say)
+    env, preset = given.get("env") or "", given.get("preset", preset)
+    if preset == "auto":
+        preset = _own(env, (begun | given).get("env_kwargs", {}))
+    chosen = options(env, preset, begun | given, say)
     if "env_kwargs" in given:
         given = {**given, "env_kwargs": chosen.get("env_kwargs", {}) | given["env_kwargs"]}
-    return Config(**layered(chosen, begun, given))
+    return Config(**layered(chosen, begun, given) | {"preset": None if preset == "none" else preset})
 
 
 def _with_policy(found: Values, given: Values) -> Values:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BUDGETS = ("generations", "env_steps", "seconds")
 """Limits that a trial may be given; one of them ends it."""
 
-_NOT_SEARCHED = ("env", "seed", "run_dir", "workers", "engine", "address", *BUDGETS)
+_NOT_SEARCHED = ("env", "seed", "preset", "run_dir", "workers", "engine", "address", *BUDGETS)
 _RANGE = {"low": float, "high": float, "log": bool, "step": float}
 
 

@@ -66,7 +66,7 @@ class GuidedES(OpenAIES):
         InputError: an argument is impossible, or the surrogate gave no finite vector of the centre's shape;
             the message names it.
 
-    Example:
+    Examples:
         >>> import torch
         >>> target = torch.linspace(-1, 1, 1000)
         >>> def surrogate(center):  # half of it is right

@@ -42,7 +42,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
     Raises:
         InputError: an argument is impossible; the message names it.
 
-    Example:
+    Examples:
         >>> import torch
         >>> es = OpenAIES(torch.zeros(3), population=50, sigma=0.1, lr=0.02)
         >>> target = torch.tensor([0.5, 0.1, -0.3])

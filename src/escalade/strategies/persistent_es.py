@@ -60,7 +60,7 @@ class PersistentES(DescentStrategy):
     Raises:
         InputError: an argument is impossible; the message names it.
 
-    Example:
+    Examples:
         >>> import torch
         >>> es = PersistentES(torch.zeros(1), population=20, sigma=0.1, windows=5, lr=0.05, optimizer="sgd")
         >>> states = torch.zeros(20)

@@ -1,7 +1,7 @@
 """Every strategy by name: what can be known of it before torch is imported.
 
-A new strategy is one file with its class, and here one entry and one import for type checkers. The
-names in :mod:`escalade.strategies`, the command line's checks and the table in the guide follow.
+A new strategy is one file with its class, one entry here, and one import for type checkers in
+:mod:`escalade.strategies`. The command line's checks and the table in the guide follow.
 """
 
 from __future__ import annotations
@@ -9,30 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from escalade.support.registry import Entry
-
-if TYPE_CHECKING:  # when the program runs, a class is imported when first used: it needs torch
-    from escalade.strategies.ars import ARS as ARS
-    from escalade.strategies.canonical_es import CanonicalES as CanonicalES
-    from escalade.strategies.cem import CEM as CEM
-    from escalade.strategies.cma import CMAES as CMAES
-    from escalade.strategies.cr_fm_nes import CRFMNES as CRFMNES
-    from escalade.strategies.deep_ga import DeepGA as DeepGA
-    from escalade.strategies.des import DES as DES
-    from escalade.strategies.les import LES as LES
-    from escalade.strategies.lm_ma import LMMAES as LMMAES
-    from escalade.strategies.ma import MAES as MAES
-    from escalade.strategies.openai_es import OpenAIES as OpenAIES
-    from escalade.strategies.pgpe import PGPE as PGPE
-    from escalade.strategies.rm_es import RMES as RMES
-    from escalade.strategies.sep_cma import SepCMAES as SepCMAES
-    from escalade.strategies.simple_gaussian import SimpleGaussian as SimpleGaussian
-    from escalade.strategies.snes import SNES as SNES
-    from escalade.strategies.vd_cma import VDCMA as VDCMA
-    from escalade.strategies.xnes import XNES as XNES
-
 
 POPULATION: Final = 64
 """Members a generation, where neither run nor strategy says otherwise."""

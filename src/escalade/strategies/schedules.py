@@ -84,7 +84,7 @@ def parse(value: float | str | Schedule, name: str = "schedule", zero: bool = Fa
         name: what to call it in a message.
         zero: whether a function may give 0.
 
-    Example:
+    Examples:
         >>> [parse("step:0.1:0.5:10")(generation) for generation in (0, 9, 10)]
         [0.1, 0.1, 0.05]
 
@@ -182,7 +182,7 @@ SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
 def parse_population(value: int | str) -> Callable[[int], int]:
     """Make members a generation of a number, or of a schedule's text, which gives even numbers.
 
-    Example:
+    Examples:
         >>> [parse_population("linear:16:64:48")(generation) for generation in (0, 1, 2, 48, 99)]
         [16, 16, 18, 64, 64]
 

@@ -24,7 +24,7 @@ def _all_equal(fitness: Array) -> bool:
 def centered_ranks(fitness: Array) -> Array:
     """Ranks mapped linearly to [-0.5, 0.5] (Salimans et al. 2017, section 2.1).
 
-    Example:
+    Examples:
         >>> centered_ranks(np.array([3.0, -1000.0, 5.0])).tolist()
         [0.0, -0.5, 0.5]
     """

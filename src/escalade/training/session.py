@@ -38,8 +38,10 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
 from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
+from escalade.support.output import say, wording
 from escalade.support.versions import versions
 from escalade.training.card import write_card
+from escalade.training.closing import closing_lines
 from escalade.training.loop import Loop
 from escalade.training.progress import Progress
 from escalade.training.results import summarize, updates_of
@@ -151,6 +153,10 @@ class Session:
     """The lines of recorders: they are notes of the run."""
     rows: int = 0
     """Recorded generations at the end."""
+    summary: dict[str, Any] | None = None
+    """The contents of summary.json, once the run has ended."""
+    again: bool = False
+    """True if the resumed run had reached its target or a limit before."""
 
     def begin(self, loop: Loop) -> None:
         """Put ``loop`` where the folder stands, with the engine's notes and waits."""
@@ -158,7 +164,8 @@ class Session:
         self.engine.on_note, self.engine.on_wait = loop.notes.say, loop.deadline
         if facts.folder is not None and facts.loaded is not None:
             _go_on(loop, facts.folder, facts.loaded, self.lost)
-            if loop.limits.reached(loop.progress) is None:  # else nothing runs, and what is there may stay
+            self.again = loop.limits.reached(loop.progress) is not None
+            if not self.again:  # else nothing runs, and what is there may stay
                 summary = facts.folder.read_summary()
                 if summary:
                     facts.folder.rename_made(updates_of(summary), summary.get("best_generation"))
@@ -172,7 +179,7 @@ class Session:
         if folder is not None and not folder.policy.exists():  # what was made before is of other policies
             folder.rename_made("earlier", "best-earlier")
         loop.objective.save_module(loop.strategy)
-        summary = summarize(loop, reason, facts.subject, facts.machine)
+        self.summary = summary = summarize(loop, reason, facts.subject, facts.machine)
         if folder is not None:
             folder.write_summary(summary)
             write_card(folder, facts.title, summary)
@@ -212,6 +219,10 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
         if folder is not None and session.rows and plotting_available():
             cut = facts.options.get("cutoff") is not None
             plot_run(folder.path, folder.curve, facts.goals.target_return, facts.title, cut=cut)
+        if facts.verbose and session.summary is not None:
+            place = None if folder is None else folder.path
+            for line in closing_lines(session.summary, place, again=session.again):
+                say(wording.get()(line))
 
 
 def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
@@ -231,7 +242,7 @@ def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
 
 
 def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:
-    """Take over the checkpoint, and say from where the run goes on; ``lost`` generations run again."""
+    """Take over the checkpoint, and note where the run goes on, if it does; ``lost`` generations rerun."""
     checkpoint = loaded.checkpoint
     loop.load_state(*checkpoint.content)
     for problem in loaded.problems:
@@ -242,6 +253,8 @@ def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int)
         loop.notes.say(
             f"the run was saved with {checkpoint.versions}, this is {versions()}: last bits may differ"
         )
+    if loop.limits.reached(loop.progress) is not None:
+        return
     # Of a run that goes on to another target, the later ones did have a checkpoint.
     why = "have no checkpoint and " if checkpoint.on_disk else ""
     again = f": {lost} later ones {why}are run again" if lost else ""

@@ -1,0 +1,60 @@
+"""The last lines of a run: its result, why it ended, and where its files are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from escalade.support.numbers import counted, number
+
+
+def closing_lines(summary: Mapping[str, Any], folder: Path | None, *, again: bool = False) -> Iterator[str]:
+    """Describe how a run ended, from the contents of its summary.json.
+
+    Args:
+        summary: the contents.
+        folder: the run's folder, if it has one.
+        again: whether the run had reached a limit or its target before it was resumed.
+    """
+    mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
+    if mean is not None:
+        spent = "" if steps is None else f"{steps:,} steps, "
+        of = f" of centre {summary['eval_center']}" if "eval_center" in summary else ""
+        if updates := summary.get("updates_since_evaluation"):
+            of += f", {counted(updates, 'update')} before the last"
+        over = counted(summary["eval_episodes"], "call" if "module" in summary else "episode")
+        yield f"return {number(mean)} ± {number(std)} over {over}{of}, {spent}{summary['seconds']:.1f} s"
+    yield _reason(summary, folder, again)
+    if folder is not None:
+        yield f"run folder: {folder}"
+
+
+def _reason(summary: Mapping[str, Any], folder: Path | None, again: bool) -> str:
+    reason, what = summary["stop_reason"], summary.get("env") or summary.get("module")
+    words = {
+        "callback": "stopped by a callback",
+        "stopped": "stopped as asked",
+        "interrupted": "interrupted"
+        if folder is None
+        else f"interrupted; go on with: {_going_on(summary, folder)}",
+    }
+    if reason == "solved":
+        solved = f"solved: {what} reached its target of {summary['target_return']}"
+        return f"already {solved}; a harder `target_return` goes on" if again else solved
+    done = f"stopped: `{reason}` was reached"
+    return words.get(reason, f"{done} before; a higher one goes on" if again else done)
+
+
+def _going_on(summary: Mapping[str, Any], folder: Path) -> str:
+    if summary.get("network") == "own":
+        return f"escalade.resume({str(folder)!r}, network=...), in Python"
+    if str(summary.get("env")).startswith("__main__:"):
+        return f"escalade.resume({str(folder)!r}), in the script that it began in"
+    return resuming(folder, evolved="module" in summary)
+
+
+def resuming(folder: Path, evolved: bool) -> str:
+    """The words for going on with a run: the command, or for one of :func:`escalade.evolve` the call."""
+    return "the same evolve with resume=True" if evolved else f"escalade resume {shlex.quote(str(folder))}"
