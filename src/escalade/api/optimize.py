@@ -72,7 +72,8 @@ def optimize(
             or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
         direction: ``minimize`` or ``maximize``.
         sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
-            bounds and 0.5 elsewhere when not given.
+            bounds and 0.5 elsewhere when not given. It never exceeds the range between two bounds, neither at
+            first nor when the strategy adapts it.
         population: points a generation; the strategy's default when not given.
         bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers a parameter,
             ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways

@@ -225,7 +225,7 @@ def resolve(
             _try_info(env, env_id, reward_info)
     finally:
         close(env)
-    first = weakref.ref(innermost(env))
+    first, left_out = weakref.ref(innermost(env)), text_parts(env)
     del env
     if first() is not None:  # someone else holds it, and may return it again
         close(_first(bare, env_id)[1])
@@ -235,7 +235,7 @@ def resolve(
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
-        text_parts=text_parts(env),
+        text_parts=left_out,
         fresh=fresh_environments or needs_fresh(spec),
     )
 

@@ -56,6 +56,9 @@ class AdaptiveStrategy(GaussianStrategy):
     def scale(self) -> NDArray[np.floating]:
         return np.asarray(self.deviations.numpy())
 
+    def narrow(self, factors: Fitness) -> None:
+        self.deviations = self.deviations * torch.from_numpy(factors).to(self.deviations)
+
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
         """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
         origin = None if shift is None else shift.numpy()

@@ -127,5 +127,11 @@ class AxisStrategy(SizedStrategy):
     def _form(self) -> AxisShape:
         return AxisShape(self.axis, self.deviations)
 
+    def narrow(self, factors: Vector) -> None:
+        common = float(np.exp(np.log(factors).mean()))  # CR-FM-NES normalises its deviations
+        self.step_size *= common
+        self.deviations = factors / common * self.deviations
+        self.path_c = factors / common * self.path_c
+
     def shaped(self, z: Matrix) -> Matrix:
         return self._form.shaped(z)

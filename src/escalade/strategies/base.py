@@ -13,14 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import (
-    LowRank,
-    NoiseSource,
-    NoiseTable,
-    Population,
-    table_size,
-    write_all,
-)
+from escalade.perturbation import LowRank, NoiseSource, NoiseTable, Population, table_size, write_all
 from escalade.perturbation.device import device_of
 from escalade.strategies.own import check_updated, is_own, watch_methods
 from escalade.strategies.result import Record, Result
@@ -294,6 +287,15 @@ class Strategy(ABC):
 
     def remember(self, fitness: Fitness) -> None:  # noqa: B027 - most keep no fitness
         """Take note of a generation in which all members got the same, and nothing moves. For subclasses."""
+
+    def narrow(self, factors: NDArray[np.float64]) -> None:  # noqa: B027 - most sigmas never grow
+        """Multiply the standard deviation of each parameter by a factor.
+
+        Strategies whose sigma is fixed or scheduled ignore this. For subclasses.
+
+        Args:
+            factors: shape (dimension,), above 0 and at most 1.
+        """
 
     @abstractmethod
     def update(self, fitness: Fitness) -> None:

@@ -33,6 +33,7 @@ Given: TypeAlias = (
 )
 """Lower and upper bound, each a number, a vector or None; or one pair of numbers a parameter."""
 
+_LARGEST = 1e100  # of a finite bound: the map squares distances
 _MARGIN = 1 / 20  # of 1 + |bound|, as in pycma's BoundTransform: measured in benchmarks/optimize.md
 
 
@@ -46,7 +47,8 @@ class Bounds:
         dimension: length of the vector.
 
     Raises:
-        InputError: they do not fit the vector, leave no room between them, or may be read in both ways.
+        InputError: they do not fit the vector, leave no room between them, are finite but beyond 1e100, or
+            may be read in both ways.
     """
 
     def __init__(self, bounds: Given | None, dimension: int) -> None:
@@ -59,17 +61,27 @@ class Bounds:
                 f"bounds: parameter {i} has {self.lower[i]:g} and {self.upper[i]:g}, but the lower bound "
                 "must be below the upper one"
             )
-        with np.errstate(invalid="ignore"):
-            span = self.upper - self.lower
-            self._low_margin, self._high_margin = (
-                np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), span / 2)
-                for bound in (self.lower, self.upper)
-            )
+        for bound in (self.lower, self.upper):
+            large = np.flatnonzero((abs(bound) > _LARGEST) & np.isfinite(bound))
+            if len(large):
+                i = int(large[0])
+                raise InputError(
+                    f"bounds: parameter {i} has {bound[i]:g}, beyond {_LARGEST:g}: use None for no bound"
+                )
+        self._low_margin, self._high_margin = (
+            np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), self.width / 2)
+            for bound in (self.lower, self.upper)
+        )
 
     @property
     def both(self) -> NDArray[np.bool_]:
         """The parameters that have two bounds, bool of shape (dimension,)."""
         return np.isfinite(self.lower) & np.isfinite(self.upper)
+
+    @property
+    def width(self) -> Array:
+        """Upper bound minus lower bound, infinite if one is missing; shape (dimension,)."""
+        return self.upper - self.lower
 
     @property
     def any(self) -> bool:

@@ -71,6 +71,10 @@ class CanonicalES(GaussianStrategy):
     def sigma(self) -> float:
         return self.step_size
 
+    def narrow(self, factors: Fitness) -> None:
+        """Multiply the step size by the smallest factor."""
+        self.step_size *= float(factors.min())
+
     def update(self, fitness: Fitness) -> None:
         weights = share_ties(self.weights, fitness)
         step = self.noise_sum(weights)

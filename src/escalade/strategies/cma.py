@@ -101,6 +101,11 @@ class CMAES(SizedStrategy):
         values, vectors = np.linalg.eigh(self.covariance)
         return vectors, np.sqrt(np.maximum(values, 1e-30))
 
+    def narrow(self, factors: Matrix) -> None:
+        self.covariance = np.outer(factors, factors) * self.covariance
+        self.path_c = factors * self.path_c
+        self.__dict__.pop("_axes", None)
+
     def shaped(self, z: Matrix) -> Matrix:
         basis, lengths = self._axes
         return np.asarray((z * lengths) @ basis.T)  # eq. 39

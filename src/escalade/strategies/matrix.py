@@ -42,6 +42,9 @@ class MatrixStrategy(SizedStrategy):
         lengths = np.linalg.svd(self.matrix, compute_uv=False)
         return float((lengths[0] / max(lengths[-1], 1e-150)) ** 2)
 
+    def narrow(self, factors: Matrix) -> None:
+        self.matrix = factors[:, None] * self.matrix
+
     def shaped(self, z: Matrix) -> Matrix:
         return np.asarray(z @ self.matrix.T)
 

@@ -29,7 +29,7 @@ class Optimum:
 
     ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or why the
     last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
-    fitness changes no more), ``tolxup`` (the standard deviations grew ten thousandfold), ``noeffect`` (they
+    fitness changes no more), ``tolxup`` (one without two bounds grew ten thousandfold), ``noeffect`` (they
     are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
     or ``generations`` (it took too long), ``limit`` (a small search of ``bipop`` had used its share).
     """

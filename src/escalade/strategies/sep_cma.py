@@ -83,6 +83,11 @@ class SepCMAES(AdaptiveStrategy):
         """The largest variance over the smallest."""
         return float(self.variances.max() / self.variances.min())
 
+    def narrow(self, factors: Fitness) -> None:
+        super().narrow(factors)
+        each = torch.from_numpy(factors)
+        self.variances, self.path_c = self.variances * each**2, self.path_c * each
+
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
         weights = share_ties(self.weights, fitness)

@@ -88,6 +88,10 @@ class SizedStrategy(Strategy):
         """The number of normal numbers in each of them."""
         return self.dimension
 
+    def narrow(self, factors: Matrix) -> None:
+        """Multiply the step size by the smallest factor."""
+        self.step_size *= float(factors.min())
+
     @abstractmethod
     def shaped(self, z: Matrix) -> Matrix:
         """Members' steps ``y``, shape (n, dimension), of noise ``z``, (n, drawn_width). For subclasses."""

@@ -35,8 +35,8 @@ class SearchSpace:
     Args:
         x0: where to begin: shape (dimension,), a function that makes such a vector of a random generator, or
             :class:`~escalade.strategies.earlier.EarlierPoints`.
-        sigma: the first standard deviation, a number or one a parameter; None is 0.3 of the range between
-            two bounds and 0.5 elsewhere.
+        sigma: the first standard deviation, a number or one a parameter, at most the range between two
+            bounds; None is 0.3 of that range and 0.5 elsewhere.
         bounds: see :class:`escalade.strategies.bounds.Bounds`.
         seed: of the noise, and of all that is drawn for restarts.
         integers: numbers of the parameters that are whole numbers in the function's points.
@@ -71,13 +71,15 @@ class SearchSpace:
         self.bounds = Bounds(bounds, self.dimension)
         for point in [self._first] if self._earlier is None else self._earlier:
             self.bounds.check(point)
-        with np.errstate(invalid="ignore"):
-            ranges = np.where(self.bounds.both, 0.3 * (self.bounds.upper - self.bounds.lower), 0.5)
-        deviations = _sigma(ranges if sigma is None else sigma, self.dimension)
+        width = self.bounds.width
+        ranges = np.where(self.bounds.both, 0.3 * width, 0.5)
+        deviations = np.minimum(_sigma(ranges if sigma is None else sigma, self.dimension), width)
         self._sigma = float(np.exp(np.log(deviations).mean()))
         self._scale = deviations / self._sigma
         self.lattice = None if integers is None else lattice_of(integers, self.bounds, self._scale)
         self._bent = self.bounds if self.lattice is None else self.bounds.without(self.lattice.places)
+        self.widest = self._bent.width / self._scale
+        """The largest standard deviation of a strategy in each parameter: its box's width, or infinity."""
         self._noise = NoiseTable(seed, table_size(self.dimension)) if noise is None else noise
 
     def make(self, factory: StrategyFactory, start: Start, number: int) -> Strategy:
@@ -122,6 +124,16 @@ class SearchSpace:
                 inside = self.bounds.lower + drawn * (self.bounds.upper - self.bounds.lower)
             x = np.where(both, inside, x)
         return self._bent.invert(x) / self._scale
+
+    def confine(self, strategy: Strategy) -> None:
+        """Cap the strategy's standard deviations at the width of the box.
+
+        Members of a wider search are spread evenly over the box whatever its sigma, so nothing makes it
+        shrink again.
+        """
+        deviations = np.broadcast_to(strategy.scale, (self.dimension,))
+        if (deviations > self.widest).any():
+            strategy.narrow(np.minimum(1.0, self.widest / deviations))
 
     def points(self, members: NDArray[np.floating]) -> Array:
         """The function's points for a strategy's members, shape (n, dimension)."""

@@ -32,16 +32,19 @@ class StopRules:
             (``tolx``), when the fitness of the last generations differs by less than this (``tolfun``),
             or when the best fitness of the last generations differs by less than a tenth of it
             (``tolfunhist``).
+        boxed: the parameters whose standard deviation is capped by two bounds, bool of shape (dimension,):
+            they may grow from any first value without ``tolxup``, because they cannot diverge.
 
     Raises:
         InputError: the tolerance is not positive.
     """
 
-    def __init__(self, strategy: Strategy, tolerance: float) -> None:
+    def __init__(self, strategy: Strategy, tolerance: float, boxed: NDArray[np.bool_] | bool = False) -> None:
         if not real_number(tolerance, "tolerance") > 0:
             raise InputError(f"tolerance {tolerance} must be above 0")
         n, size = strategy.dimension, strategy.population_size
         self._strategy = strategy
+        self._free = ~np.broadcast_to(boxed, (n,))
         self._tolerance = tolerance
         self._first = _deviations(strategy).max()
         self._shaped = False  # until a look at the condition finds one
@@ -85,7 +88,7 @@ class StopRules:
         deviations, center = _deviations(self._strategy), self._strategy.center.double().numpy()
         if deviations.max() < self._tolerance * self._first:
             return "tolx"
-        if deviations.max() > GROWTH * self._first:
+        if (deviations[self._free] > GROWTH * self._first).any():
             return "tolxup"
         return "noeffect" if (center == center + 0.2 * deviations).any() else None
 

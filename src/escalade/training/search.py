@@ -112,6 +112,7 @@ class Search:
         self._remember(strategy, points, values)
         scales = strategy.sigma, strategy.lr  # this generation's: tell moves them on
         strategy.tell(values)
+        self._space.confine(strategy)
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
         self._record(strategy, values, scales)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies.base import Direction, StrategyFactory
@@ -115,7 +117,8 @@ class SearchPlan:
             before = search.evaluations
             made = self.space.make(self._factory, start, search.begun)
             limit = None if start.budget is None else before + start.budget
-            reason = yield from search.run(made, StopRules(made, self._options.tolerance), limit)
+            rules = StopRules(made, self._options.tolerance, np.isfinite(self.space.widest))
+            reason = yield from search.run(made, rules, limit)
             if reason in _OVER:
                 return reason
             try:
