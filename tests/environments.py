@@ -489,6 +489,22 @@ class Chance(gymnasium.Env[Any, Any]):
         return np.zeros(1, np.float32), reward, True, False, {}
 
 
+class Stuck(gymnasium.Env[Any, Any]):
+    """Ends after 20 actions 1; action 0 changes nothing."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.done = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.done += int(action)
+        return np.zeros(2, np.float32), 1.0, self.done >= 20, False, {}
+
+
 _CLASSES = [Tiny, Walk, Raises, Stays, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
 _CLASSES += [
     Pays,
@@ -503,6 +519,7 @@ _CLASSES += [
     Misfits,
     Chance,
     Spoils,
+    Stuck,
 ]
 for _class in _CLASSES:
     gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")

@@ -30,6 +30,7 @@ from escalade.support.exact import one_thread
 from escalade.support.installing import check_installed
 from escalade.training.parts import Parts, make_parts
 from escalade.training.score import make_score
+from escalade.training.step_limits import limited
 from escalade.training.strategy import build_strategy, refuse_ranks
 
 check_installed("escalade.qd", "qd", "ribs")
@@ -95,7 +96,9 @@ def evaluator(
     config = Config(**values)
     warm_up_for(config, network)
     with one_thread():
-        return Evaluator(config, make_parts(config, network))
+        parts = make_parts(config, network)
+        parts.environment = limited(parts.environment)
+        return Evaluator(config, parts)
 
 
 class Evaluator:

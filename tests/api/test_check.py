@@ -67,7 +67,7 @@ def test_what_fails_is_said(env, kwargs, name, said):
     ("env", "options", "name", "said"),
     [
         ("Remembers-v0", {}, "purity", "carries something over"),
-        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "`max_episode_steps` does"),
+        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "training ends them after 5,000"),
         ("Same-v0", {}, "seeds", "two seeds gave the same"),
     ],
 )

@@ -477,11 +477,11 @@ def test_a_folder_that_was_removed_while_the_run_went_on_is_not_half_made_again(
     assert not (tmp_path / "r").exists()
 
 
-def test_an_environment_without_a_limit_of_steps_is_pointed_out(tmp_path, capsys):
-    for limit in ({}, {"max_episode_steps": 9}):
-        options = TINY | {"verbose": True, "run_dir": str(tmp_path / str(len(limit)))} | limit
-        escalade.train("tests.environments:Walk-v0", **options)
-        assert ("no limit of steps" in capsys.readouterr().out) == (not limit)
+def test_an_environment_without_a_limit_of_steps_is_pointed_out_once_an_episode_is_cut(tmp_path, capsys):
+    for number, (env, limit) in enumerate((("Stuck", {}), ("Stuck", {"max_episode_steps": 9}), ("Walk", {}))):
+        options = TINY | {"verbose": True, "run_dir": str(tmp_path / str(number))} | limit
+        escalade.train(f"tests.environments:{env}-v0", **options)
+        assert ("no limit of steps" in capsys.readouterr().out) == (number == 0)
 
 
 @pytest.mark.parametrize(

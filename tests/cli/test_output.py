@@ -88,11 +88,14 @@ def test_a_pipe_of_a_recorder_that_breaks_is_no_reader_that_went_away(tmp_path):
 
 
 def test_notes_name_flags_in_a_command_and_arguments_in_the_library(tmp_path, capsys):
-    env, options = "tests.environments:Walk-v0", ["--workers", "0", "--generations", "1", "--population", "4"]
+    env, options = (
+        "tests.environments:Stuck-v0",
+        ["--workers", "0", "--generations", "1", "--population", "4"],
+    )
     assert cli.main(["train", env, *options, "--run-dir", str(tmp_path / "c")]) == 0
-    assert "no limit of steps: --max-episode-steps ends" in capsys.readouterr().out
+    assert "evaluations --max-episode-steps 5000" in capsys.readouterr().out
     escalade.train(env, workers=0, generations=1, population=4, run_dir=tmp_path / "l")
-    assert "no limit of steps: `max_episode_steps` ends" in capsys.readouterr().out
+    assert "evaluations `max_episode_steps=5000`" in capsys.readouterr().out
 
 
 NASTY = "a\x1b[2J\x1b]0;title\x07b\rc\x9b1m\u202ed"

@@ -24,6 +24,7 @@ from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
+from escalade.training.step_limits import limited
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
     if workers == 0:
         raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts = make_parts(config)
-    parts.environment = settle_backend(parts.environment)
+    parts.environment = settle_backend(limited(parts.environment))
     useful: list[float] = []
     raw: list[float] = []
     with ExitStack() as engines:

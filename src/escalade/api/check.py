@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 import time
@@ -21,6 +22,7 @@ from escalade.envs import ActionMap, Environment, SlotError, probe_purity, settl
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
 from escalade.envs.frames import FRAMES
+from escalade.envs.limits import DEFAULT_LIMIT
 from escalade.envs.observed import one_bool, one_number
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.envs.structured import as_array
@@ -31,6 +33,7 @@ Status = Literal["ok", "warning", "failed"]
 
 _STEPS = 2000  # of random actions, at most, in what plays whole episodes
 _SECONDS = 5.0  # likewise
+_CONSTANTS = 4  # actions of a discrete space that are repeated, each for a share of the seconds
 _SPEED_SECONDS = 1.0
 _SPEED_SLOTS = 16
 # What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
@@ -195,15 +198,45 @@ def _begun(environment: Environment, seeds: Sequence[int]) -> list[np.ndarray[An
 
 
 def _steps(environment: Environment) -> Finding:
-    """Play whole episodes; look at everything that comes back, and at where they end."""
+    """Play whole episodes, with random actions and with a constant one; look at all that comes back."""
+    lengths, steps = _play(environment)
+    limit = environment.max_episode_steps
+    constant = [_play(environment, action) for action in _constants(environment.action_space)]
+    endless = [("a constant action", played) for ended, played in constant if not ended]
+    if not lengths:
+        endless = [("random actions", steps)]
+    if limit is None and endless:
+        how, played = endless[0]
+        detail = (
+            f"no episode with {how} ended within {played} steps, and nothing limits them: training ends "
+            f"them after {DEFAULT_LIMIT:,}; `max_episode_steps` sets another limit"
+        )
+        return Finding("steps", "warning", detail)
+    if lengths:
+        detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
+        return Finding("steps", "ok", detail)
+    return Finding("steps", "ok", f"{steps} steps; the limit of {limit} was not reached")
+
+
+def _constants(space: spaces.Space[Any]) -> list[Any]:
+    """Return actions to repeat: the first of a discrete space, or one drawn."""
+    space.seed(0)
+    if isinstance(space, spaces.Discrete):
+        return [int(space.start) + number for number in range(min(int(space.n), _CONSTANTS))]
+    return [space.sample()]
+
+
+def _play(environment: Environment, constant: Any = None) -> tuple[list[int], int]:
+    """Return the lengths of whole episodes, and the steps taken in all, with random actions or this one."""
     env, limit, space = environment.make(), environment.max_episode_steps, environment.action_space
     space.seed(0)
     lengths: list[int] = []
-    deadline, steps, length = time.monotonic() + _SECONDS, 0, 0
+    seconds = _SECONDS if constant is None else _SECONDS / _CONSTANTS
+    deadline, steps, length = time.monotonic() + seconds, 0, 0
     try:
         _look_at(environment, env.reset(seed=0)[0])
         while steps < _STEPS and time.monotonic() < deadline:
-            action = space.sample()
+            action = space.sample() if constant is None else copy.deepcopy(constant)
             action = int(action) if isinstance(space, spaces.Discrete) else action
             observation, reward, terminated, truncated, _ = env.step(action)
             steps, length = steps + 1, length + 1
@@ -219,13 +252,7 @@ def _steps(environment: Environment) -> Finding:
                 raise ValueError(f"an episode went on after its limit of {limit} steps")
     finally:
         close(env)
-    if lengths:
-        detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
-        return Finding("steps", "ok", detail)
-    if limit is None:
-        detail = f"no episode ended within {steps} steps, and nothing limits them: `max_episode_steps` does"
-        return Finding("steps", "warning", detail)
-    return Finding("steps", "ok", f"{steps} steps; the limit of {limit} was not reached")
+    return lengths, steps
 
 
 def _look_at(environment: Environment, observation: Any) -> None:

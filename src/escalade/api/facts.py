@@ -60,7 +60,8 @@ def _subject(config: Config, parts: Parts) -> dict[str, Any]:
 def _goals(config: Config, parts: Parts) -> Goals:
     size, workers = f"{len(parts.start):,} parameters", workers_in_words(config.worker_count)
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
-    cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
+    whole = config.cutoff is None or parts.unlimited  # then a note tells once an episode is cut
+    cut = "" if whole else f"; members' episodes are cut (cutoff {config.cutoff})"
     sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
     title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
     return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

@@ -40,6 +40,7 @@ from escalade.training.saving import Saver
 from escalade.training.session import Checkpoint, Session, open_session
 from escalade.training.sources import inherited, without_digest
 from escalade.training.start import begin
+from escalade.training.step_limits import limit_episodes
 from escalade.training.view import Callback
 
 if TYPE_CHECKING:  # a stub alone
@@ -164,8 +165,9 @@ def train_config(config: Config, listeners: Listeners | None = None, network: nn
             raise InputError(
                 f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
             )
-        make_search(config, parts)  # refused before there is a folder
-        config = _warm_started(_with_backend(config, parts), parts, network)
+        strategy = make_search(config, parts)  # refused before there is a folder
+        config = _with_backend(limit_episodes(config, parts, strategy), parts)
+        config = _warm_started(config, parts, network)
         folder = new_folder(config)
         with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, listeners or Listeners())
@@ -337,7 +339,3 @@ def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
     if parts.environment.text_parts:
         left_out = ", ".join(parts.environment.text_parts)
         loop.notes.say(f"the policy does not read the text in an observation: {left_out}")
-    if parts.environment.max_episode_steps is None:
-        loop.notes.say(
-            f"{config.env} has no limit of steps: `max_episode_steps` ends what never ends by itself"
-        )

@@ -50,13 +50,20 @@ class Config:
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
-        None, "cut episodes after this many steps", unset="the environment's own limit", min=1, max=_INT32
+        None,
+        "cut episodes after this many steps",
+        unset="the environment's own limit, or 5,000",
+        min=1,
+        max=_INT32,
     )
     fresh_environments: bool = _environment(
         False, "build a new environment for every episode, where one carries something over to the next"
     )
     cutoff: int | str | None = _environment(
-        None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset="no cap"
+        None,
+        f"cap on the population's episodes: {cutoff.FORMS}",
+        form="CAP",
+        unset="no cap; adaptive:1000,0.5,1.5 if the environment has no limit of steps",
     )
     early_end: int | tuple[int, ...] | None = _environment(
         None,

@@ -15,6 +15,8 @@ from gymnasium.wrappers import TimeLimit
 from escalade.envs.atari import frame_limit
 from escalade.envs.envpool_worlds import WorldSpec
 
+DEFAULT_LIMIT = 5000
+"""Steps after which training ends the episodes of an environment without a limit, in evaluations too."""
 _NEVER = 10**9  # steps
 
 

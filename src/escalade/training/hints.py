@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.config.options import Config
+from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.strategies.shaping import usable_number
+from escalade.training.objective import Evaluation
+from escalade.training.parts import Parts
 
 Array = NDArray[np.float64]
 
@@ -17,6 +21,44 @@ _LASTS = 0.9
 """The share of the longest possible episode from which the unperturbed policy counts as one that lasts."""
 _BETTER = 0.02
 """The least improvement of an evaluation, relative to the best, that counts as progress."""
+
+
+class Hints:
+    """All suggestions of a run of a policy."""
+
+    def __init__(self, config: Config, parts: Parts) -> None:
+        self._config, self._parts = config, parts
+        self._survival = SurvivalHint(parts.environment.max_episode_steps)
+
+    def after(
+        self, job: EpisodeJob, episodes: Episodes, trained: Episodes, evaluation: Evaluation | None
+    ) -> dict[str, str]:
+        """Return suggestions after a generation, by kind.
+
+        Args:
+            job: the generation's first job.
+            episodes: its episodes, those of the evaluation at the end.
+            trained: all episodes of members.
+            evaluation: of the unperturbed policy, if there was one.
+        """
+        found = {"limit": self._cut(job, episodes) if self._parts.unlimited else None}
+        if self._parts.reward is None:  # else the user knows of rewards, and has chosen
+            if evaluation is not None:
+                self._survival.evaluated(evaluation.mean, evaluation.env_steps / len(evaluation.returns))
+            found["hint"] = self._survival.look(trained.returns, trained.lengths)
+        return {kind: text for kind, text in found.items() if text is not None}
+
+    def _cut(self, job: EpisodeJob, episodes: Episodes) -> str | None:
+        """Name the limits chosen by ``limit_episodes``, if episodes reached them."""
+        cap, limit = self._config.cutoff, self._config.max_episode_steps
+        limits = np.where(np.arange(job.items) < job.training_items, job.cap or limit, limit)
+        cut = int((episodes.lengths >= limits).sum())
+        if cut == 0:
+            return None
+        return (
+            f"{self._config.env} has no limit of steps, and {cut} of {job.items} episodes were cut: training "
+            f"uses `cutoff={cap}`, and evaluations `max_episode_steps={limit}`; set these to change it"
+        )
 
 
 class SurvivalHint:

@@ -21,9 +21,10 @@ from escalade.strategies.shaping import finite_fitness, usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
-from escalade.training.limits import Deadline, Limits, TimeUp
+from escalade.training.limits import Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
+from escalade.training.pace import Pace
 from escalade.training.progress import Counts, Progress
 from escalade.training.saving import Saver
 from escalade.training.target import clearly_harder, meets, refutation, with_failures
@@ -69,11 +70,11 @@ class Loop:
         self.recorders = recorders
         self.callbacks = callbacks
         self.saver = saver or Saver(None)
-        self.deadline = Deadline()  # what the engine that the objective runs on asks while it waits
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
         self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
+        self.deadline = Pace(limits, self.notes.say)  # the engine of the objective calls it while it waits
 
     def run(self) -> str:
         """Train until something says stop; why it ended.
@@ -127,15 +128,17 @@ class Loop:
         self.notes.report_unusable(self.progress.generation + 1, bad, describe)
         if outcome.evaluation is not None:
             self.notes.report_evaluation(self.progress.generation + 1, outcome.evaluation.raised)
-        if outcome.hint is not None:
-            self.notes.say_once(outcome.hint, "hint")
+        for kind, hint in outcome.hints.items():
+            self.notes.say_once(hint, kind)
         if not solved:  # else the centre stays as it was confirmed
             self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
             self.objective.learn(outcome)
         cost = Counts(seconds=time.monotonic() - began, failed=len(bad))
         self._count(outcome, judged, solved, cost)
         self._behaviours = outcome.behaviours
-        return self._record(outcome, judged, scales, began)
+        row = self._record(outcome, judged, scales, began)
+        self.deadline.ended(self.progress, time.monotonic() - began, episodes=self.objective.counts_steps)
+        return row
 
     def _describe(self, outcome: Outcome, place: int) -> str:
         """Say whose a generation's n-th score is, and what it came to."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,8 +75,8 @@ class Outcome:
     """Environment steps of the members' episodes; None where there is no environment."""
     raised: NDArray[np.object_] | None = None
     """Exceptions of episodes that were forgiven, in words, shape (episodes,); None where there was none."""
-    hint: str | None = None
-    """A suggestion that follows from the episodes; a run says it once."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Suggestions that follow from the episodes, by kind; a run prints each kind once."""
     info: tuple[tuple[str, float | None], ...] = ()
     """See :attr:`escalade.recorders.Row.info`."""
     behaviours: NDArray[np.float32] | None = None

@@ -53,6 +53,8 @@ class Parts:
     """The policy that the run begins with, where it begins with another's."""
     behaviour: Behaviour | None = None
     """The behaviour of an episode; None where nobody asks."""
+    unlimited: bool = False
+    """True if the environment has no limit of steps of its own."""
 
     def has_own_network(self, config: Config) -> bool:
         """Tell whether the network is a module that was given in Python, which no config names."""

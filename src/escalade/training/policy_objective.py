@@ -33,7 +33,7 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.mkl import BY_PLACE, rounds_by_place
 from escalade.training.best import Best, best_of, best_tensors
 from escalade.training.center_states import CenterStates
-from escalade.training.hints import SurvivalHint
+from escalade.training.hints import Hints
 from escalade.training.objective import Array, Evaluation, Outcome, copy_of_center
 from escalade.training.parts import Parts
 from escalade.training.progress import Counts, Progress
@@ -73,7 +73,7 @@ class PolicyObjective:
         first = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
         self.cutoff = cutoff.parse(config.cutoff)
         self.centers = CenterStates(first, 1 + len(parts.further_starts), self.cutoff.start)
-        self._survival = SurvivalHint(parts.environment.max_episode_steps)
+        self._hints = Hints(config, parts)
         self.score = make_score(config)
         self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
         self._archived = 0 if self.novelty is None else config.episodes_per_member
@@ -127,7 +127,7 @@ class PolicyObjective:
             evaluation=evaluation,
             comparable=job.cap is None or not evaluate or bool((evaluated.lengths <= job.cap).all()),
             raised=trained.raised,
-            hint=self._hint(trained, evaluation),
+            hints=self._hints.after(job, episodes, trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=(*info, *columns.items()),
             behaviours=behaviours,
@@ -310,13 +310,6 @@ class PolicyObjective:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
             return Episodes.of(self.engine.run(job, job.items))
-
-    def _hint(self, trained: Episodes, evaluation: Evaluation | None) -> str | None:
-        if self.parts.reward is not None:  # the user knows of rewards, and has chosen
-            return None
-        if evaluation is not None:
-            self._survival.evaluated(evaluation.mean, evaluation.env_steps / len(evaluation.returns))
-        return self._survival.look(trained.returns, trained.lengths)
 
     def _info(
         self, strategy: Strategy, trained: Episodes, evaluated: Episodes
