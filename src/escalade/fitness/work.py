@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import reprlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -197,11 +198,11 @@ class _NotEvolved:
     def __init__(self, module: nn.Module) -> None:
         self._owners = [
             (owner, type(owner), owner.training, {name: dict(getattr(owner, name)) for name in _TABLES})
-            for owner in module.modules()
+            for owner in nn.Module.modules(module)
         ]
-        self._frozen = [_Frozen(part) for part in module.parameters() if not part.requires_grad]
+        self._frozen = [_Frozen(part) for part in nn.Module.parameters(module) if not part.requires_grad]
         self._kept = Kept(module)
-        self._parameters = [(part, part.dtype) for part in module.parameters()]
+        self._parameters = [(part, part.dtype) for part in nn.Module.parameters(module)]
 
     def restore(self) -> bool:
         """Put everything back, also a tensor that was replaced, or made where there was none.
@@ -312,7 +313,7 @@ def _behaviours(value: Any, count: int, who: _Who) -> list[list[float]]:
 def _described(value: Any) -> str:
     if isinstance(value, Tensor | np.ndarray):
         return f"{type(value).__name__} of shape {tuple(value.shape)}"
-    return "None" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
+    return "None" if value is None else f"{type(value).__name__} {reprlib.repr(value)}"
 
 
 def _named_parameters(fitness: FitnessFunction) -> list[str]:

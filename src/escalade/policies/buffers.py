@@ -11,8 +11,8 @@ from torch import Tensor, nn
 _TORCHS = frozenset(vars(nn.Module()))
 """Attributes that torch gives to every module."""
 
-Value = Tensor | complex | str | tuple[Any, ...] | None
-"""Value of a simple attribute or a buffer; a type checker takes any number and truth value as complex."""
+_KINDS = (int, float, str, tuple, complex, Tensor)
+"""Types of simple attributes and buffers, beside None."""
 
 _MOST = 2**20
 """Numbers in an attribute that may be a memory; larger ones are data."""
@@ -21,7 +21,7 @@ _MOST = 2**20
 def own_memory(module: nn.Module) -> None:
     """Give each number of a buffer memory of its own: those of an expanded view cannot be written to."""
     written: dict[int, Tensor] = {}
-    for part in module.modules():
+    for part in nn.Module.modules(module):
         for name, value in part._buffers.items():
             if isinstance(value, Tensor) and value.layout == torch.strided and 0 in value.stride():
                 part._buffers[name] = written.setdefault(id(value), value.contiguous().clone())
@@ -47,7 +47,7 @@ class Buffers:
     """The tensors that a module's buffers are at one moment, and a copy of their numbers."""
 
     def __init__(self, module: nn.Module) -> None:
-        self._tables = [(part._buffers, dict(part._buffers)) for part in module.modules()]
+        self._tables = [(part._buffers, dict(part._buffers)) for part in nn.Module.modules(module)]
         self._numbers = _Numbers(value for _, known in self._tables for value in known.values())
 
     def restore(self) -> None:
@@ -71,8 +71,8 @@ class Attributes:
     """
 
     def __init__(self, module: nn.Module) -> None:
-        owners = [vars(part) for part in module.modules()]
-        evolved = {part.untyped_storage().data_ptr() for part in module.parameters()}
+        owners = [vars(part) for part in nn.Module.modules(module)]
+        evolved = {part.untyped_storage().data_ptr() for part in nn.Module.parameters(module)}
         self._tables = [(own, _simple(own, evolved), frozenset(own)) for own in owners]
         self._numbers = _Numbers(
             (value for _, known, _ in self._tables for value in known.values()), counted=True
@@ -102,7 +102,7 @@ class _Numbers:
     data are large. Those of buffers are not: batch_norm does not count its own.
     """
 
-    def __init__(self, values: Iterable[Value], counted: bool = False) -> None:
+    def __init__(self, values: Iterable[Any], counted: bool = False) -> None:
         tensors = (part for value in values for part in _tensors(value))
         self._saved = {id(value): (value, value.detach().clone()) for value in tensors}
         self._writes = {key: _writes(value) for key, (value, _) in self._saved.items()} if counted else {}
@@ -122,13 +122,18 @@ class _Numbers:
             self._holds(value, now[name]) for name, value in before.items()
         )
 
-    def _holds(self, value: Value, now: Value) -> bool:
+    def _holds(self, value: Any, now: Any) -> bool:
         """Tell whether ``now``, in the place of ``value``, has its numbers."""
-        if isinstance(value, Tensor) and isinstance(now, Tensor):
+        kind = _kind(value)
+        if kind is not _kind(now):
+            return False
+        if kind is Tensor:
             return (now is value and self._untouched(value)) or _same(now, self._saved[id(value)][1])
-        if isinstance(value, tuple) and isinstance(now, tuple):
-            return len(value) == len(now) and all(map(self._holds, value, now))
-        return value is now or (type(value) is type(now) and value == now)
+        if kind is tuple:
+            return tuple.__len__(value) == tuple.__len__(now) and all(
+                map(self._holds, tuple.__iter__(value), tuple.__iter__(now))
+            )
+        return value is now or (type(value) is type(now) and kind.__eq__(value, now))
 
     def _untouched(self, value: Tensor) -> bool:
         return id(value) in self._writes and self._writes[id(value)] == _writes(value)
@@ -142,20 +147,34 @@ def _simple(attributes: dict[str, Any], evolved: Collection[int] = ()) -> dict[s
     }
 
 
+def _kind(value: Any) -> Any:
+    """Return the simple type that a value's class derives from, or None.
+
+    Its methods read the value: those of a subclass may do anything, and so may its ``__class__``.
+    """
+    own = type(value)
+    for kind in _KINDS:
+        if issubclass(own, kind):
+            return kind
+    return None
+
+
 def _may_remember(value: Any, evolved: Collection[int]) -> bool:
-    if isinstance(value, tuple):
-        return all(_may_remember(part, evolved) for part in value)
-    if not isinstance(value, Tensor):
-        return value is None or isinstance(value, int | float | complex | str)
+    kind = _kind(value)
+    if kind is tuple:
+        return all(_may_remember(part, evolved) for part in tuple.__iter__(value))
+    if kind is not Tensor:
+        return value is None or kind is not None
     if value.layout != torch.strided:  # its memory cannot be compared
         return False
     return value.numel() <= _MOST and not (evolved and value.untyped_storage().data_ptr() in evolved)
 
 
-def _tensors(value: Value) -> Iterable[Tensor]:
-    if isinstance(value, tuple):
-        return [tensor for part in value for tensor in _tensors(part)]
-    return [value] if isinstance(value, Tensor) else []
+def _tensors(value: Any) -> Iterable[Tensor]:
+    kind = _kind(value)
+    if kind is tuple:
+        return [tensor for part in tuple.__iter__(value) for tensor in _tensors(part)]
+    return [value] if kind is Tensor else []
 
 
 def _writes(value: Tensor) -> int:

@@ -210,13 +210,13 @@ def _copied(module: M, known: dict[int, Tensor]) -> M:
     """A copy that uses ``known`` tensors instead of copies of those with these ids."""
     # Pruning and weight norm leave the last weight they computed as an attribute, which deepcopy
     # refuses as part of a graph; the copy computes its own.
-    computed = {
-        id(value): value.detach().cpu().clone()
-        for part in module.modules()
-        for value in vars(part).values()
-        if isinstance(value, Tensor) and not value.is_leaf
-    }
     try:
+        computed = {
+            id(value): value.detach().cpu().clone()
+            for part in nn.Module.modules(module)
+            for value in vars(part).values()
+            if isinstance(value, Tensor) and not value.is_leaf
+        }
         return copy.deepcopy(module, computed | known)
     except Exception as problem:
         raise InputError(f"module {type(module).__name__} cannot be copied: {problem}") from problem

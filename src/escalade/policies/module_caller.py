@@ -252,7 +252,7 @@ def _lay_out_once(module: nn.Module) -> None:
     Members are written into them in place, so that they stay so. The weights of a batch of members have no
     memory to lay out, and torch still holds them when the next member is called alone.
     """
-    for part in module.modules():
+    for part in nn.Module.modules(module):
         if isinstance(part, nn.RNNBase) and "flatten_parameters" not in vars(part):
             part.flatten_parameters()
             part.flatten_parameters = _nothing  # type: ignore[method-assign]
