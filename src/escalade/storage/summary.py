@@ -42,7 +42,7 @@ _SOMETIMES: Mapping[str, Any] = {
     "eval_center": Count | None,
     "workers": Count,
 }
-"""Those of some runs, or of later versions."""
+"""Entries of some runs, or of later versions."""
 
 
 def check_summary(found: Any) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Progress:
     eval_episodes: Count = 0
     """Episodes of that last evaluation."""
     eval_failed: Count = 0
-    """Those of them that failed: they count as the worst of the others."""
+    """Episodes of it that failed: they count as the worst of the others."""
     evaluated: Count | None = None
     """The updates that the centre had seen then."""
     eval_center: Count | None = None
