@@ -129,6 +129,22 @@ def test_a_policy_of_the_zoo_is_pushed_pulled_and_plays_as_before(server, capsys
     assert escalade.load("cartpole").actions.continuous
 
 
+def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("policy.safetensors", "summary.json"):
+        (folder / name).write_bytes((run / name).read_bytes())
+    secret = '{"sutton_barto_reward" = true, "key" = "hunter2", "more" = {"a" = [1, "hunter2"]}}'
+    config = (run / "config.toml").read_text().replace("env_kwargs = {}", f"env_kwargs = {secret}")
+    (folder / "config.toml").write_text(config)
+    assert main(["push", str(folder), REPO]) == 0
+    assert "left out, as text may be a secret: `env_kwargs` key, more" in capsys.readouterr().out
+    card, settings = (server.repos[REPO][name].decode() for name in ("README.md", "config.toml"))
+    assert "hunter2" not in card + settings
+    assert "not published (key, more)" in card
+    assert "sutton_barto_reward" in settings
+
+
 def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     yaml = pytest.importorskip("yaml")
     film = tmp_path / "run"

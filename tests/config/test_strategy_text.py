@@ -16,6 +16,7 @@ from escalade.config.strategy_text import layered, split_strategy
         ("pgpe:optimizer=sgd,momentum=0", "pgpe", {"optimizer": "sgd", "momentum": 0}),
         ("ars:top_directions=none,other=true", "ars", {"top_directions": None, "other": True}),
         ("openai-es:optimizer=a=b", "openai-es", {"optimizer": "a=b"}),
+        ("package.module:Class:step=2,kind=x:y", "package.module:Class", {"step": 2, "kind": "x:y"}),
     ],
 )
 def test_a_name_of_the_registry_may_have_options_behind_it(text, name, options):
@@ -37,6 +38,8 @@ def test_a_name_alone_and_a_class_stay_as_they_are(text):
         ("ars:a=1,b", "must be written as"),
         ("ars:=1", "must be written as"),
         ("ars:a-b=1", "must be written as"),
+        ("my:Class:a", "must be written as my:Class:OPTION=VALUE"),
+        ("my:Class:", "must be written as my:Class:OPTION=VALUE"),
     ],
 )
 def test_mistakes_are_one_line(text, said):

@@ -16,7 +16,9 @@ from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.recorders.progress import columns_of
 from escalade.storage.files import path_of
+from escalade.storage.records import Count, checked
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.mappings import differing, ordered_text
 from escalade.support.numbers import plain
@@ -124,13 +126,23 @@ class RunFacts:
         if self.summary:
             return self.summary.get("parameters") if self.summary.get("network") == "own" else None
         try:
-            saved = self.folder.checkpoints.load_latest(lambda content: content).checkpoint
+            return self.folder.checkpoints.load_latest(_own_size).checkpoint
         except InputError:
             return None
-        if not saved.state.get("own_network"):
-            return None
-        name = "strategy.center" if "strategy.center" in saved.tensors else "strategy.0.center"  # of several
-        return saved.tensors[name].size
+
+
+def _own_size(content: Stored) -> int | None:
+    """The parameters of a checkpoint's network of one's own; None of other networks.
+
+    Raises:
+        Damaged: it has no centre.
+    """
+    if not content.state.get("own_network"):
+        return None
+    for name in ("strategy.center", "strategy.0.center"):  # of several
+        if name in content.tensors:
+            return content.tensors[name].size
+    raise Damaged("its state has no strategy.center")
 
 
 @dataclass(frozen=True)
@@ -193,6 +205,7 @@ def read_facts(folder: RunFolder) -> RunFacts:
     if not isinstance(found, Config):
         values = dict(found)
         values.pop("order_of_parameters", None)  # only resuming needs it, and earlier runs have none
+        checked(Count, values.get("seed", 0), f"{folder.config}: seed")
         shapes = values.get("parameters")
         if isinstance(shapes, dict):
             values["parameters"] = sum(

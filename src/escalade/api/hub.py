@@ -21,6 +21,7 @@ from escalade.policies.policy_file import PolicyFile
 from escalade.storage.files import read_bytes, storage, temporary_folder, write_bytes
 from escalade.storage.run_folder import FILMS, RunFolder
 from escalade.support.installing import check_installed
+from escalade.support.output import say
 from escalade.training.card import model_card
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ _NOT_PULLED = ("run", "novelty")
 def push(run: str | PathLike[str], repo: str) -> str:
     """Upload a run's policy with its config, a model card and its film; the repository's address.
 
+    Of ``env_kwargs``, those that hold text are left out, as it may be secret; a line and the card name them.
+
     Args:
         run: the folder of a run that has ended, or ``zoo:NAME``.
         repo: ``OWNER/NAME``; made where there is none.
@@ -56,14 +59,21 @@ def push(run: str | PathLike[str], repo: str) -> str:
 
     _check_name(repo)
     folder = RunFolder.open(run)
-    settings = to_toml(read_config(folder).replace(**_PLACELESS))
+    config = read_config(folder)
+    public = {name: value for name, value in config.env_kwargs.items() if not _holds_text(value)}
+    hidden = sorted(config.env_kwargs.keys() - public.keys())
+    settings = to_toml(config.replace(**_PLACELESS, env_kwargs=public))
     summary = folder.read_summary()
     if not summary or not folder.policy.is_file():
         raise InputError(
             f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
         )
+    facts = {"env": config.env, "strategy": config.strategy, "seed": config.seed} | summary
     files: dict[str, Any] = {path.name: path for path in (folder.policy, *folder.films)}
-    files |= {"config.toml": settings.encode(), "README.md": model_card(settings, summary, repo).encode()}
+    files |= {
+        "config.toml": settings.encode(),
+        "README.md": model_card(settings, facts, repo, hidden).encode(),
+    }
     if get_token() is None:
         raise InputError("there is no token of Hugging Face: 'hf auth login', or set HF_TOKEN")
     added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=what) for name, what in files.items()]
@@ -72,7 +82,9 @@ def push(run: str | PathLike[str], repo: str) -> str:
         address = str(api.create_repo(repo, exist_ok=True))
         gone = set(FILMS) - files.keys()  # films of an earlier push, where they are there
         stale = [CommitOperationDelete(name) for name in sorted(gone & _files_in(api, repo))]
-        api.create_commit(repo, [*added, *stale], commit_message=f"{summary['env']}, trained with Escalade")
+        api.create_commit(repo, [*added, *stale], commit_message=f"{config.env}, trained with Escalade")
+    if hidden:
+        say(f"left out, as text may be a secret: `env_kwargs` {', '.join(hidden)}")
     return address
 
 
@@ -117,6 +129,12 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
         shutil.rmtree(folder.path, ignore_errors=True)
         raise
     return folder.path
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_text, value.values()))
+    return isinstance(value, str) or (isinstance(value, list | tuple) and any(map(_holds_text, value)))
 
 
 def _files_in(api: HfApi, repo: str) -> set[str]:

@@ -11,7 +11,7 @@ from escalade.rollout import behaviour
 from escalade.storage.run_folder import RunFolder
 
 _PLAYED = ("env", "strategy", "policy", "wrappers")
-"""Those that a policy is played with."""
+"""Options that a policy is played with."""
 _NAMING = (*_PLAYED, "behaviour", "recorder")
 
 Guard = Callable[[Mapping[str, Any]], None]

@@ -116,7 +116,7 @@ class Config:
     strategy: str = _strategy(
         DEFAULT,
         f"how the centre moves: {', '.join(STRATEGIES)}, with options of its own as in ars:top_directions=8, "
-        "or package.module:Class of a strategy of yours",
+        "or package.module:Class of a strategy of yours, with options likewise",
         form="NAME|CLASS",
         choices=STRATEGIES,
         own="package.module:Class",

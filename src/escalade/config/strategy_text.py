@@ -14,16 +14,20 @@ from escalade.support.registry import check_named
 def split_strategy(values: Mapping[str, Any]) -> dict[str, Any]:
     """``strategy`` as a name alone, and what else its text says beside the other ``strategy_options``.
 
-    A class of the user's own, ``package.module:Class``, has no ``=`` behind the colon, and stays as it is.
+    A class of the user's own is ``package.module:Class``, or ``package.module:Class:OPTION=VALUE``.
 
     Raises:
         InputError: there is no such strategy, or its options are not ``OPTION=VALUE``.
     """
     text = values.get("strategy")
     name, _, assignments = str(text).partition(":")
-    if "=" not in assignments:
+    own, colon, further = assignments.partition(":")
+    if colon and "=" not in own and name not in STRATEGIES:
+        name, assignments = f"{name}:{own}", further
+    elif "=" in assignments:
+        check_named("strategy", name, STRATEGIES)
+    else:
         return dict(values)
-    check_named("strategy", name, STRATEGIES)
     said = {}
     for assignment in assignments.split(","):
         option, _, value = assignment.partition("=")

@@ -6,7 +6,14 @@ from escalade.recorders.goals import Goals
 from escalade.recorders.history import History
 from escalade.recorders.notes import add_note, read_notes, rewind_notes
 from escalade.recorders.population import PopulationFile, of_returns, quantiles
-from escalade.recorders.progress import ProgressFile, columns_of, read_progress, read_rows, rewind
+from escalade.recorders.progress import (
+    ProgressFile,
+    check_kept,
+    columns_of,
+    read_progress,
+    read_rows,
+    rewind,
+)
 from escalade.recorders.registry import (
     RECORDERS,
     Announcer,
@@ -36,6 +43,7 @@ __all__ = [
     "RunInfo",
     "WorkersFile",
     "add_note",
+    "check_kept",
     "check_recorders",
     "columns_of",
     "info_columns",

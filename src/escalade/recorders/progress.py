@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
-from escalade.recorders.tables import TableFile, rewind_table, whole_lines
+from escalade.recorders.tables import TableFile, kept_rows, rewind_table, whole_lines
 from escalade.storage.files import read_bytes
+from escalade.storage.records import LARGEST, MOST_SECONDS
 
 if TYPE_CHECKING:
     from escalade.recorders.run_info import RunInfo
@@ -39,6 +40,21 @@ class ProgressFile:
 def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
     """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
     return rewind_table(path, (*COLUMNS, *info), generations)
+
+
+def check_kept(path: Path, generations: int, info: Sequence[str] = ()) -> None:
+    """Check the rows that :func:`rewind` keeps, before anything is changed.
+
+    Raises:
+        InputError: one has a cell that is no number of its column.
+    """
+    if path.exists():
+        try:
+            _columns(kept_rows(path, (*COLUMNS, *info), generations)[0], path)
+        except InputError as problem:
+            raise InputError(
+                f"{problem}: correct it, or move the file away to go on without its rows"
+            ) from None
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:
@@ -73,9 +89,25 @@ def _columns(text: str, path: Path) -> dict[str, list[float]]:
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""))
         rows, names = list(reader), dict.fromkeys([*COLUMNS, *(reader.fieldnames or ())])
-        return {name: [float(row[name] or "nan") for row in rows] for name in names}
+        found = {name: [float(row[name] or "nan") for row in rows] for name in names}
     except (KeyError, ValueError, TypeError, csv.Error):
         raise _foreign(path) from None
+    if bad := next((name for name in COLUMNS if not _in_range(found[name], name)), None):
+        raise _foreign(path, f" (column {bad})")
+    return found
+
+
+def _in_range(values: list[float], column: str) -> bool:
+    """Tell whether counts are whole and at least 0, and seconds are some, in a column of progress.csv."""
+    kind = _KINDS[column]
+    whole = kind.startswith("int")
+    if not whole and column != "seconds":
+        return True
+    known = [value for value in values if not math.isnan(value)]
+    if len(known) < len(values) and "None" not in kind:
+        return False
+    most = LARGEST if whole else MOST_SECONDS
+    return all(0 <= value <= most and (not whole or value.is_integer()) for value in known)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -84,19 +116,16 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: there is none, or it is not one.
     """
-    return _listed(read_progress(path), path)
+    return _listed(read_progress(path))
 
 
-def _listed(columns: dict[str, list[float]], path: Path) -> list[Row]:
+def _listed(columns: dict[str, list[float]]) -> list[Row]:
     rows = zip(*columns.values(), strict=True)
-    try:
-        return [_row(dict(zip(columns, numbers, strict=True))) for numbers in rows]
-    except (ValueError, OverflowError):  # a count that is missing, or infinite
-        raise _foreign(path) from None
+    return [_row(dict(zip(columns, numbers, strict=True))) for numbers in rows]
 
 
-def _foreign(path: Path) -> InputError:
-    return InputError(f"{path} is not a progress.csv that Escalade wrote")
+def _foreign(path: Path, where: str = "") -> InputError:
+    return InputError(f"{path} is not a progress.csv that Escalade wrote{where}")
 
 
 class ProgressTail:
@@ -123,7 +152,7 @@ class ProgressTail:
             return []
         self._state = found.st_ino, found.st_size
         text = whole_lines(read_bytes(self._path)).decode(errors="replace")
-        rows = _listed(_columns(text, self._path), self._path)
+        rows = _listed(_columns(text, self._path))
         self._seen = min(self._seen, rows[-1].generation if rows else 0)
         fresh = [row for row in rows if row.generation > self._seen]
         self._seen = rows[-1].generation if rows else 0

@@ -48,13 +48,19 @@ def rewind_table(path: Path, columns: Sequence[str], generations: int) -> int:
     """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
     if not path.exists():
         return 0
+    text, dropped = kept_rows(path, columns, generations)
+    write_bytes(path, text.encode())
+    return dropped
+
+
+def kept_rows(path: Path, columns: Sequence[str], generations: int) -> tuple[str, int]:
+    """The text of a table with its rows of the first ``generations`` alone, and the number of later ones."""
     lines = read_bytes(path).decode(errors="replace").splitlines()
     found = [(line, _generation(line, len(columns))) for line in lines[1:]]
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerow(columns)
     text.writelines(f"{line}\n" for line, generation in found if generation <= generations)
-    write_bytes(path, text.getvalue().encode())
-    return sum(generations < generation < float("inf") for _, generation in found)
+    return text.getvalue(), sum(generations < generation < float("inf") for _, generation in found)
 
 
 def read_table(path: Path) -> dict[str, list[str]]:

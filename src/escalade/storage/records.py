@@ -19,7 +19,10 @@ LARGEST = 2**63 - 1
 """The largest whole number in a record: more is no count of anything."""
 
 Count = Annotated[int, 0]
-"""A whole number of at least 0. ``Annotated[X, LEAST]`` is an X of at least LEAST."""
+"""A whole number of at least 0. ``Annotated[X, LEAST, MOST]`` is an X from LEAST to MOST, if any."""
+MOST_SECONDS = 10**12
+"""The longest time in a record, 30,000 years: sums are finite, and a duration can be written."""
+Seconds = Annotated[float, 0, MOST_SECONDS]
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def checked(hint: Any, value: Any, where: str) -> Any:
     """``value`` as what ``hint`` says it is; a whole number does for a float.
 
     Raises:
-        Damaged: it is something else, or less than the least that it may be.
+        Damaged: it is something else, or beyond its range.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
@@ -109,6 +112,8 @@ def checked(hint: Any, value: Any, where: str) -> Any:
         found = checked(arguments[0], value, where)
         if not found >= arguments[1]:
             raise Damaged(f"{where} is {found}, below {arguments[1]}")
+        if len(arguments) > 2 and found > arguments[2]:
+            raise Damaged(f"{where} is {found}, above {arguments[2]}")
         return found
     if is_dataclass(hint) and isinstance(hint, type):
         return record(hint, value, where)

@@ -25,6 +25,7 @@ from escalade.storage.files import (
     write_bytes,
 )
 from escalade.storage.lock import LOCK, FolderLock
+from escalade.storage.summary import check_summary
 from escalade.storage.zoo import PREFIX, ZOO, located
 from escalade.support.numbers import counted, finite
 
@@ -272,12 +273,11 @@ class RunFolder:
         return self.path / names.get(checkpoint, f"{stem}-{checkpoint}{dot}{ending}")
 
     def read_summary(self) -> dict[str, Any]:
-        """Read summary.json; empty where the run has not ended, or the file cannot be read."""
+        """Read summary.json; empty if the run has not ended, or the file or an entry of it is damaged."""
         try:
-            found = json.loads(read_bytes(self.summary))
+            return check_summary(json.loads(read_bytes(self.summary)))
         except (InputError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""

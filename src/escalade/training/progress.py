@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Annotated, Any
+from typing import Any
 
-from escalade.storage.records import Count
+from escalade.storage.records import Count, Seconds
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Counts:
     """Episodes (or calls) of the unperturbed policy: evaluations, and what confirms that a target is met."""
     eval_steps: Count = 0
     """Environment steps of those."""
-    seconds: Annotated[float, 0] = 0.0
+    seconds: Seconds = 0.0
     failed: Count = 0
     """Episodes of members that failed, or gave no usable number."""
     eval_failed: Count = 0
@@ -51,7 +51,7 @@ class Progress:
     eval_episodes: Count = 0
     """Episodes of that last evaluation."""
     eval_failed: Count = 0
-    """Those of them that failed: they count as the worst of the others."""
+    """Episodes of it that failed: they count as the worst of the others."""
     evaluated: Count | None = None
     """The updates that the centre had seen then."""
     eval_center: Count | None = None

@@ -20,6 +20,7 @@ from escalade.recorders import (
     Recorder,
     RunInfo,
     WorkersFile,
+    check_kept,
     check_recorders,
     cluster,
     population,
@@ -197,7 +198,7 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
         engine: what the run's work runs on; closed at the end.
 
     Raises:
-        InputError: a recorder cannot be started.
+        InputError: a recorder cannot be started, or progress.csv is damaged.
     """
     folder, loaded = facts.folder, facts.loaded
     with closing(engine), Interrupts() as interrupts:
@@ -205,6 +206,7 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             lost = 0
             if folder is not None:
                 done = Progress() if loaded is None else loaded.checkpoint.progress
+                check_kept(folder.progress, done.rows, facts.info)  # else it would show when the run ends
                 if loaded is not None and not loaded.checkpoint.on_disk:
                     # First: the checkpoint that is there counts a row that nobody would write again.
                     folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
