@@ -599,6 +599,8 @@ def wrap_same(env: Any) -> Any:
 
 
 gymnasium.register("Twice-v0", entry_point="tests.environments:Twice")
+
+
 class Generated(Walk):
     """Its spaces are of classes that it makes as it runs, which only the process that made it can import."""
 
@@ -626,3 +628,34 @@ class Agents(Tiny):
     def step(self, action: Any) -> Any:
         observation, reward, *ends = super().step(action)
         return observation, [reward, reward], *ends
+
+
+class OwnGenerator(gymnasium.Env[Any, Any]):
+    """Seeds a generator of its own, and leaves Gymnasium's alone."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        self.chance = np.random.default_rng(seed)
+        return self.chance.uniform(size=1).astype(np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        return self.chance.uniform(size=1).astype(np.float32), 1.0, self.chance.uniform() < 0.1, False, {}
+
+
+class Compiles(Walk):
+    """Calls ``takes`` with the seconds of every step: 100 of an object's first one, and 1/8 of others."""
+
+    takes: ClassVar[Any] = None
+    compiled = False
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        if Compiles.takes is not None:
+            Compiles.takes(0.125 if self.compiled else 100.0)
+        self.compiled = True
+        return super().step(action)
+
+
+gymnasium.register("OwnGenerator-v0", entry_point="tests.environments:OwnGenerator")
+gymnasium.register("Compiles-v0", entry_point="tests.environments:Compiles")

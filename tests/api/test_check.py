@@ -2,12 +2,13 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeAwareObservation
-from tests.environments import Walk
+from tests.environments import Compiles, OwnGenerator, Walk
 
 import escalade
 from escalade.api import check as checking
@@ -99,7 +100,7 @@ class Plain(Walk):
         return super().reset(seed=seed)
 
 
-@pytest.mark.parametrize("env", [Reuses, Plain])
+@pytest.mark.parametrize("env", [Reuses, Plain, OwnGenerator, "tests.environments:OwnGenerator-v0"])
 def test_what_gymnasium_refuses_and_training_takes_is_a_warning(env):
     report, finding = found(env, "gymnasium's rules")
     assert (report.ok, finding.status) == (True, "warning")
@@ -139,6 +140,57 @@ def test_an_object_that_was_used_is_told_from_one_that_leaves_its_seed():
     assert (findings["seeds"].status, findings["purity"].status) == ("ok", "ok")
     _, finding = found(Leaves, "seeds")
     assert (finding.status, "pass the seed" in finding.detail) == ("failed", True)
+
+
+class DrawsAnew(OwnGenerator):
+    """The same, and its steps have nothing to do with the seed."""
+
+    def reset(self, *, seed=None, options=None):
+        found = super().reset(seed=seed)
+        self.chance = np.random.default_rng()
+        return found
+
+
+def test_what_gymnasium_refuses_has_failed_if_a_try_of_ours_does_not_pass():
+    report, findings = found(DrawsAnew)
+    assert (findings["purity"].status, findings["gymnasium's rules"].status) == ("warning", "failed")
+    assert not report.ok
+
+
+class Slips(Walk):
+    def step(self, action):
+        raise KeyError("no \x1b[33mwheel")
+
+
+def test_an_exception_of_the_environment_comes_with_its_place():
+    _, findings = found(Slips)
+    for name in ("gymnasium's rules", "steps", "speed"):
+        assert re.fullmatch(r"KeyError: 'no .*wheel' \(line \d+ of test_check.py\)", findings[name].detail)
+
+
+BOUNDS = {
+    "unbounded": "2 of 2 action dimensions have no bounds: the policy's outputs are the actions",
+    "half": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
+}
+
+
+@pytest.mark.parametrize("action", BOUNDS)
+def test_actions_without_bounds_are_warned_of(action):
+    report, finding = found("tests.environments:Tiny-v0", "spaces", env_kwargs={"action": action})
+    assert (report.ok, finding.status) == (True, "warning")
+    assert BOUNDS[action] in finding.detail
+    assert "`action_map` scales" in finding.detail
+    for bounded in ("box", "number", "integers", "discrete"):
+        _, finding = found("tests.environments:Tiny-v0", "spaces", env_kwargs={"action": bounded})
+        assert finding.status == "ok"
+
+
+def test_compiling_is_not_counted_as_stepping(monkeypatch):
+    now = [0.0]
+    clock = SimpleNamespace(perf_counter=lambda: now[0], monotonic=lambda: now[0])
+    monkeypatch.setattr(checking, "time", clock)
+    monkeypatch.setattr(Compiles, "takes", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    assert found("tests.environments:Compiles-v0")[0].steps_per_second == 8.0
 
 
 def test_speed_is_of_one_step_at_least(monkeypatch):

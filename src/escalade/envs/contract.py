@@ -41,10 +41,8 @@ def check_takes_seed(env: Env, env_id: str) -> None:
     Raises:
         InputError: its ``reset`` takes none.
     """
-    while isinstance(env, gymnasium.Wrapper):  # not `unwrapped`, which may be of another library
-        env = env.env
     try:
-        inspect.signature(env.reset).bind(seed=0)
+        inspect.signature(within_wrappers(env).reset).bind(seed=0)
     except ValueError:  # it is not written in Python, and does not say what it takes
         return
     except TypeError as problem:
@@ -69,6 +67,13 @@ def check_new(env: Env, env_id: str) -> None:
             "run side by side: build a new object in every call"
         )
     _MADE[id(inner)] = inner
+
+
+def within_wrappers(env: Env) -> Env:
+    """Return the environment within Gymnasium's wrappers. Its ``unwrapped`` may be of another library."""
+    while isinstance(env, gymnasium.Wrapper):
+        env = env.env
+    return env
 
 
 def innermost(env: Env) -> Env:

@@ -94,7 +94,7 @@ class GymnasiumVector:
             if broken and slot in broken:  # its reset has raised
                 continue
             try:
-                given = envs[slot].step(chosen[row])
+                given: Any = envs[slot].step(chosen[row])
                 if slot not in checked:
                     check_step(given, self._environment.id)
                     self._check(slot, given[0], "step")

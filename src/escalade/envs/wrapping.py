@@ -85,7 +85,7 @@ def _value(node: ast.expr) -> Any:
     """Return the value of an argument: a literal, or a NumPy array of one."""
     match node:
         case ast.Call(ast.Attribute(ast.Name("np" | "numpy"), "array"), [numbers], words):
-            keywords = {word.arg: ast.literal_eval(word.value) for word in words}
+            keywords = {str(word.arg): ast.literal_eval(word.value) for word in words}
             if not keywords.keys() <= {"dtype"}:
                 raise ValueError("np.array takes a list and a dtype here")
             return np.array(ast.literal_eval(numbers), **keywords)
