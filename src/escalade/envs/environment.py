@@ -69,6 +69,8 @@ class Environment:
     """The ``info_keys`` that only the option ``behaviour`` asks for."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
+    envs_per_worker: int | None = None
+    """The most episodes that one process runs at once; None leaves it to the backend."""
 
     @property
     def id(self) -> str:

@@ -64,6 +64,11 @@ class SlowVector(VectorEnvironment, Protocol):
     alive: Callable[[], None]
     """Called before each reset, for a wave of slow ones is no silence."""
 
+    @property
+    def room(self) -> int:
+        """Slots that may be used now, from 1 to ``slots``; it only grows."""
+        ...
+
 
 class RememberingVector(VectorEnvironment, Protocol):
     """Slots of Atari games."""
