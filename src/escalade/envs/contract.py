@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.errors import InputError
+from escalade.errors import InputError, text_of
 
 Env = gymnasium.Env[Any, Any]
 
@@ -52,4 +52,4 @@ def lacks_arguments(spec: EnvSpec, problem: TypeError) -> bool:
     """Tell whether what makes the environment, a class or a function, was called with too few arguments."""
     entry = spec.entry_point
     name = entry.rpartition(":")[2] if isinstance(entry, str) else getattr(entry, "__qualname__", "")
-    return str(problem).startswith((f"{name}() missing ", f"{name}.__init__() missing "))
+    return text_of(problem).startswith((f"{name}() missing ", f"{name}.__init__() missing "))

@@ -31,7 +31,7 @@ from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
-from escalade.errors import EnvironmentFailure, InputError, in_words
+from escalade.errors import EnvironmentFailure, InputError, in_words, text_of
 from escalade.support.registry import named
 
 _NEED_FRESH = {
@@ -236,9 +236,9 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (Exception, SystemExit) as problem:
         if kwargs and isinstance(problem, (TypeError, ValueError, AssertionError)):
-            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {problem}") from problem
+            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {text_of(problem)}") from problem
         if isinstance(problem, TypeError) and lacks_arguments(spec, problem):
-            short = str(problem).partition(" was raised from ")[0]  # Gymnasium's words
+            short = text_of(problem).partition(" was raised from ")[0]  # Gymnasium's words
             raise InputError(f"environment {env_id} needs `env_kwargs`: {short}") from problem
         raise EnvironmentFailure(f"environment {env_id} failed to start: {in_words(problem)}") from problem
 
