@@ -56,7 +56,15 @@ def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
 
 def one_line(problem: BaseException) -> str:
     """An exception in one line: ``TypeError: its message``."""
-    return " ".join(f"{type(problem).__name__}: {problem}".split())
+    return " ".join(f"{type(problem).__name__}: {text_of(problem)}".split())
+
+
+def text_of(problem: BaseException) -> str:
+    """Return an exception's message; Python's own words if its ``__str__`` raises."""
+    try:
+        return str(problem)
+    except Exception:  # noqa: BLE001 - of the user's class, while its error is being reported
+        return "<exception str() failed>"
 
 
 def with_place(problem: BaseException) -> str:

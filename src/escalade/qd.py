@@ -47,7 +47,7 @@ _SMALLEST = 1e-11
 _GROUPS = ("environment", "frames", "reward of training", "policy")
 _FURTHER = (
     *("behaviour", "episodes_per_member", "episode_seeds"),
-    *("workers", "engine", "address", "worker_resources", "step_timeout"),
+    *("workers", "envs_per_worker", "engine", "address", "worker_resources", "step_timeout"),
 )
 _OTHERS_BUSINESS = ("start_from", "cutoff", "normalize_observations")  # which a run learns or moves
 _TAKEN = {

@@ -80,6 +80,7 @@ FULL = {
     "engine": "ray",
     "address": "10.0.0.1:6379",
     "worker_resources": {"CPU": 4},
+    "envs_per_worker": 4,
     "step_timeout": 2.5,
     "on_error": "worst",
     "snapshot_every": 7,

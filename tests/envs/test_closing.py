@@ -1,5 +1,6 @@
 """An environment whose ``close`` raises costs a warning, and no result."""
 
+import signal
 import warnings
 from dataclasses import replace
 
@@ -109,3 +110,58 @@ def test_it_is_said_once():
             warnings.simplefilter("default")  # as Gymnasium does, which makes Python forget
             closing.close(ClosesBadly())
     assert len(caught) == 1
+
+
+class Hangs(Walk):
+    """Its ``close`` never returns."""
+
+    def close(self):
+        while True:
+            pass
+
+
+def test_a_close_that_never_returns_is_given_up(monkeypatch):
+    monkeypatch.setattr("escalade.envs.closing.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("escalade.envs.closing._AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("escalade.envs.closing._hung", set())
+    with pytest.warns(RuntimeWarning, match=r"Hangs.close\(\) raised TimedOut: it did not return"):
+        run = escalade.train(
+            Hangs, preset=None, population=4, workers=0, generations=1, eval_episodes=1, verbose=False
+        )
+    assert run.summary["generations"] == 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class Wordless(Walk):
+    """Raises an exception without a readable message."""
+
+    def __init__(self, when):
+        super().__init__()
+        self.when = when
+        self.may("init")
+
+    def may(self, when):
+        if self.when == when:
+            raise Mute
+
+    def reset(self, **options):
+        self.may("reset")
+        return super().reset(**options)
+
+    def step(self, action):
+        self.may("step")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("when", ["init", "reset", "step"])
+def test_an_exception_whose_message_raises_is_reported_all_the_same(when):
+    with pytest.raises(escalade.EnvironmentFailure, match="Mute: <exception str"):
+        escalade.train(
+            Wordless, env_kwargs={"when": when}, preset=None, workers=0, generations=1, verbose=False
+        )

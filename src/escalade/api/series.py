@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from escalade.api.run import Run
 
 _MOST_SEEDS = 10_000
-FREE = {"address", "worker_resources", "workers", "engine", "step_timeout", "snapshot_every"}
+FREE = {
+    "address",
+    "worker_resources",
+    "workers",
+    "envs_per_worker",
+    "engine",
+    "step_timeout",
+    "snapshot_every",
+}
 """Options that a finished run need not share with the series: they change none of its results."""
 
 

@@ -18,6 +18,7 @@ class ResumeOptions(TypedDict, total=False):
     seconds: float | None
     target_return: float | None
     workers: int | None
+    envs_per_worker: int | None
     engine: str
     address: str | None
     worker_resources: dict[str, Any]

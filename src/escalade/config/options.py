@@ -50,20 +50,13 @@ class Config:
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "who steps the environment", choices=BACKEND_CHOICES)
     max_episode_steps: int | None = _environment(
-        None,
-        "cut episodes after this many steps",
-        unset="the environment's own limit, or 5,000",
-        min=1,
-        max=_INT32,
+        None, "cut episodes after this many steps", unset="its own limit, or 5,000", min=1, max=_INT32
     )
     fresh_environments: bool = _environment(
         False, "build a new environment for every episode, where one carries something over to the next"
     )
     cutoff: int | str | None = _environment(
-        None,
-        f"cap on the population's episodes: {cutoff.FORMS}",
-        form="CAP",
-        unset="no cap; adaptive:1000,0.5,1.5 if the environment has no limit of steps",
+        None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset=cutoff.UNSET
     )
     early_end: int | tuple[int, ...] | None = _environment(
         None,
@@ -80,13 +73,11 @@ class Config:
         repeats=True,
     )
     seed: int = _environment(0, "the same seed gives the same bits", min=0, max=2**63 - 1)
-
     reward_info: str | None = _reward(
         None, "the entry of a step's info that is taken for the reward", form="NAME", unset="the reward"
     )
     reward_shift: float = _reward(0.0, "taken off the reward of every step, such as a bonus for survival")
     reward_floor: float | None = _reward(None, "a step's reward is at least this, shifted", unset="no floor")
-
     grayscale: bool = _frames(False, "images in grey")
     crop: tuple[int, ...] = _frames(
         (),
@@ -256,6 +247,9 @@ class Config:
         resumable=True,
         min=0,
         max=10**4,
+    )
+    envs_per_worker: int | None = _run(
+        None, "episodes a worker runs at once", unset="64 to 1024; 1 if slow to build", resumable=True, min=1
     )
     engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
     address: str | None = _run(

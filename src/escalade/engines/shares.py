@@ -15,7 +15,7 @@ def max_items_per_worker(share: int, info: Mapping[str, Any]) -> int:
     """
     slots = int(info["slots"])
     if info.get("refills", True):
-        return min(share, slots + slots // 2)  # half as many again in reserve
+        return min(share, slots + max(1, slots // 2))  # half as many again in reserve
     # Waves of one size: a last one that is nearly empty would cost as long as a full one.
     waves = -(-share // slots)
     return -(-share // waves)

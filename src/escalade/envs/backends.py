@@ -118,8 +118,9 @@ def _needs_python(environment: Environment) -> str | None:
 
 
 def vectorize(environment: Environment, slots: int) -> VectorEnvironment:
-    """Slots for up to ``slots`` concurrent episodes on the environment's backend."""
+    """Slots for up to ``slots`` concurrent episodes, or ``envs_per_worker``, on the environment's backend."""
     if environment.backend == "auto":
         environment = settle_backend(environment)
+    slots = min(slots, environment.envs_per_worker or slots)
     vector: VectorEnvironment = BACKENDS[environment.backend].load().make_vector(environment, slots)
     return vector

@@ -9,11 +9,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from escalade.errors import one_line, shortened
+from escalade.support.alarm import TimedOut, time_limit
 from escalade.support.output import visible
 
 if TYPE_CHECKING:
     import gymnasium
 
+CLOSE_SECONDS = 10.0
+"""Seconds after which a call of ``close`` is given up."""
+_AGAIN_SECONDS = 0.1  # for objects of a class whose ``close`` has not returned before
+_hung: set[str] = set()
 # Python remembers too what it has warned of, until somebody changes its filters: Gymnasium does.
 _said: set[str] = set()
 
@@ -21,19 +26,25 @@ _said: set[str] = set()
 def close(env: gymnasium.Env[Any, Any]) -> None:
     """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
 
+    A call that does not return is given up, so that it cannot stop a run.
+
     The caller has the results by then, or raises an error of its own.
     """
+    name = type(getattr(env, "unwrapped", env)).__name__
     try:
-        env.close()
+        with time_limit(_AGAIN_SECONDS if name in _hung else CLOSE_SECONDS):
+            env.close()
     except KeyboardInterrupt:
         raise
     except BaseException as problem:  # noqa: BLE001 - the environment's own code, panics of Rust among it
+        hung = isinstance(problem, TimedOut)
+        if hung:
+            _hung.add(name)
         text = visible(shortened(one_line(problem)))
-        name = type(getattr(env, "unwrapped", env)).__name__
         text = f"{name}.close() raised {text} (its episodes count all the same)"
         if text not in _said:
             _said.add(text)
-            at = traceback.extract_tb(problem.__traceback__)[-1]
+            at = traceback.extract_tb(problem.__traceback__)[-2 if hung else -1]
             warnings.warn_explicit(text, RuntimeWarning, at.filename, at.lineno or 0)
 
 

@@ -41,7 +41,7 @@ from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.structured import check_one_agent, is_structured
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
-from escalade.errors import EnvironmentFailure, InputError, in_words
+from escalade.errors import EnvironmentFailure, InputError, in_words, text_of
 from escalade.support.registry import named
 
 _NEED_FRESH = {
@@ -84,6 +84,8 @@ class Environment:
     """Names of text parts of an observation, which are left out."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
+    envs_per_worker: int | None = None
+    """The most episodes that one process runs at once; None leaves it to the backend."""
 
     @property
     def id(self) -> str:
@@ -272,7 +274,7 @@ def _check_call(bare: Environment, env_id: str, problem: TypeError) -> None:
         InputError: it is one of these.
     """
     spec, kwargs = bare.spec, bare.kwargs
-    short = str(problem).partition(" was raised from ")[0]  # Gymnasium's words
+    short = text_of(problem).partition(" was raised from ")[0]  # Gymnasium's words
     if bare.exclusive or not arguments_fit(spec, kwargs):
         if kwargs:
             raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {short}") from problem

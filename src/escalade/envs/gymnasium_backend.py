@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment, headless
+from escalade.envs.object_count import ObjectCount
 from escalade.envs.observed import Misfit, check_observation, check_reset, check_step, one_bool, one_number
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
 from escalade.envs.wrapping import info_number
-from escalade.errors import InputError, in_words
+from escalade.errors import EnvironmentFailure, InputError, in_words
 
 
 def supports(environment: Environment) -> bool:
@@ -52,6 +54,8 @@ class GymnasiumVector:
         self._checked: dict[str, set[int]] = {"reset": set(), "step": set()}  # slots that were looked at
         self.raised: dict[int, str] = {}
         """Exceptions of the slots' environments, in words; a slot's next episode has a new environment."""
+        self._count = ObjectCount(slots)
+        self._seconds: dict[int, float] = {}  # for building and first reset, by slot
         self._space = environment.observation_space
         self._plain = is_vector(self._space) or is_image(self._space)
         self._shape = observation_shape(self._space)
@@ -59,10 +63,17 @@ class GymnasiumVector:
         self._discrete = isinstance(environment.action_space, spaces.Discrete)
         self._single = environment.action_space.shape == () and not self._discrete
 
+    @property
+    def room(self) -> int:
+        """Slots that may be used now; fewer than all if objects are slow to build, and nobody chose."""
+        chosen = self._environment.fresh or self._environment.envs_per_worker is not None
+        return self.slots if chosen else self._count.limit
+
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         observations = np.empty((len(slots), *self._shape), self._dtype)
         for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
             self.alive()
+            began = time.monotonic()
             try:
                 if slot not in self._envs or slot in self.raised or self._environment.fresh:
                     self._renew(slot)
@@ -70,6 +81,7 @@ class GymnasiumVector:
                 if slot not in self._checked["reset"]:
                     check_reset(given, self._environment.id)
                     self._check(slot, given[0], "reset")
+                    self._seconds[slot] = time.monotonic() - began
                 observations[row] = self._numbers(given[0], "reset")
             except (KeyboardInterrupt, InputError):
                 raise
@@ -94,10 +106,8 @@ class GymnasiumVector:
             if broken and slot in broken:  # its reset has raised
                 continue
             try:
-                given: Any = envs[slot].step(chosen[row])
-                if slot not in checked:
-                    check_step(given, self._environment.id)
-                    self._check(slot, given[0], "step")
+                action = chosen[row]
+                given: Any = envs[slot].step(action) if slot in checked else self._first_step(slot, action)
                 observation, reward, terminated, truncated, _ = given
                 observations[row] = self._numbers(observation, "step")
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
@@ -121,6 +131,20 @@ class GymnasiumVector:
             observations[failed], rewards[failed], ended[failed] = 0, np.nan, True
         return observations, rewards, ended
 
+    def _first_step(self, slot: int, action: Any) -> Any:
+        """Take the first step of a slot, and check and time it."""
+        began = time.monotonic()
+        try:
+            given = self._envs[slot].step(action)
+        except (ValueError, TypeError):
+            # A wrapper may unpack five values before this class can see that the environment returns others.
+            check_step(self._envs[slot].unwrapped.step(action), self._environment.id)
+            raise
+        self._count.took(self._seconds[slot] + time.monotonic() - began)
+        check_step(given, self._environment.id)
+        self._check(slot, given[0], "step")
+        return given
+
     def _check(self, slot: int, observation: Any, method: str) -> None:
         """Compare the slot's first observation of its kind with the space; of later ones the shape alone."""
         check_observation(self._space, observation, self._environment.id, method)
@@ -143,7 +167,16 @@ class GymnasiumVector:
         """Build the slot's environment: anew, where it has one."""
         if slot in self._envs:
             self._close(slot)
-        self._envs[slot] = self._make()
+        try:
+            self._envs[slot] = self._make()
+        except Exception as problem:
+            if self._environment.forgiving or not self._envs.keys() - {slot}:
+                raise
+            raise EnvironmentFailure(
+                f"environment {self._environment.id} could not be built once more beside "
+                f"{len(self._envs.keys() - {slot})} in the same process ({in_words(problem)}): "
+                "`envs_per_worker=1` uses one for all episodes of a worker"
+            ) from problem
         self.raised.pop(slot, None)
 
     def _close(self, slot: int) -> None:

@@ -107,6 +107,8 @@ def _probe(environment: Environment, player: _Player) -> Purity:
                     break
         finally:
             close(env)
+        if step is None and environment.envs_per_worker == 1:  # no worker has two, or none may
+            return Purity("pure", None, player.steps)
         if step is None:
             return _probe_side_by_side(environment, player, first)
     again = _first_difference(first, player.fresh(_SEED))

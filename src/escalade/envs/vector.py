@@ -8,12 +8,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.errors import text_of
+
 
 class SlotError(Exception):
     """``problem`` was raised by the environment in position ``row`` of the call's slots."""
 
     def __init__(self, row: int, problem: BaseException) -> None:
-        super().__init__(str(problem))
+        super().__init__(text_of(problem))
         self.row, self.problem = row, problem
 
 
@@ -63,6 +65,11 @@ class SlowVector(VectorEnvironment, Protocol):
 
     alive: Callable[[], None]
     """Called before each reset, for a wave of slow ones is no silence."""
+
+    @property
+    def room(self) -> int:
+        """Slots that may be used now, from 1 to ``slots``; it only grows."""
+        ...
 
 
 class RememberingVector(VectorEnvironment, Protocol):

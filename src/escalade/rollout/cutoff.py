@@ -13,6 +13,10 @@ from escalade.errors import InputError
 
 _LARGEST = 1e9  # of the numbers in a cut-off; products with steps then stay whole numbers
 FORMS = "STEPS, mean:FACTOR or adaptive:START,SHARE,RATIO"
+START = 1000
+"""First cap if the environment has no limit of steps: no shorter than most registered limits."""
+MOVING = f"adaptive:{START},0.5,1.5"
+UNSET = f"no cap; {MOVING} if the environment has no limit of steps"
 _BOUNDS = (
     f"STEPS and START are whole numbers from 1 to {_LARGEST:,.0f}, FACTOR and RATIO above 1, "
     "SHARE above 0 and at most 1"

@@ -115,16 +115,21 @@ class Rollouts:
         """Run episodes until the feed has no more."""
         if isinstance(self.vector, SlowVector):
             self.vector.alive = feed.alive
-        until_look = 0
+        until_look = room = 0
         while True:
             until_look -= 1
-            if until_look < 0 or self._running == 0:
-                until_look = _LOOK_EVERY
+            if until_look < 0 or self._running == 0 or self._room > room:
+                until_look, room = _LOOK_EVERY, self._room
                 if not self._start(feed) and self._running == 0:
                     return
             if self._step(feed) and self.vector.refills:
                 until_look = 0
             feed.alive()
+
+    @property
+    def _room(self) -> int:
+        """Slots that may be used now; a :class:`SlowVector` has fewer at first."""
+        return int(getattr(self.vector, "room", self.slots))
 
     def close(self) -> None:
         """Close the environments."""
@@ -137,7 +142,7 @@ class Rollouts:
         if self._running == 0:
             self._count = 0
             self._slot[:] = np.arange(self.slots)
-        items = feed.take(self.slots - self._running, wait=self._running == 0)
+        items = feed.take(self._room - self._running, wait=self._running == 0)
         if not items:
             return False
         ended = np.flatnonzero(~self._alive[: self._count])
@@ -337,11 +342,10 @@ class Rollouts:
         try:
             return call(*arguments)
         except SlotError as failed:
+            if isinstance(failed.problem, EnvironmentFailure):  # of the process, not of an episode
+                raise failed.problem from None
             row = int(np.arange(self.slots)[rows][failed.row])
-            raise EnvironmentFailure(self._report(row, failed.problem)) from failed.problem
-
-    def _report(self, row: int, problem: BaseException) -> str:
-        return (
-            f"environment {self.environment.id} raised {with_place(problem)}, in step "
-            f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
-        )
+            raise EnvironmentFailure(
+                f"environment {self.environment.id} raised {with_place(failed.problem)}, in step "
+                f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
+            ) from failed.problem

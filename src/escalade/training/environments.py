@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from escalade.config.options import Config
 from escalade.envs import Environment, resolve
 from escalade.envs.frames import FRAMES, Frames
@@ -14,7 +16,7 @@ def find_environment(config: Config) -> Environment:
     Raises:
         InputError: it is unknown, misses a package, or has spaces that cannot be used.
     """
-    return resolve(
+    environment = resolve(
         config.env,
         config.env_kwargs,
         config.backend,
@@ -27,3 +29,4 @@ def find_environment(config: Config) -> Environment:
         info_keys=config.info_keys,
         behaviour_keys=() if config.behaviour is None else parse(config.behaviour).keys,
     )
+    return replace(environment, envs_per_worker=config.envs_per_worker)

@@ -50,7 +50,7 @@ class Hints:
 
     def _cut(self, job: EpisodeJob, episodes: Episodes) -> str | None:
         """Name the limits chosen by ``limit_episodes``, if episodes reached them."""
-        cap, limit = self._config.cutoff, self._config.max_episode_steps
+        cap, limit = self._config.cutoff, self._config.max_episode_steps or 0
         limits = np.where(np.arange(job.items) < job.training_items, job.cap or limit, limit)
         cut = int((episodes.lengths >= limits).sum())
         if cut == 0:

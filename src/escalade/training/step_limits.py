@@ -11,9 +11,6 @@ from escalade.rollout import cutoff
 from escalade.strategies import Strategy
 from escalade.training.parts import Parts
 
-_START = 1000  # of the cap on members' episodes: no shorter than what most environments are registered with
-_MOVING = f"adaptive:{_START},0.5,1.5"
-
 
 def limited(environment: Environment) -> Environment:
     """Return the environment with a limit of steps: its own, or the default."""
@@ -32,7 +29,7 @@ def limit_episodes(config: Config, parts: Parts, strategy: Strategy) -> Config:
     parts.unlimited = True
     cap = config.cutoff
     if cap is None:
-        cap = _START if strategy.compares_generations else _MOVING
+        cap = cutoff.START if strategy.compares_generations else cutoff.MOVING
     limit = max(DEFAULT_LIMIT, cutoff.parse(cap).start or 0)
     parts.environment = replace(parts.environment, max_episode_steps=limit)
     return config.replace(max_episode_steps=limit, cutoff=cap)

@@ -1,0 +1,118 @@
+"""A worker reuses one object that is slow to build, and the number of objects never changes results."""
+
+from dataclasses import replace
+
+import pytest
+from tests.environments import Walk
+
+import escalade
+from escalade.envs import resolve, vectorize
+from escalade.envs.object_count import ObjectCount
+
+SMALL = {
+    "preset": None,
+    "population": 12,
+    "workers": 0,
+    "generations": 2,
+    "eval_episodes": 3,
+    "verbose": False,
+}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_fast_object_opens_all_slots(clock):
+    count = ObjectCount(64)
+    assert count.limit == 1
+    count.took(0.01)
+    assert count.limit == 64
+    count.took(60.0)  # a late one; others exist by now
+    assert count.limit == 64
+
+
+def test_a_slow_object_is_reused_and_a_second_one_decides_later(clock):
+    for second, limit in ((0.01, 64), (1.0, 2)):
+        count = ObjectCount(64)
+        count.took(1.0)
+        clock[0] += 9.9
+        assert count.limit == 1
+        clock[0] += 0.2
+        assert count.limit == 2
+        count.took(second)
+        clock[0] += 1000.0
+        assert count.limit == limit
+
+
+def test_one_slot_is_never_exceeded(clock):
+    count = ObjectCount(1)
+    count.took(1.0)
+    clock[0] += 100.0
+    assert count.limit == 1
+
+
+class Counted(Walk):
+    """Counts objects; building one takes ``seconds`` of the clock, and of several at once it may refuse."""
+
+    alive, built, most = 0, 0, 64
+    now, seconds = None, 0.0
+
+    def __init__(self):
+        super().__init__()
+        if Counted.alive == Counted.most:
+            raise RuntimeError("only one emulator may exist")
+        Counted.alive, Counted.built = Counted.alive + 1, Counted.built + 1
+        if Counted.now is not None:
+            Counted.now[0] += Counted.seconds
+
+    def close(self):
+        Counted.alive -= 1
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    for name, value in {"alive": 0, "built": 0, "most": 64, "now": None}.items():
+        monkeypatch.setattr(Counted, name, value)
+
+
+@pytest.mark.parametrize("policy", ["mlp", "gru"])
+def test_the_number_of_objects_changes_no_bit(policy, counted, tmp_path):
+    digests, built = set(), []
+    for number in (None, 1, 2, 64):
+        Counted.built = 0
+        run = escalade.train(
+            Counted, envs_per_worker=number, policy=policy, run_dir=tmp_path / str(number), **SMALL
+        )
+        digests.add(run.summary["params_sha256"])
+        built.append(Counted.built)
+    assert len(digests) == 1
+    assert built[1] < built[2] < built[0] <= built[3]
+
+
+def test_one_object_is_used_where_building_takes_long(counted, clock, tmp_path):
+    fast = escalade.train(Counted, run_dir=tmp_path / "fast", **SMALL)
+    Counted.now, Counted.seconds, built = clock, 5.0, Counted.built
+    slow = escalade.train(Counted, run_dir=tmp_path / "slow", **SMALL)
+    assert slow.summary["params_sha256"] == fast.summary["params_sha256"]
+    assert Counted.built - built < built - 10
+
+
+def test_an_environment_that_may_exist_once_needs_one_object(counted, tmp_path):
+    Counted.most = 1
+    with pytest.raises(escalade.EnvironmentFailure, match=r"only one emulator .* `envs_per_worker=1`"):
+        escalade.train(Counted, run_dir=tmp_path / "many", **SMALL)
+    Counted.alive = 0
+    run = escalade.train(Counted, envs_per_worker=1, run_dir=tmp_path / "one", **SMALL)
+    assert run.summary["generations"] == 2
+
+
+def test_other_backends_take_the_number_too():
+    environment = resolve("CartPole-v1")
+    for number, slots in ((None, 8), (3, 3), (99, 8)):
+        vector = vectorize(replace(environment, envs_per_worker=number), 8)
+        assert vector.slots == slots
+        vector.close()
