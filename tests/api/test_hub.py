@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import shutil
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -269,6 +270,18 @@ def test_a_hub_that_is_not_there_is_one_line(server, run, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert REPO in refused(capsys, "push", str(run), REPO)
     assert REPO in refused(capsys, "pull", REPO)
+
+
+@pytest.mark.parametrize("verb", ["pull", "push"])
+def test_a_hub_that_never_answers_is_one_line(verb, server, run, monkeypatch, capsys):
+    monkeypatch.setattr("escalade.api.hub._SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts, and nobody reads
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        typed = ("pull", REPO) if verb == "pull" else ("push", str(run), REPO)
+        said = refused(capsys, *typed)
+    assert f"{REPO}: the hub did not answer within 0.05 seconds; check the network and HF_ENDPOINT" in said
+    assert hub.get_session().timeout.read is None  # as it was
 
 
 def test_a_pull_that_failed_is_no_obstacle_to_the_next(server, run, monkeypatch):

@@ -158,10 +158,21 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     assert "escalade train __main__:Here" not in card + page
 
 
+def local_environment():
+    class Inner(Walk):
+        pass
+
+    return Inner
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"env": lambda: Walk("truncated")}, "`env` .*lambda.* has no name that a resumed run could find"),
+        (
+            {"env": local_environment()},
+            "`env` .*Inner has no name.* is local to a function: define it .*partial",
+        ),
         ({"env": Walk()}, "`env` is a Walk that was made already"),
         ({"strategy": CMAES(np.zeros(3))}, "`strategy` is a CMAES that was made already: give its class"),
         ({"policy": torch.nn.Linear(3, 1)}, "`policy` takes a name: give a module of yours as `network`"),

@@ -570,3 +570,25 @@ def test_what_a_resumed_start_refuses_is_not_written_into_its_config(tmp_path):
     assert folder.config.read_bytes() == before
     escalade.resume(folder.path, generations=1, verbose=False)
     assert read_config(folder).generations == 1
+
+
+def test_a_folder_that_holds_runs_is_no_place_for_another(run):
+    above = run.folder.path.parent
+    with pytest.raises(
+        InputError, match=r"`run_dir` .* holds 1 run; name a folder of its own, such as .*new"
+    ):
+        escalade.train("CartPole-v1", run_dir=above, **TINY)
+    assert not (above / "config.toml").exists()
+
+
+@pytest.mark.parametrize("checkpoint", ["latest", "best", 1])
+def test_export_needs_no_environment(checkpoint, run, monkeypatch, tmp_path):
+    expected = escalade.export(run, "torchscript", checkpoint=checkpoint, output=tmp_path / "with.pt")
+
+    def missing(*arguments, **keywords):
+        raise InputError("its package is not installed")
+
+    monkeypatch.setattr("escalade.api.export.find_environment", missing)
+    monkeypatch.setattr("escalade.training.saved.find_environment", missing)
+    made = escalade.export(run, "torchscript", checkpoint=checkpoint, output=tmp_path / "without.pt")
+    assert made.largest_difference == expected.largest_difference

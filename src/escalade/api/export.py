@@ -8,7 +8,7 @@ from os import PathLike
 from torch import nn
 
 from escalade.media.export import FORMATS, Exported, chosen_format, export_policy
-from escalade.policies.policy import load
+from escalade.policies.policy import Policy, load
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.training.environments import find_environment
@@ -47,6 +47,14 @@ def export(
         folder = RunFolder.open(run)
         of = str(checkpoint)
         saved = SavedPolicy.find(folder, of, network)
-        policy = saved.policy(find_environment(saved.config.replace(backend="auto")), network)
+        policy = _policy(saved, folder, network)
         default = folder.named_after(of, f"policy{ending}", f"best{ending}")
     return export_policy(policy, format, default if output is None else path_of(output), {"checkpoint": of})
+
+
+def _policy(saved: SavedPolicy, folder: RunFolder, network: nn.Module | None) -> Policy:
+    """Return the policy, without the environment if a policy's file of the run describes its spaces."""
+    described = [file for file in (folder.policy, folder.best) if file.is_file()]
+    if described and ":" not in saved.config.policy:
+        return saved.fill(load(described[0], network))
+    return saved.policy(find_environment(saved.config.replace(backend="auto")), network)

@@ -39,6 +39,8 @@ _PLACELESS: dict[str, Any] = {
 """Options of a published config in place of those that tell where the run ran and is."""
 _NOT_PULLED = ("run", "novelty")
 """Groups of options that are not taken from a pulled config: what playing does not need."""
+_SECONDS = 60.0
+"""The longest wait for an answer of the hub; its library waits for ever by default."""
 
 
 def push(run: str | PathLike[str], repo: str) -> str:
@@ -138,7 +140,7 @@ def _holds_text(value: Any) -> bool:
 
 
 def _files_in(api: HfApi, repo: str) -> set[str]:
-    return {file.rfilename for file in api.model_info(repo).siblings or ()}
+    return {file.rfilename for file in api.model_info(repo, timeout=_SECONDS).siblings or ()}
 
 
 def _plain(path: Path) -> Config:
@@ -170,12 +172,14 @@ def _in_words(repo: str) -> Iterator[None]:
     """Turn what the hub's library raises into one line.
 
     Raises:
-        InputError: the repository cannot be read or written, or is not reached.
+        InputError: the repository cannot be read or written, is not reached, or does not answer.
     """
-    from huggingface_hub import errors
+    from huggingface_hub import errors, get_session
 
     # The base class of errors in the hub's HTTP library: without a network it raises no HfHubHTTPError.
     unreached = cast("type[Exception]", errors.HfHubHTTPError.__mro__[1])
+    session = get_session()
+    own, session.timeout = session.timeout, _SECONDS
     try:
         yield
     except InputError:
@@ -184,4 +188,11 @@ def _in_words(repo: str) -> Iterator[None]:
         mend = "check its name; a private one needs a token: 'hf auth login', or set HF_TOKEN"
         raise InputError(f"there is no repository {repo} that you may read: {mend}") from None
     except (unreached, OSError, ValueError) as problem:
+        if "Timeout" in type(problem).__name__:
+            raise InputError(
+                f"{repo}: the hub did not answer within {_SECONDS:g} seconds; check the network and "
+                "HF_ENDPOINT, and try again"
+            ) from None
         raise InputError(f"{repo}: {problem}") from None
+    finally:
+        session.timeout = own

@@ -117,6 +117,11 @@ class RunFolder:
         except UnicodeEncodeError:
             raise InputError(f"`run_dir` {str(self.path)!r} is not UTF-8: choose another name") from None
         self.checkpoints.refuse_link()
+        if runs := [run for run in _runs_in(self.path) if (run / self.checkpoints.folder.name).is_dir()]:
+            raise InputError(
+                f"`run_dir` {self.path} holds {counted(len(runs), 'run')}; name a folder of its own, such as "
+                f"{self.path / 'new'}, or use `seeds` for several runs in one folder"
+            )
         found = [file.name for file in self._files if file.exists()]
         if self.checkpoints.generations():
             found.append("checkpoints")
@@ -298,11 +303,16 @@ def _similar(path: Path) -> str:
 
 def _held(path: Path) -> str:
     """The runs in a folder that is none itself, in words."""
-    runs = [config.parent for config in (*path.glob(f"*/{CONFIG}"), *path.glob(f"*/*/{CONFIG}"))]
+    runs = _runs_in(path)
     if not runs:
         return f"it has no {CONFIG}"
     newest = max(runs, key=lambda run: (run / CONFIG).stat().st_mtime)
     return f"it holds {counted(len(runs), 'run')}, the newest is {newest}: name one of them"
+
+
+def _runs_in(path: Path) -> list[Path]:
+    """The run folders one or two levels below ``path``."""
+    return [config.parent for config in (*path.glob(f"*/{CONFIG}"), *path.glob(f"*/*/{CONFIG}"))]
 
 
 def _missing(path: Path) -> list[Path]:

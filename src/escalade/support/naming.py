@@ -24,6 +24,12 @@ def name_of(thing: Any, what: str) -> str:
     known = getattr(sys.modules.get(str(module)), str(name), None)
     if known is not thing or module is None:
         shown = name or type(thing).__name__
+        if "<locals>" in str(name):
+            raise InputError(
+                f"{what} {shown} has no name that a resumed run could find, as it is local to a function: "
+                "define it with def or class at the top of a module, a script or a notebook's cell, and pass the "
+                "values that it uses with functools.partial"
+            )
         raise InputError(
             f"{what} {shown} has no name that a resumed run could find: define it with def or class at "
             "the top of a module, a script or a notebook's cell"

@@ -263,9 +263,18 @@ class SavedPolicy:
         Raises:
             Damaged: the numbers do not fit.
         """
-        policy = make_policy(
-            self.config, environment, copy_on_cpu(network) if isinstance(network, nn.Module) else network
+        return self.fill(
+            make_policy(
+                self.config, environment, copy_on_cpu(network) if isinstance(network, nn.Module) else network
+            )
         )
+
+    def fill(self, policy: Policy) -> Policy:
+        """Return ``policy`` with these numbers.
+
+        Raises:
+            Damaged: the numbers do not fit.
+        """
         if self.center.shape != to_vector(policy.network).shape:
             raise Damaged("the policy has another number of parameters than the run's")
         load_frozen_state(policy.network, self.frozen)
