@@ -14,6 +14,7 @@ from escalade.perturbation.registry import make_source
 from escalade.policies.layout import Layout
 from escalade.policies.members import Members
 from escalade.policies.module_caller import ModuleCaller
+from escalade.policies.vmapping import slow_operations, unwarned
 
 COUNT = 3
 
@@ -332,7 +333,7 @@ def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name,
         check(members, inputs)
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's, of bilinear
+@pytest.mark.filterwarnings("ignore:.* runs for one member after the other")  # bilinear
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
     *made, note = WRITTEN[name]
@@ -452,7 +453,7 @@ def normed():
         return nn.utils.weight_norm(nn.Linear(8, 6))
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop|parameter .* is written out")
+@pytest.mark.filterwarnings("ignore:.* runs for one member after the other|parameter .* is written out")
 @pytest.mark.parametrize("make", [hooked, normed])
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
 def test_hooks_of_a_grouped_module_are_called_once(make, perturbation):
@@ -614,6 +615,99 @@ def test_a_call_that_cannot_be_batched_decides_nothing_for_the_next():
         calls.clear()
         torch.testing.assert_close(members(short), expected(members, [short]))
     assert len(calls) == 1 + COUNT  # those that were expected
+
+
+@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
+def test_a_refusal_is_remembered_for_calls_like_it():
+    calls = []
+
+    def summed(self, x):
+        calls.append(x)
+        total = torch.zeros(len(x), 4)
+        total += self.part(x)
+        return total
+
+    def tried(x):
+        calls.clear()
+        with torch.no_grad():
+            members(x)
+        return len(calls) - COUNT
+
+    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
+    assert [tried(x), tried(x), tried(-x)] == [1, 0, 0]
+    assert [tried(x[:, :3]), tried(x[:, :3])] == [1, 0]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert [tried(x), tried(x)] == [1, 0]
+
+
+@pytest.mark.parametrize("chooses", [lambda x: bool(x.sum() > 0), lambda x: np.random.random() < 0.5])
+@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
+def test_a_refusal_of_some_members_or_draws_decides_nothing_for_others(chooses):
+    calls = []
+
+    def summed(self, x):
+        calls.append(x)
+        if chooses(x):
+            return self.part(x)
+        total = torch.zeros(len(x), 4)
+        total += self.part(x)
+        return total
+
+    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
+    with torch.no_grad():
+        for seed, inputs in ((0, -x.abs()), (1, x.abs())):  # refused, and batched
+            np.random.seed(seed)
+            members(inputs)
+        calls.clear()
+        np.random.seed(1)
+        members(x.abs())
+    assert len(calls) == 1
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_the_other():
+    def remembers(self, x):
+        self.seen = self.seen + 1
+        return x @ self.weight.abs() * self.seen
+
+    def make():
+        made = Own(remembers, weight=torch.randn(8, 4))
+        made.seen = torch.zeros(())
+        return made
+
+    members, (x,) = setting(make, [(5, 8)], rank=1)
+    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
+        for _ in range(2):
+            members(x)
+    assert ["one after the other" in str(one.message) for one in said] == [True]
+
+
+@pytest.mark.filterwarnings("always")
+def test_an_operation_that_vmap_has_no_rule_for_is_noted_once():
+    members, inputs = setting(lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], perturbation="full")
+    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
+        for _ in range(2):
+            members(*inputs)
+    (note,) = said
+    assert str(note.message).startswith("bilinear of Bilinear runs for one member after the other")
+
+
+@pytest.mark.filterwarnings("always")
+def test_vmaps_own_warnings_are_those_of_others_calls():
+    x, weight = torch.ones(3, 4), torch.ones(5, 4, 4)
+
+    def call():
+        torch.func.vmap(lambda part: nn.functional.bilinear(part, part, weight))(x)
+
+    with warnings.catch_warnings(record=True) as shown:
+        with slow_operations() as slow, unwarned:
+            warnings.warn("the caller's", stacklevel=1)
+            call()
+        with unwarned:
+            call()
+    assert (slow, [str(one.message) for one in shown]) == ({"bilinear"}, ["the caller's"])
+    with pytest.warns(UserWarning, match="performance drop"):
+        call()
 
 
 def test_sums_in_place_are_called_a_member_at_a_time():

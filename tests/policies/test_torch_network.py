@@ -10,7 +10,7 @@ import escalade
 from escalade import InputError
 from escalade.policies.modules import map_state
 from escalade.policies.networks import batched_network, from_vector, to_vector
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.torch_network import Batching, TorchNetwork
 
 ROWS = 40  # more than one block
 
@@ -219,7 +219,7 @@ class Point(nn.Module):
 
 def test_members_whose_output_is_a_parameter_have_each_their_own():
     network = batched_network(Point())
-    assert network.check((4,), 2)
+    assert network.check((4,), 2).refusal
     forward, members = network.forward(3), np.arange(6, dtype=np.float32).reshape(3, 2)
     fill(forward, members)
     np.testing.assert_array_equal(forward(np.zeros((3, 4), np.float32)), members)
@@ -246,7 +246,7 @@ def test_what_vmap_cannot_batch_is_called_a_member_at_a_time(make):
     torch.manual_seed(3)
     module, rng = make(), np.random.default_rng(1)
     network = batched_network(module)
-    assert network.check((4,), 2)
+    assert network.check((4,), 2).refusal
     centre = to_vector(module)
     members = (centre + 0.1 * rng.normal(size=(ROWS, len(centre)))).astype(np.float32)
     seen = rng.normal(size=(3, ROWS, 4)).astype(np.float32)
@@ -280,8 +280,70 @@ def test_a_run_of_it_has_the_same_bits_whatever_the_workers(tmp_path, capsys):
     assert len(digests) == 1
 
 
+class Stepped(nn.Module):
+    """The stateful module of the guide, around one of torch's cells."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.cell, self.out = kind(4, 5), nn.Linear(5, 2)
+
+    def initial_state(self, seed):
+        hidden = torch.zeros(5)
+        return (hidden, hidden) if isinstance(self.cell, nn.LSTMCell) else hidden
+
+    def forward(self, x, state):
+        state = self.cell(x, state)
+        return self.out(state[0] if isinstance(state, tuple) else state), state
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "perturbation", "named"),
+    [
+        (nn.GRUCell, "full", "(gru_cell); a `Chain` (escalade.policies.modules) runs"),
+        (nn.LSTMCell, "full", "aten::lstm_cell. We could not generate a fallback.); a `Chain`"),
+        (nn.RNNCell, "full", "(rnn_tanh_cell)\n"),
+        (nn.GRUCell, "low-rank:1", None),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_cells_run_without_torchs_warnings_and_with_one_note(
+    kind, perturbation, named, workers, tmp_path, capfd
+):
+    options = {"population": 4, "generations": 2, "seed": 1, "preset": None, "workers": workers}
+    escalade.train(
+        "CartPole-v1", network=Stepped(kind), run_dir=tmp_path / "run", perturbation=perturbation, **options
+    )
+    said = "".join(capfd.readouterr())
+    assert "performance drop" not in said
+    assert said.count("torch.func.vmap cannot batch it") == (named is not None)
+    assert named is None or named in said
+
+
+class Stateful(nn.Module):
+    """Lacks ``initial_state``."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x, state):
+        return self.layer(x), state
+
+
+class Optional(Stateful):
+    def forward(self, x, state=None):
+        return self.layer(x), state
+
+
+@pytest.mark.parametrize("make", [Stateful, Optional])
+def test_a_module_that_lacks_initial_state_is_refused_by_that_name(make):
+    with pytest.raises(InputError, match=r"needs a method `initial_state\(seed\)`"):
+        TorchNetwork(make()).check((4,), 2)
+
+
 def test_what_can_be_batched_is():
-    assert TorchNetwork(nn.Sequential(nn.Linear(4, 2), nn.GELU())).check((4,), 2) is None
+    assert TorchNetwork(nn.Sequential(nn.Linear(4, 2), nn.GELU())).check((4,), 2) == Batching()
 
 
 class Counts(nn.Module):

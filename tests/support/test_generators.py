@@ -1,6 +1,8 @@
 """The global generators of random numbers: seeded within, as they were afterwards."""
 
 import random
+import subprocess
+import sys
 
 import numpy as np
 import torch
@@ -35,3 +37,20 @@ def test_those_of_gpus_too(monkeypatch):
     with generators_seeded(5):
         assert state == [5]
     assert state == ["the user's"]
+
+
+FIRST_CALLS = """
+import random, numpy, torch
+state = lambda: (random.getstate(), str(numpy.random.get_state()), torch.get_rng_state().tolist())
+module, before = torch.nn.Linear(2, 1), None
+before = state()
+import escalade
+escalade.optimize(lambda x: (x**2).sum(), numpy.zeros(2), budget=12, verbose=True)
+assert state() == before, "optimize"
+escalade.evolve(module, lambda module: float(module.weight.sum()), population=4, generations=1)
+assert state() == before, "evolve"
+"""
+
+
+def test_the_first_call_of_a_process_leaves_the_generators_alone():
+    subprocess.run([sys.executable, "-c", FIRST_CALLS], check=True, stdout=subprocess.DEVNULL)

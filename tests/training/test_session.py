@@ -1,9 +1,12 @@
 """What a run leaves of an earlier one's files when it begins, or goes on, in their folder."""
 
+import gc
+
 import pytest
 from torch import nn
 
 import escalade
+from escalade.perturbation import NoiseTable
 from escalade.recorders import cluster, read_notes, read_table, workers
 
 WALK = "tests.environments:Walk-v0"
@@ -48,3 +51,30 @@ def test_tables_of_workers_are_cut_back_to_the_checkpoint_whatever_the_run_goes_
     escalade.resume(run, generations=4, verbose=False)  # in this process, which writes no rows there
     assert read_table(path)["generation"] == ["1", "2", "2"]
     assert path.read_text().endswith("\n")
+
+
+def live_tables():
+    return sum(type(one) is NoiseTable for one in gc.get_objects())
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_run_that_has_ended_leaves_no_noise_table_behind(trains, workers, tmp_path):
+    options = {"population": 4, "generations": 1, "workers": workers, "verbose": True}
+
+    def run(name):
+        if trains:
+            escalade.train("CartPole-v1", preset=None, run_dir=tmp_path / name, **options)
+        else:
+            escalade.evolve(nn.Linear(2, 1), fitness, run_dir=tmp_path / name, **options)
+
+    run("first")  # imports of others leave their frames behind, once
+    gc.collect()
+    gc.disable()
+    try:
+        before = live_tables()
+        for name in "ab":
+            run(name)
+        assert live_tables() == before
+    finally:
+        gc.enable()

@@ -22,6 +22,7 @@ from escalade.config.files import new_folder, read_config, write_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.envs import settle_backend
 from escalade.errors import InputError
+from escalade.perturbation.registry import rank_of
 from escalade.policies.policy import load
 from escalade.recorders import Recorder, check_recorders
 from escalade.storage.checkpoints import Loaded
@@ -326,10 +327,14 @@ def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
     if config.start_from is not None:
         source, digest = without_digest(config.start_from)
         loop.notes.say(f"begins with the policy of {source} (SHA-256 {digest})")
-    if parts.policy.one_at_a_time is not None:
+    batching = parts.policy.batching
+    slow = batching.refusal or ("" if rank_of(config.perturbation) else ", ".join(batching.slow))
+    faster = "; a `Chain` (escalade.policies.modules) runs nn.GRUCell and nn.LSTMCell for all at once"
+    if slow:
         loop.notes.say(
-            "the policy is called once for each member, several times slower than one call for many: "
-            f"torch.func.vmap cannot batch it ({parts.policy.one_at_a_time.splitlines()[0]})"
+            f"{'the' if batching.refusal else 'part of the'} policy is called once for each member, several "
+            f"times slower than one call for many: torch.func.vmap cannot batch it ({slow.splitlines()[0]})"
+            f"{faster if 'gru' in slow or 'lstm' in slow else ''}"
         )
     if config.reward_info is not None:
         loop.notes.say(

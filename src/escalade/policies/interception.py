@@ -62,6 +62,8 @@ class Intercept(TorchFunctionMode):
         }
         self.written: dict[str, str] = {}
         """Names of parameters that were written out, each with the function that asked for it."""
+        self.branched = False
+        """True once code has branched, or would have, by a number of the members."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -72,7 +74,9 @@ class Intercept(TorchFunctionMode):
                 found = _COMPOSITE[func](*args, **given)
             if found is not NotImplemented:
                 return found
-        if func in _ALWAYS and (self._agrees or _ALWAYS[func] is not _agreed):
+        if func in _NUMBERS and self._agrees and torch._C._functorch.is_batchedtensor(args[0]):
+            self.branched = True
+        if func in _ALWAYS and (self._agrees or func not in _NUMBERS):
             if self._takes_known(args, given):
                 args, given = self._written_out(args, func), self._written_out(given, func)
             return _ALWAYS[func](func, *args, **given)
@@ -214,11 +218,13 @@ _FACTORED: Final[dict[Any, Callable[..., Any]]] = {
     torch.addmm: factored.sum_and_product,
 }
 
+_NUMBERS: Final = (Tensor.__bool__, Tensor.item)
+"""Calls that make a number of Python's, by which code may branch."""
+
 _ALWAYS: Final[dict[Any, Callable[..., Any]]] = {
     nn.functional.layer_norm: factored.layer_norm,
     nn.functional.scaled_dot_product_attention: factored.attention,
-    Tensor.__bool__: _agreed,
-    Tensor.item: _agreed,
+    **dict.fromkeys(_NUMBERS, _agreed),
 }
 """Calls for which torch.func has no rule, or a slow one."""
 

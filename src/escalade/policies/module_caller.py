@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,20 +21,12 @@ from escalade.policies.buffers import Attributes, Kept
 from escalade.policies.interception import Intercept
 from escalade.policies.layout import Layout, Vector
 from escalade.policies.members import Members
+from escalade.policies.vmapping import is_refusal, slow_operations, unwarned
 from escalade.support.generators import Generators, generators_kept
 
-CANNOT_BATCH = (
-    "vmap: ",
-    "vmap over ",
-    "Batching rule not implemented",
-    "Cannot access data pointer",
-    "Batch norm got a batched tensor",
-    "doesn't match the broadcast shape",
-    "must override the setup_context",
-)
-"""Parts of what torch says of a module that vmap cannot batch."""
-
 _WRITES = "it writes to its buffers or attributes, of which each member needs its own"
+_CONSTANTS = (bool, int, float, str, type(None))
+"""Types of arguments that a call's way through a module may follow from."""
 _UNUSUAL = 1e4  # larger outputs are masks, such as -1e9 in attention, and no results
 _TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
 
@@ -61,6 +53,8 @@ class ModuleCaller:
         self._probed = self._refused = False
         self._cleared: Attributes | None = None
         """Attributes that calls write to and never read, as they were; None where there are none."""
+        self._refusals: set[Hashable] = set()
+        """Signatures of calls that vmap refuses, whatever the members' numbers."""
         self._said: set[str] = set()
 
     def begin(self, center: Vector) -> None:
@@ -80,21 +74,22 @@ class ModuleCaller:
     def call(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The module's outputs for all members, whose axis is the first of every tensor."""
         # The centre is one member: its bits must not hang on what this worker has found of others.
-        if self.one_at_a_time is None and members.perturbed:
+        signature = self._signature(members, inputs, named) if self._refused else None
+        if self.one_at_a_time is None and members.perturbed and signature not in self._refusals:
             watched = not self._probed or self._refused
             generators, kept = Generators(), Kept(self.module) if watched else None
             try:
                 if kept is not None and not self._probed:
-                    self._probe(members, inputs, named, kept)
+                    self._probe(members, inputs, named, kept, generators)
                 if self.one_at_a_time is None:
-                    outputs = self._together(members, inputs, named)
+                    outputs, written = self._together(members, inputs, named, generators)
                     if kept is None or not kept.buffers.changed():
+                        self._say_written(written)
                         return outputs
                     self._give_up(_WRITES)
             except RuntimeError as problem:
-                if not any(words in str(problem) for words in CANNOT_BATCH):
+                if not is_refusal(problem):
                     raise
-                # In this call alone: another may be batched, in whatever process it is.
                 self._refused = True
                 self._say_apart(str(problem).partition("\n")[0])
             finally:
@@ -105,29 +100,50 @@ class ModuleCaller:
                 kept.restore()
         return self._stacked(self._alone(members, range(len(members)), inputs, named))
 
-    def _together(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        own, factors = members.factors
-        written: dict[str, str] = {}
+    def _together(
+        self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any], before: Generators
+    ) -> tuple[Any, dict[str, str]]:
+        """The outputs of all members in one call, and the parameters that were written out for it.
 
+        A refusal is remembered, unless it may follow from the members' numbers, or from what was drawn since
+        ``before``: other members may then be batched, in whatever process they are.
+        """
+        own, factors = members.factors
         form: list[Any] = []
+        met: list[Intercept] = []
 
         def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
-            with Intercept(self._matrices, factors) as met:
+            with Intercept(self._matrices, factors) as intercept:
+                met.append(intercept)
                 leaves, structure = pytree.tree_flatten(functional_call(self.module, own, inputs, named))
-            written.update(met.written)
             form[:] = structure, [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves]
             return tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
 
         axes = pytree.tree_map(lambda part: 0 if isinstance(part, Tensor) else None, (inputs, named))
-        found = iter(vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named))
+        try:
+            with unwarned:
+                called = vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named)
+        except RuntimeError as problem:
+            if is_refusal(problem) and met and not met[0].branched and not before.moved():
+                self._refusals.add(self._signature(members, inputs, named))
+            raise
+        found = iter(called)
         structure, others = form  # what is no tensor was computed once, and is the same for all
         leaves = [next(found) if other is None else self._stack_of(other * len(members)) for other in others]
-        outputs = pytree.tree_unflatten(leaves, structure)
-        for name, function in written.items():
-            self._say(
-                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
-            )
-        return outputs
+        return pytree.tree_unflatten(leaves, structure), met[0].written
+
+    def _signature(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
+        """Return all that a call's way through the module follows from, but for the numbers in tensors."""
+        leaves, structure = pytree.tree_flatten((inputs, named))
+        parts = [
+            (leaf.shape, leaf.dtype, leaf.device) if isinstance(leaf, Tensor) else (type(leaf), leaf)
+            for leaf in leaves
+        ]
+        if any(part[0] not in _CONSTANTS for part in parts if len(part) == 2):
+            return object()  # like no other: it follows from the argument, too
+        kinds = sorted({"cpu", *(part.device.type for part in self.layout.parts)})
+        casts = [(torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in kinds]
+        return len(members), str(structure), tuple(parts), tuple(casts), self.module.training
 
     def _alone(
         self, members: Members, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]
@@ -156,15 +172,23 @@ class ModuleCaller:
         members.left = first
         return outputs
 
-    def _probe(self, members: Members, inputs: tuple[Any, ...], named: dict[str, Any], first: Kept) -> None:
+    def _probe(
+        self,
+        members: Members,
+        inputs: tuple[Any, ...],
+        named: dict[str, Any],
+        first: Kept,
+        generators: Generators,
+    ) -> None:
         """Compare the last member's outputs with those of the module that holds its parameters.
 
-        ``first`` is what the module keeps before it is called.
+        ``first`` is what the module keeps before it is called, and ``generators`` the states of those.
         """
         last = len(members) - 1
         with generators_kept():
             try:
-                outputs = self._together(members, inputs, named)
+                with slow_operations() as slow:
+                    outputs, _ = self._together(members, inputs, named, generators)
                 writes, leaves = first.buffers.changed(), first.attributes.changed()
             finally:
                 first.restore()
@@ -175,10 +199,15 @@ class ModuleCaller:
             if leaves:  # what vmap leaves there is of no use outside of it
                 self._cleared = first.attributes
             expected, again = (self._once(members, last, inputs, named) for _ in range(2))
-        if not _close(expected, again):
-            return  # it draws: no two calls are alike
-        if not _close(pytree.tree_map(partial(_one_of, last), outputs), expected):
+        draws = not _close(expected, again)  # no two calls are alike
+        if not draws and not _close(pytree.tree_map(partial(_one_of, last), outputs), expected):
             self._give_up("its outputs are others than those of the module with the member's parameters")
+            return
+        for operation in sorted(slow):
+            self._say(
+                f"{operation} of {type(self.module).__name__} runs for one member after the other, which is "
+                "slow: torch.func.vmap cannot batch it"
+            )
 
     def _once(self, members: Members, place: int, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The outputs of one member's call that leaves no trace."""
@@ -239,6 +268,12 @@ class ModuleCaller:
         self._say(
             f"members of {type(self.module).__name__} are called one after the other, which is slow: {why}"
         )
+
+    def _say_written(self, written: dict[str, str]) -> None:
+        for name, function in written.items():
+            self._say(
+                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
+            )
 
     def _say(self, what: str) -> None:
         if what not in self._said:

@@ -25,7 +25,7 @@ from escalade.policies.networks import as_array, batched_network, build, from_ve
 from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
 from escalade.policies.stack import Stack
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.torch_network import Batching, TorchNetwork
 from escalade.storage.files import AnyPath, path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import write
@@ -103,14 +103,14 @@ class Policy(nn.Module):
         self.register_buffer("observation_inverse_std", ones)
         self._map = actions.compile()
         self._state: State | None = None
-        self.one_at_a_time: str | None = None  # why a population of it is not stepped together
+        self.batching = Batching()
         self._check()
 
     def _check(self) -> None:
         batched, outputs = self.batched, self.actions.outputs
         self.takes_vectors = isinstance(batched, Stack) and len(batched.layers[0].inputs) == 1
         if isinstance(batched, TorchNetwork):
-            self.one_at_a_time = batched.check(observation_shape(self.observation_space), outputs)
+            self.batching = batched.check(observation_shape(self.observation_space), outputs)
             return
         size = observation_size(self.observation_space)
         if (batched.inputs, batched.outputs) != (size, outputs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,11 +18,28 @@ from escalade.perturbation import CenterPopulation, LowRank, NoiseSource, Popula
 from escalade.policies.layout import Layout, Vector, copy_module
 from escalade.policies.member_parameters import FactoredParameters, MemberParameters, WrittenParameters
 from escalade.policies.member_state import MemberState, initial_state
-from escalade.policies.module_caller import CANNOT_BATCH
 from escalade.policies.modules import State, is_stateful, map_state
+from escalade.policies.vmapping import is_refusal, slow_operations, unwarned
 from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_NEEDS_STATE = (
+    "a module with a state needs a method `initial_state(seed)`, which returns the state of a new episode "
+    "without a batch dimension"
+)
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How far vmap can batch a module."""
+
+    refusal: str | None = None
+    """Vmap's message, if members are called one at a time."""
+    slow: tuple[str, ...] = ()
+    """Names of the operations that vmap runs one member at a time."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +62,8 @@ class TorchNetwork:
         """Room for ``rows`` members whose noise is of ``source``."""
         return TorchForward(self.module, self.layout, rows, source)
 
-    def check(self, shape: tuple[int, ...], outputs: int) -> str | None:
+    def check(self, shape: tuple[int, ...], outputs: int) -> Batching:
         """Try three forward passes of one observation of ``shape``, of which the first and last are alike.
-
-        Returns:
-            Why members are called one at a time; None where one call takes many.
 
         Raises:
             InputError: the module fails, or gives another number of outputs, another kind of state, or other
@@ -56,12 +71,15 @@ class TorchNetwork:
         """
         forward, seen = self.forward(1), np.zeros((1, *shape), dtype=np.float32)
         try:
-            with one_thread():
+            with one_thread(), slow_operations() as slow:
                 first = self._begun(forward)(seen)
                 forward(seen + 1)
                 again = self._begun(forward)(seen)
         except Exception as problem:
-            raise InputError(f"policy fails on a batch of {_sizes(shape)} numbers: {problem}") from problem
+            hint = f"; {_NEEDS_STATE}" if isinstance(problem, TypeError) and _lacks_state(self.module) else ""
+            raise InputError(
+                f"policy fails on a batch of {_sizes(shape)} numbers: {problem}{hint}"
+            ) from problem
         if first.shape != (1, outputs):
             given = first.shape[1:]
             raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given}")
@@ -70,7 +88,7 @@ class TorchNetwork:
                 "policy gives other numbers when it is called again: what it draws, or keeps in itself, "
                 "would reach other members; what it remembers must be a state (`initial_state`)"
             )
-        return forward.one_at_a_time
+        return Batching(forward.one_at_a_time, tuple(sorted(slow)))
 
     def _begun(self, forward: TorchForward) -> TorchForward:
         forward.load(0, CenterPopulation(self.layout.to_vector(self.module)), 0)
@@ -151,7 +169,7 @@ class TorchForward:
             try:
                 return self._batched(number, observations)
             except RuntimeError as problem:
-                if not any(words in str(problem) for words in CANNOT_BATCH):
+                if not is_refusal(problem):
                     raise
                 self.one_at_a_time = str(problem)
         rows = range(number * self._block, number * self._block + min(used, self._block))
@@ -167,7 +185,8 @@ class TorchForward:
 
     def _batched(self, number: int, observations: Tensor) -> Tensor:
         members, before = self._members.block(number), self._states.block(number)
-        outputs, after = self._call(members, self._buffers, observations, before)
+        with unwarned:
+            outputs, after = self._call(members, self._buffers, observations, before)
         self._states.advance(number, after)
         return outputs
 
@@ -184,11 +203,21 @@ class TorchForward:
         given = (observation[None], map_state(lambda part: part[None], state))
         result = self._members.call(parameters, buffers, given if self._stateful else given[:1])
         if not self._stateful:
+            if not isinstance(result, Tensor):
+                raise InputError(f"`forward` returns a {type(result).__name__}, not a tensor; {_NEEDS_STATE}")
             return result[0], ()
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
         output, after = result
         return output[0], map_state(lambda part: part[0], after)
+
+
+def _lacks_state(module: nn.Module) -> bool:
+    """Tell whether ``forward`` takes a state, and nothing provides one."""
+    if is_stateful(module):
+        return False
+    parameters = inspect.signature(module.forward).parameters.values()
+    return sum(part.default is part.empty and part.kind in _POSITIONAL for part in parameters) > 1
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

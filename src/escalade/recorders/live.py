@@ -7,19 +7,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TextIO
 
-from rich.console import Console, Group
-from rich.control import Control
-from rich.live import Live
-from rich.panel import Panel
-from rich.progress_bar import ProgressBar
-from rich.segment import ControlType
-from rich.table import Table
-from rich.text import Text
-
 from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.row import Row
+from escalade.support.lazy import random_kept
 from escalade.support.numbers import number
 from escalade.support.output import visible, wording
+
+with random_kept():  # rich draws from it
+    from rich.console import Console, Group
+    from rich.control import Control
+    from rich.live import Live
+    from rich.panel import Panel
+    from rich.progress_bar import ProgressBar
+    from rich.segment import ControlType
+    from rich.table import Table
+    from rich.text import Text
 
 _SECONDS = 0.2  # between two drawings
 _WIDEST = 110

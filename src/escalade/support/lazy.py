@@ -5,8 +5,10 @@ wait for torch.
 from __future__ import annotations
 
 import importlib
+import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -22,7 +24,8 @@ def lazy_names(
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(homes[name])
+        with random_kept():  # other people's packages
+            module = importlib.import_module(homes[name])
         return module if homes[name] == f"{package}.{name}" else getattr(module, name)
 
     def names() -> list[str]:
@@ -30,3 +33,13 @@ def lazy_names(
         return sorted({*vars(module), *module.__all__})
 
     return find, names
+
+
+@contextmanager
+def random_kept() -> Iterator[None]:
+    """Leave Python's ``random`` as it was found, for imports of packages that draw from it."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)

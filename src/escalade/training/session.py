@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from escalade.engines import Engine
+from escalade.engines.base import ignore_note, keep_waiting
 from escalade.engines.report import Reporting
 from escalade.errors import InputError
 from escalade.media.curves import plot_run
@@ -201,7 +202,7 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
         InputError: a recorder cannot be started, or progress.csv is damaged.
     """
     folder, loaded = facts.folder, facts.loaded
-    with closing(engine), Interrupts() as interrupts:
+    with _let_go(engine), closing(engine), Interrupts() as interrupts:
         with ExitStack() as recording:
             lost = 0
             if folder is not None:
@@ -216,6 +217,7 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(_report_file(folder, engine, recorders))
                 recording.callback(recorders[-1].close)
+            recording.callback(announcer.give_to, ignore_note)
             session = Session(facts, engine, interrupts, recorders, lost, announcer)
             yield session
         if folder is not None and session.rows and plotting_available():
@@ -225,6 +227,15 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             place = None if folder is None else folder.path
             for line in closing_lines(session.summary, place, again=session.again):
                 say(wording.get()(line))
+
+
+@contextmanager
+def _let_go(engine: Engine) -> Iterator[None]:
+    """Take the loop from the engine at the end: the two hold each other, and the loop a table of noise."""
+    try:
+        yield
+    finally:
+        engine.on_note, engine.on_wait = ignore_note, keep_waiting
 
 
 def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
