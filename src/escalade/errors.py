@@ -33,6 +33,10 @@ class InputError(EscaladeError, ValueError):
     exit_code = 2
 
 
+class Diverged(InputError):
+    """A search distribution left the range of numbers that can be computed with."""
+
+
 class EnvironmentFailure(EscaladeError, RuntimeError):
     """The environment (or the user's fitness function) raised; the message says how to reproduce it."""
 

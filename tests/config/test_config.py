@@ -292,6 +292,11 @@ def test_arguments_of_the_environment_go_over_those_of_a_preset_one_by_one():
     assert presets.layer(given, {}, None).env_kwargs == {name: not value}
 
 
+def test_a_byte_order_mark_is_no_part_of_toml(tmp_path):
+    (tmp_path / "c.toml").write_text('env = "CartPole-v1"\n', encoding="utf-8-sig")
+    assert read_toml(tmp_path / "c.toml") == {"env": "CartPole-v1"}
+
+
 BEYOND = {"deep": "env_kwargs = " + "[" * 9000, "long": "seed = " + "9" * 5000, "open": "a = {" * 3000}
 
 

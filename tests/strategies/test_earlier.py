@@ -78,6 +78,14 @@ def test_the_points_are_the_searchs_own():
     assert points.tolist() == [[0, 0]]
 
 
+@pytest.mark.parametrize("size", [1e-60, 1e-34, 1e34])
+def test_members_are_as_far_apart_as_a_covariance_of_any_size_says(size):
+    es = CMAES(np.zeros(3), 2000, 1.0, covariance=size * np.diag([1.0, 4.0, 1e-20]))
+    np.testing.assert_allclose(es.ask().numpy().std(axis=0) / es.scale, 1, atol=0.1)
+    es.tell(es.ask().numpy()[:, 0])
+    np.testing.assert_allclose(es.ask().numpy().std(axis=0) / es.scale, 1, atol=0.1)
+
+
 def test_cma_es_takes_a_covariance_and_its_members_follow_it():
     covariance = np.array([[2.0, 1.9], [1.9, 2.0]])
     es = CMAES(np.zeros(2), 2000, 0.5, covariance=covariance)
@@ -99,6 +107,8 @@ def test_cma_es_takes_a_covariance_and_its_members_follow_it():
         (lambda: CMAES(np.zeros(2), covariance=np.eye(3)), r"shape \(3, 3\) must be of shape \(2, 2\)"),
         (lambda: CMAES(np.zeros(2), covariance=[[1, 2], [2, 1]]), "symmetric and positive definite"),
         (lambda: CMAES(np.zeros(2), covariance=[[1, 0.5], [0, 1]]), "symmetric and positive definite"),
+        (lambda: CMAES(np.zeros(2), covariance=[[1e-34, 5e-35], [0, 1e-34]]), "symmetric and positive"),
+        (lambda: CMAES(np.zeros(2), covariance=np.diag([1, 1e-34])), "eigenvalues from 1e-34 to 1e"),
         (lambda: CMAES(np.zeros(2), covariance=[[1, np.nan], [np.nan, 1]]), "symmetric and positive"),
     ],
 )

@@ -5,6 +5,7 @@ The witnesses are told the very noise that members were made of, in place of the
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_cr_fm_nes_equals_its_authors_package(dimension, population, fitness, mo
     if dimension < 5:
         peer.c1 = lambda feasible: 0.0  # theirs is negative, and diverges
     order = [*range(0, population, 2), *range(1, population, 2)]  # theirs: all halves, then their mirrors
-    for _ in range(GENERATIONS):
+    for _ in range(40):
         members = es.ask().numpy()
         told = values(members, fitness)
         given = iter(told[order])
@@ -336,12 +337,34 @@ def test_cr_fm_nes_converges_in_few_dimensions(dimension, population):
     np.testing.assert_allclose(es.center.numpy(), 3, atol=1e-3)
 
 
-def test_cr_fm_nes_stays_finite_in_a_valley_far_longer_than_wide():
-    """The authors' package gives NaN here from generation 1,600 or earlier on."""
-    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 200)))[0]
-    es = CRFMNES(np.random.default_rng(0).normal(size=200) * 2, 20, 1.0, direction="minimize")
+VALLEY = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 200)))[0]
+
+
+def valley(x):
+    """A valley a thousand times longer than wide, along no parameter's own axis."""
+    y = x @ VALLEY
+    return y[:, 0] ** 2 + 1e6 * (y[:, 1:] ** 2).sum(axis=1)
+
+
+def test_cr_fm_nes_stays_finite_in_a_valley_with_a_limit_on_its_change():
+    x0 = np.random.default_rng(0).normal(size=200) * 2
+    es = CRFMNES(x0, 20, 1.0, max_change=0.7, direction="minimize")
     for _ in range(4000):
-        y = es.ask().numpy() @ turned
-        es.tell(y[:, 0] ** 2 + 1e6 * (y[:, 1:] ** 2).sum(axis=1))
+        es.tell(valley(es.ask().numpy()))
     assert np.isfinite(es.scale).all()
-    assert float((es.center.numpy() @ turned)[0]) ** 2 < 0.1
+    assert float((es.center.numpy() @ VALLEY)[0]) ** 2 < 0.1
+
+
+def test_a_search_whose_shape_diverges_gives_what_it_found():
+    """As published it diverges here, as the authors' package does."""
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
+
+    def function(x):
+        y = x @ turned
+        return y[:, 0] ** 2 + 1e6 * (y[:, 1:] ** 2).sum(axis=1)
+
+    options = {"population": 40, "sigma": 2.0, "budget": 20_000, "vectorized": True}
+    found = optimize(function, np.full(20, 3.0), "cr-fm-nes", **options)
+    assert (found.stop_reason, found.best_fitness < 100) == ("diverged", True)
+    limited = optimize(function, np.full(20, 3.0), partial(CRFMNES, max_change=0.7), **options)
+    assert limited.stop_reason == "budget"

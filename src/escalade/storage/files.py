@@ -98,14 +98,14 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: AnyPath, what: str) -> str:
-    """Read text; ``what`` names the file in errors.
+    """Read text, without the byte-order mark that some editors write; ``what`` names the file in errors.
 
     Raises:
         InputError: it cannot be read, or ``path`` is none.
         UnicodeDecodeError: it is not text.
     """
     try:
-        return path_of(path).read_text(encoding="utf-8")
+        return path_of(path).read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise InputError(f"{what} {path} cannot be read: {problem.strerror}") from None
 

@@ -16,7 +16,6 @@ from escalade.strategies.sized import Matrix, SizedStrategy
 Vector = NDArray[np.float64]
 
 _FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
-_MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA
 _SHORT = 1.0  # a step changes a shorter axis by as much as one of this length, which pycma's does not
 _TINY = 1e-300
 
@@ -45,7 +44,7 @@ class AxisShape:
         return np.asarray((z + along) * self.deviations)
 
     def gradient(self, z: Matrix, rates: Vector, path: Vector, path_rate: float) -> tuple[Vector, Vector]:
-        """Steps of ``axis``, and of ``deviations`` in multiples of themselves; cut if they were too long.
+        """Steps of ``axis``, and of ``deviations`` in multiples of themselves.
 
         A member's gradient is quadratic in its step, and linear in four terms of it. So these terms are
         summed over the members first (:meth:`_sums`), and the rest is computed once.
@@ -72,17 +71,17 @@ class AxisShape:
         scaled = inverse * unit2
         s = s * inverse - b / (1 + b * float(unit2 @ scaled)) * scaled * float(scaled @ s)
         t = t - alpha * ((2 + length2) * unit * s - unit * float(unit2 @ s))
-        return self._cut(t / math.sqrt(length2), s)
+        return t / math.sqrt(length2), s
 
-    def _cut(self, axis_step: Vector, s: Vector) -> tuple[Vector, Vector]:
-        """Both shorter, where a deviation or the axis's length would change by more than it may.
+    def cut(self, axis_step: Vector, s: Vector, most: float) -> tuple[Vector, Vector]:
+        """Shorten both so that no deviation and no axis changes by more than the fraction ``most`` of itself.
 
         The gradient is that of here alone: on a valley far longer than wide, whole steps of it diverge.
         """
         length = max(float(np.linalg.norm(axis_step)), _TINY)
         # In few dimensions the axis comes and goes: one that is hardly there would hold the deviations too.
-        most = _MOST * max(math.sqrt(self.length2), _SHORT)
-        share = min(1.0, most / length, _MOST / max(float(np.abs(s).max()), _TINY))
+        longest = most * max(math.sqrt(self.length2), _SHORT)
+        share = min(1.0, longest / length, most / max(float(np.abs(s).max()), _TINY))
         return share * axis_step, share * s
 
     def _sums(

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.errors import InputError
+from escalade.errors import Diverged, InputError
 from escalade.perturbation import LowRank, NoiseSource, NoiseTable, Population, table_size, write_all
 from escalade.perturbation.device import device_of
 from escalade.strategies.own import check_updated, is_own, watch_methods
@@ -251,7 +251,7 @@ class Strategy(ABC):
         norm, moved = float(before.norm()), distance(self.center, before)
         if beyond := self._beyond(moved, sigma):
             self.center.copy_(before)
-            raise InputError(f"generation {self.generation + 1} takes {beyond}")
+            raise Diverged(f"generation {self.generation + 1} takes {beyond}")
         self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
         if seen is not None:

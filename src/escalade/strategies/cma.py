@@ -21,6 +21,8 @@ from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.vectors import detached
 
+_FLOOR = 1e-30  # of the smallest eigenvalue of the covariance, in multiples of the largest
+
 
 class CMAES(SizedStrategy):
     """Adapt the full covariance of the search, with active (negative) weights.
@@ -35,7 +37,8 @@ class CMAES(SizedStrategy):
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
         covariance: the first covariance of members divided by sigma squared, shape (dimension, dimension),
-            symmetric and positive definite; the identity when not given.
+            symmetric and positive definite, with eigenvalues that differ by a factor of at most 1e30; the
+            identity when not given.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -99,7 +102,7 @@ class CMAES(SizedStrategy):
     def _axes(self) -> tuple[Matrix, Matrix]:
         """Eigenvectors and square roots of the eigenvalues of the covariance; made when needed."""
         values, vectors = np.linalg.eigh(self.covariance)
-        return vectors, np.sqrt(np.maximum(values, 1e-30))
+        return vectors, np.sqrt(np.maximum(values, _FLOOR * values[-1]))
 
     def narrow(self, factors: Matrix) -> None:
         self.covariance = np.outer(factors, factors) * self.covariance
@@ -149,7 +152,14 @@ def _checked(covariance: ArrayLike, n: int) -> Matrix:
         raise InputError(f"covariance {covariance!r} must hold numbers") from None
     if matrix.shape != (n, n):
         raise InputError(f"covariance of shape {matrix.shape} must be of shape {(n, n)}")
-    symmetric = bool(np.isfinite(matrix).all()) and np.allclose(matrix, matrix.T)
-    if not symmetric or np.linalg.eigvalsh(matrix).min() <= 0:
+    tolerance = 1e-8 * abs(matrix).max()
+    symmetric = bool(np.isfinite(matrix).all()) and np.allclose(matrix, matrix.T, atol=tolerance)
+    values = np.linalg.eigvalsh(matrix) if symmetric else np.zeros(n)
+    if values[0] <= 0:
         raise InputError("covariance must be symmetric and positive definite")
+    if values[0] < _FLOOR * values[-1]:
+        raise InputError(
+            f"covariance: eigenvalues from {values[0]:.0e} to {values[-1]:.0e}, too far apart for float64: "
+            "change the parameters' units"
+        )
     return np.asarray((matrix + matrix.T) / 2)

@@ -7,14 +7,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
 
-from escalade.perturbation import DensePopulation
+from escalade.errors import Diverged, InputError
+from escalade.perturbation import DensePopulation, NoiseSource
 from escalade.strategies.axis_shape import AxisStrategy, Vector
-from escalade.strategies.base import Fitness
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.gaussian import check_pairs, differences, sums
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import Matrix, default_population
+from escalade.support.numbers import real_number
+
+_LONGEST = 1e16  # squared length of the axis: beyond, float64 loses all other directions
 
 
 class CRFMNES(AxisStrategy):
@@ -22,15 +28,19 @@ class CRFMNES(AxisStrategy):
 
     Members are ``centre +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
     ``I + axis axis'``. While the search moves, members that lie farther out count more, and the step size
-    learns faster. Beyond the paper, a step of the axis or of the deviations changes neither by more than 0.7
-    of its length, and the rate of the path is 0 below 5 dimensions. Time and memory are O(dimension) for each
-    member.
+    learns faster. Beyond the paper, the rate of the path is 0 below 5 dimensions. Time and memory are
+    O(dimension) for each member.
+
+    On a rotated valley a thousand times longer than wide, the paper's steps of the shape diverge within
+    hundreds of generations; with ``max_change=0.7`` they do not (``benchmarks/strategies.md``).
 
     Args:
         x0: the first centre, shape (dimension,).
         population: members a generation, even and at least 4; None means ``4 + 3 * ln(dimension)``, or one
             more.
         sigma: the first step size.
+        max_change: the largest change of the axis and of a deviation in a generation, as a fraction of its
+            length; None, the paper's, is no limit.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -38,6 +48,22 @@ class CRFMNES(AxisStrategy):
     Raises:
         InputError: an argument is impossible; the message names it.
     """
+
+    def __init__(
+        self,
+        x0: ArrayLike | Tensor,
+        population: int | None = None,
+        sigma: float | str = 0.5,
+        *,
+        max_change: float | None = None,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
+    ) -> None:
+        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        if max_change is not None and not 0 < real_number(max_change, "max_change") < 1:
+            raise InputError(f"max_change {max_change} must be between 0 and 1")
+        self.max_change = max_change
 
     @staticmethod
     def usual_population(dimension: int) -> int:
@@ -81,8 +107,8 @@ class CRFMNES(AxisStrategy):
         weights, lr_sigma = self._weights(by_rank, fitness, squared)
         step = differences(weights) @ y
         self.path_c = moved(self.path_c, self.c_c, m, step)
-        self.move(step)
         self._learn_shape(z, weights)
+        self.move(step)
         of_pairs = sums(weights)
         change = float(of_pairs @ squared) / self.dimension - float(of_pairs.sum())
         self.step_size *= math.exp(lr_sigma / 2 * change)
@@ -99,10 +125,19 @@ class CRFMNES(AxisStrategy):
 
     def _learn_shape(self, z: Matrix, weights: Vector) -> None:
         rates = self.lr_shape * sums(weights)
-        axis_step, s = self._form.gradient(z, rates, self.path_c, self.c_1)
-        self.axis = self.axis + axis_step
-        deviations = self.deviations * (1 + s)
-        longer = math.log1p(float(self.axis @ self.axis)) / (2 * self.dimension)
+        form = self._form
+        axis_step, s = form.gradient(z, rates, self.path_c, self.c_1)
+        if self.max_change is not None:
+            axis_step, s = form.cut(axis_step, s, self.max_change)
+        axis, deviations = self.axis + axis_step, self.deviations * (1 + s)
+        length2 = float(axis @ axis)
+        if not (length2 < _LONGEST and (deviations > 0).all()):
+            raise Diverged(
+                f"generation {self.generation + 1} takes the shape of the search beyond what can be computed "
+                "with: use max_change=0.7"
+            )
+        self.axis = axis
+        longer = math.log1p(length2) / (2 * self.dimension)
         self.deviations = deviations / math.exp(float(np.log(deviations).mean()) + longer)
 
 

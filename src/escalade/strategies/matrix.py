@@ -40,7 +40,7 @@ class MatrixStrategy(SizedStrategy):
     def condition(self) -> float:
         """The largest variance of the search distribution over the smallest, along its axes."""
         lengths = np.linalg.svd(self.matrix, compute_uv=False)
-        return float((lengths[0] / max(lengths[-1], 1e-150)) ** 2)
+        return float((lengths[0] / max(lengths[-1], 1e-30 * lengths[0])) ** 2)
 
     def narrow(self, factors: Matrix) -> None:
         self.matrix = factors[:, None] * self.matrix

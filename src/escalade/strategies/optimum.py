@@ -31,7 +31,8 @@ class Optimum:
     last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
     fitness changes no more), ``tolxup`` (one without two bounds grew ten thousandfold), ``noeffect`` (they
     are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
-    or ``generations`` (it took too long), ``limit`` (a small search of ``bipop`` had used its share).
+    or ``generations`` (it took too long), ``diverged`` (its numbers are too large),
+    ``limit`` (a small search of ``bipop`` had used its share).
     """
 
     best: Any

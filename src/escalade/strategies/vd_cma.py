@@ -13,6 +13,8 @@ from escalade.strategies.base import Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import log_weights, share_ties
 
+_MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA
+
 
 class VDCMA(AxisStrategy):
     """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
@@ -58,6 +60,8 @@ class VDCMA(AxisStrategy):
         self.updates += 1
         settled = float(length**2 < (2 + 4 / (self.dimension + 1)) * self.dimension)
         self.path_c = moved(self.path_c, self.c_c, m, step, settled)
-        axis_step, s = self._form.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)
+        form = self._form
+        axis_step, s = form.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)
+        axis_step, s = form.cut(axis_step, s, _MOST)
         self.axis, self.deviations = self.axis + axis_step, self.deviations * (1 + s)
         self.step_size *= math.exp(self.c_sigma / self.d_sigma * (length / expected_norm(self.dimension) - 1))

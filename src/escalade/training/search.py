@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from escalade.errors import InputError
+from escalade.errors import Diverged, InputError
 from escalade.perturbation import write_all
 from escalade.recorders import Recorder, Row, of_returns
 from escalade.strategies.base import Direction, Strategy
@@ -111,7 +111,11 @@ class Search:
             self._notes.say(f"{told.words}: such points count as the worst", kind="failed")
         self._remember(strategy, points, values)
         scales = strategy.sigma, strategy.lr  # this generation's: tell moves them on
-        strategy.tell(values)
+        try:
+            strategy.tell(values)
+        except Diverged as problem:
+            self._notes.say(str(problem))
+            return self._reached() or "diverged"
         self._space.confine(strategy)
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
