@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from gymnasium import error, spaces
@@ -23,6 +23,9 @@ from escalade.envs.frames import FRAMES
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 from escalade.training.environments import find_environment
+
+if TYPE_CHECKING:  # a stub alone
+    from escalade.config.keywords import BackendName
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -75,7 +78,7 @@ def check(
     env: str | Callable[..., Any],
     *,
     env_kwargs: dict[str, Any] | None = None,
-    backend: str = "auto",
+    backend: BackendName = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
     wrappers: Sequence[str] = (),
