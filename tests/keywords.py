@@ -1,5 +1,6 @@
 """The stub of the options as keywords, made from the dataclass: ``python -m tests.keywords`` writes it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,7 +8,10 @@ import escalade
 from escalade.config.options import OPTIONS, RESUMABLE
 
 PLACE = Path(escalade.__file__).parent / "config" / "keywords.pyi"
+NAMED = {"engine": "EngineName", "backend": "BackendName"}  # other functions take them too
 CLASSES = {
+    "hidden": "int | Sequence[int] | None",
+    "resize": "int | Sequence[int]",
     "behaviour": "str | Callable[[Any], Any] | None",
     "strategy": "str | Callable[..., Any]",
     "wrappers": "Sequence[str | Callable[..., Any]]",
@@ -20,8 +24,9 @@ has their names.
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
+{named}
 class ResumeOptions(TypedDict, total=False):
     """Options that may change when a run is resumed."""
 
@@ -33,16 +38,24 @@ class TrainOptions(ResumeOptions, total=False):
 '''
 
 
+def literal(name):
+    """The type of an option that takes names of a registry alone."""
+    return f"Literal[{', '.join(map(json.dumps, OPTIONS[name].metadata['choices']))}]"
+
+
 def line(name):
     """An option as an entry of a TypedDict."""
     taken = re.sub(r"tuple\[(\w+), \.\.\.\]", r"Sequence[\1]", OPTIONS[name].type).replace("'", '"')
+    if OPTIONS[name].metadata["choices"] and not OPTIONS[name].metadata["own"]:
+        taken = NAMED.get(name, literal(name))
     return f"    {name}: {CLASSES.get(name, taken)}\n"
 
 
 def stub():
     """The stub's text."""
+    named = "".join(f"{alias}: TypeAlias = {literal(name)}\n" for name, alias in NAMED.items())
     others = [name for name in OPTIONS if name not in ("env", "preset", *RESUMABLE)]
-    return "".join([HEAD, *map(line, RESUMABLE), TRAIN, *map(line, others)])
+    return "".join([HEAD.replace("{named}", named), *map(line, RESUMABLE), TRAIN, *map(line, others)])
 
 
 if __name__ == "__main__":

@@ -117,3 +117,21 @@ def runs(text, folder):
     command = [sys.executable, "-W", "error", script]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_reference_names_what_is_promised_by_its_public_name():
+    pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    published = set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE))
+    for package in (escalade, escalade.strategies):
+        names = {f"{package.__name__}.{name}" for name in package.__all__}
+        assert names - {"escalade.strategies"} <= published
+
+
+def test_docstrings_have_examples_in_a_section_that_the_reference_knows():
+    """``Example:`` is an admonition to it, whose ``>>>`` become quotes."""
+    source = Path(escalade.__file__).parent
+    assert not [path for path in source.rglob("*.py") if re.search(r"^ *Example:$", path.read_text(), re.M)]
+
+
+def test_links_of_the_built_pages_work_in_files():
+    assert "\nuse_directory_urls: false" in (DOCS.parent / "mkdocs.yml").read_text()

@@ -21,39 +21,43 @@ if TYPE_CHECKING:
     from escalade.api.sweep import sweep
     from escalade.api.train import resume, train
     from escalade.policies.policy import Policy, load
+    from escalade.recorders import Recorder, Row
     from escalade.strategies.earlier import EarlierPoints
     from escalade.strategies.optimum import Optimum
     from escalade.training.evolution import Evolution
+    from escalade.training.view import View
 
 round_alike()
 
 # Imported when first used: they need torch.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "EarlierPoints": "escalade.strategies.earlier",
-        "Evolution": "escalade.training.evolution",
-        "Optimum": "escalade.strategies.optimum",
-        "Policy": "escalade.policies.policy",
-        "Run": "escalade.api.run",
-        "check": "escalade.api.check",
-        "compare": "escalade.api.compare",
-        "evaluate": "escalade.api.evaluate",
-        "evolve": "escalade.api.evolve",
-        "export": "escalade.api.export",
-        "load": "escalade.policies.policy",
-        "load_evolved": "escalade.api.evolve",
-        "optimize": "escalade.api.optimize",
-        "optimize_batch": "escalade.api.optimize_batch",
-        "plot": "escalade.api.plot",
-        "render": "escalade.api.evaluate",
-        "report": "escalade.api.report",
-        "resume": "escalade.api.train",
-        "strategies": "escalade.strategies",
-        "sweep": "escalade.api.sweep",
-        "train": "escalade.api.train",
-    },
-)
+_HOMES = {
+    "EarlierPoints": "escalade.strategies.earlier",
+    "Evolution": "escalade.training.evolution",
+    "Optimum": "escalade.strategies.optimum",
+    "Policy": "escalade.policies.policy",
+    "Recorder": "escalade.recorders",
+    "Row": "escalade.recorders",
+    "Run": "escalade.api.run",
+    "View": "escalade.training.view",
+    "check": "escalade.api.check",
+    "compare": "escalade.api.compare",
+    "evaluate": "escalade.api.evaluate",
+    "evolve": "escalade.api.evolve",
+    "export": "escalade.api.export",
+    "load": "escalade.policies.policy",
+    "load_evolved": "escalade.api.evolve",
+    "optimize": "escalade.api.optimize",
+    "optimize_batch": "escalade.api.optimize_batch",
+    "plot": "escalade.api.plot",
+    "render": "escalade.api.evaluate",
+    "report": "escalade.api.report",
+    "resume": "escalade.api.train",
+    "strategies": "escalade.strategies",
+    "sweep": "escalade.api.sweep",
+    "train": "escalade.api.train",
+}
+if not TYPE_CHECKING:  # type checkers would take any name for one of the package
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __version__ = "0.2.0.dev0"
 
@@ -66,8 +70,11 @@ __all__ = [
     "InputError",
     "Optimum",
     "Policy",
+    "Recorder",
+    "Row",
     "Run",
     "StorageFailure",
+    "View",
     "check",
     "compare",
     "evaluate",

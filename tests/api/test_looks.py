@@ -113,3 +113,43 @@ def test_the_live_plot_says_what_it_needs(monkeypatch):
         escalade.InputError, match=r"needs matplotlib and IPython: pip install 'escalade\[notebook\]'"
     ):
         escalade.train("CartPole-v1", recorders=["notebook"])
+
+
+GOOD = """
+import escalade
+from escalade import Recorder, Row, View
+from escalade.strategies import CMAES, Strategy
+
+def see(view: View) -> None:
+    row: Row = view.row
+    print(row.generation)
+
+kept: list[Recorder] = []
+run = escalade.train("E", hidden=16, engine="local", callbacks=[see], recorders=kept, on_interrupt="return")
+runs = escalade.train("E", seeds=[1], hidden=[16, 16])
+print(run.summary, [one.folder for one in runs])
+es: Strategy = CMAES([0.0])
+"""
+BAD = """
+import escalade
+from escalade import trian
+from escalade.strategies import OpenAIE
+from torch.nn import Linear
+escalade.evalute("E").nonsense
+escalade.strategies.OpenAIE
+escalade.train("E", hidden="16")
+escalade.train("E", activation="tahn", seed=1)
+escalade.resume("E", engine="ryy")
+escalade.evolve(Linear(1, 1), lambda module: 0.0, engine="thread")
+escalade.evaluate("E", backend="gym")
+escalade.check("E", backend="gym")
+"""
+
+
+@pytest.mark.slow("src/escalade/__init__.py", "src/escalade/strategies/__init__.py", "src/escalade/config")
+@pytest.mark.parametrize(("code", "wrong"), [(GOOD, []), (BAD, [3, 4, *range(6, 14)])], ids=["good", "bad"])
+def test_type_checkers_know_names_and_values(code, wrong):
+    from mypy import api
+
+    found, _, _ = api.run(["--strict", "-c", code])
+    assert sorted(int(line.split(":")[1]) for line in found.splitlines() if ": error: " in line) == wrong

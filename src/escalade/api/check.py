@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import repeat
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -33,6 +33,9 @@ from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.envs.structured import as_array
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.training.environments import find_environment
+
+if TYPE_CHECKING:  # a stub alone
+    from escalade.config.keywords import BackendName
 
 _RULES = "gymnasium's rules"
 
@@ -86,7 +89,7 @@ def check(
     env: str | Callable[..., Any],
     *,
     env_kwargs: dict[str, Any] | None = None,
-    backend: str = "auto",
+    backend: BackendName = "auto",
     max_episode_steps: int | None = None,
     fresh_environments: bool = False,
     wrappers: Sequence[str] = (),

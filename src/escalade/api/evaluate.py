@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -31,6 +31,9 @@ from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
 from escalade.training.parts import Parts, make_parts
 from escalade.training.saved import SavedPolicy, refuse_checkpoint
+
+if TYPE_CHECKING:  # a stub alone
+    from escalade.config.keywords import BackendName
 
 _MOST_EPISODES = 10**6
 
@@ -75,7 +78,7 @@ def evaluate(
     seed: int | None = None,
     checkpoint: str | int = "latest",
     centre: int | None = None,
-    backend: str | None = None,
+    backend: BackendName | None = None,
     workers: int | None = None,
     network: nn.Module | None = None,
     info_keys: Sequence[str] | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -40,6 +40,9 @@ from escalade.training.session import check_listeners
 from escalade.training.strategy import build_strategy, check_fixed, kept_ranks
 from escalade.training.view import Callback
 
+if TYPE_CHECKING:  # a stub alone
+    from escalade.config.keywords import EngineName
+
 _WARM = ["torch", "escalade.fitness.work"]
 
 
@@ -67,7 +70,7 @@ def evolve(
     recorders: Sequence[str | Recorder] = (),
     callbacks: Sequence[Callback] = (),
     workers: int = 0,
-    engine: str = "local",
+    engine: EngineName = "local",
     step_timeout: float | None = None,
     catch: Catch = False,
     batched: bool = False,

@@ -6,7 +6,10 @@ has their names.
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
+
+EngineName: TypeAlias = Literal["local", "threads", "ray"]
+BackendName: TypeAlias = Literal["auto", "mujoco", "envpool", "ale", "gymnasium"]
 
 class ResumeOptions(TypedDict, total=False):
     """Options that may change when a run is resumed."""
@@ -19,11 +22,11 @@ class ResumeOptions(TypedDict, total=False):
     target_return: float | None
     workers: int | None
     envs_per_worker: int | None
-    engine: str
+    engine: EngineName
     address: str | None
     worker_resources: dict[str, Any]
     step_timeout: float | None
-    on_error: str
+    on_error: Literal["stop", "worst"]
     snapshot_every: int
     recorder: Sequence[str]
 
@@ -31,7 +34,7 @@ class TrainOptions(ResumeOptions, total=False):
     """All options but the environment and the preset, which are arguments of their own."""
 
     env_kwargs: dict[str, Any]
-    backend: str
+    backend: BackendName
     max_episode_steps: int | None
     fresh_environments: bool
     cutoff: int | str | None
@@ -43,7 +46,7 @@ class TrainOptions(ResumeOptions, total=False):
     reward_floor: float | None
     grayscale: bool
     crop: Sequence[int]
-    resize: Sequence[int]
+    resize: int | Sequence[int]
     frame_skip: int | None
     max_pool: bool
     frame_stack: int
@@ -60,8 +63,8 @@ class TrainOptions(ResumeOptions, total=False):
     lr: float | str | None
     weight_penalty: float
     policy: str
-    hidden: Sequence[int] | None
-    activation: str
+    hidden: int | Sequence[int] | None
+    activation: Literal["tanh", "relu", "elu", "selu"]
     init: Literal["normc", "xavier", "orthogonal", "zeros"]
     bias: bool
     head: str

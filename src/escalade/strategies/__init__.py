@@ -42,6 +42,7 @@ _HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES
     "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers would take any name for one of the package
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = sorted(_HOMES)
