@@ -126,7 +126,7 @@ def test_bins_of_whole_numbers_reach_from_the_lowest_to_the_highest(low, high, d
     ("space", "how", "said"),
     [
         (spaces.Text(3), (), "Text.*not supported"),
-        (spaces.Box(-1, 1), ("squash",), "'squash' must be one of clip"),
+        (spaces.Box(-1, 1), ("squash",), "'squash' must be one of auto, clip"),
         (spaces.Box(-1, 1, (3,)), ("tanh,clip",), "names 2 dimensions, and there are 3"),
         (spaces.Discrete(2), ("clip", "uniform:3"), "Box action space"),
         (spaces.Box(-1, 1), ("clip", "uniform:1"), "N from 2"),

@@ -20,6 +20,7 @@ from escalade.envs import ActionMap, Environment, SlotError, probe_purity, settl
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
 from escalade.envs.frames import FRAMES
+from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.errors import EnvironmentFailure, InputError, nearest, shortened
 from escalade.training.environments import find_environment
@@ -33,7 +34,8 @@ _SPEED_SLOTS = 16
 # What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
 # scales are normalised or mapped.
 _HARMLESS = re.compile(
-    r"is probably too (low|high)|recommend using a symmetric|render|environment checker might"
+    r"is probably too (low|high)|recommend using a symmetric|render|environment checker might|"
+    r"is different from the unwrapped version"
 )
 # What it refuses and Escalade trains on: what is returned is copied at once, and bounds are not looked at.
 _TRAINABLE = re.compile(r"share an object|truncates after|within the observation space|`options`")
@@ -123,6 +125,8 @@ def check(
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)
     environment = settle_backend(environment)
     sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
+    if "rescale" in actions.bounding:
+        sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
     findings = [Finding("spaces", "ok", sizes)]
     tries: dict[str, Callable[[Environment], Finding]] = {
         "gymnasium's rules": _rules,
@@ -134,17 +138,21 @@ def check(
         try:
             findings.append(attempt(environment))
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
-            findings.append(Finding(name, "failed", _said(problem)))
+            said = _said(problem) + advice(environment.action_space, problem)
+            findings.append(Finding(name, "failed", said))
     speed, finding = _speed(environment)
     return CheckReport(env, environment.backend, (*findings, finding), speed)
 
 
 def _rules(environment: Environment) -> Finding:
     env = environment.make()
+    legal = LegalActions(mask_in_info(env.unwrapped))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            check_gymnasium_rules(env.unwrapped, skip_render_check=True, skip_close_check=True)
+            legal.reset(seed=0)
+            target = legal if legal.masked else env.unwrapped
+            check_gymnasium_rules(target, skip_render_check=True, skip_close_check=True)
     except (AssertionError, error.Error) as problem:
         fresh = environment.fresh and _DIFFERS.search(str(problem))  # each episode is of an object of its own
         if not fresh and not _TRAINABLE.search(str(problem)):
@@ -191,7 +199,8 @@ def _begun(environment: Environment, seeds: Sequence[int]) -> list[np.ndarray[An
 
 def _steps(environment: Environment) -> Finding:
     """Play whole episodes; look at everything that comes back, and at where they end."""
-    env, limit, space = environment.make(), environment.max_episode_steps, environment.action_space
+    env, space = LegalActions(environment.make()), environment.action_space
+    limit = environment.max_episode_steps
     space.seed(0)
     lengths: list[int] = []
     deadline, steps, length = time.monotonic() + _SECONDS, 0, 0
@@ -258,7 +267,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
         vector = vectorize(environment, _SPEED_SLOTS)
     except EnvironmentFailure as problem:
         return None, Finding("speed", "failed", _said(problem))
-    everyone = everyone[: vector.slots]
+    everyone, masks = everyone[: vector.slots], getattr(vector, "masks", None)
     steps = 0
     try:
         vector.reset(everyone, everyone)
@@ -272,7 +281,8 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
             running = everyone
             # At least one step: on a busy machine the reset alone may take all of the time.
             while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
-                ended = vector.step(running, actions[steps % 16][running])[2]
+                chosen = actions[steps % 16][running]
+                ended = vector.step(running, chosen if masks is None else masks.legal(running, chosen))[2]
                 steps += len(running)
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)

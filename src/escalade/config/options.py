@@ -170,8 +170,9 @@ class Config:
         "plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins", form="HEAD"
     )
     action_map: str = _policy(
-        "clip",
-        f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension",
+        "auto",
+        f"map from outputs to bounded Box actions: {', '.join(BOUNDINGS)}, or one for each dimension; auto "
+        "scales to bounds that are not about [-1, 1], and clips otherwise",
         form="MAP,...",
     )
     action_noise: float = _policy(

@@ -26,6 +26,7 @@ from escalade.envs.factories import FactorySpec, build
 from escalade.envs.frames import Frames
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.lookup import find_spec
+from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.registrations import is_gymnasiums_own
@@ -103,6 +104,7 @@ class Environment:
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             with closed_on_error(env):
                 check_spaces(env, self.id)
+                env = mask_in_info(env)
                 env = self.frames.wrap(env, self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
         return env if policy is None else TimeLimit(env, policy)
@@ -265,10 +267,12 @@ def first_info(environment: Environment) -> list[str]:
 
 
 def _first_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
+    legal = LegalActions(env)
     try:
-        env.reset(seed=0)
+        legal.reset(seed=0)
         env.action_space.seed(0)
-        return env.step(env.action_space.sample())[4]
+        info: dict[str, Any] = legal.step(env.action_space.sample())[4]
+        return info
     except InputError:
         raise
     except (Exception, SystemExit) as problem:

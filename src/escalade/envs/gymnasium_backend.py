@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment, headless
+from escalade.envs.masks import MASK, Masks, maskable
 from escalade.envs.observed import check_observation, check_reset, check_step, one_number
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
@@ -57,6 +58,8 @@ class GymnasiumVector:
         self._shape = observation_shape(self._space)
         self._dtype = observation_dtype(self._space)
         self._discrete = isinstance(environment.action_space, spaces.Discrete)
+        self.masks = Masks(environment.action_space, slots) if maskable(environment.action_space) else None
+        """Legal actions of the slots; None for spaces whose actions cannot be masked."""
         self._single = environment.action_space.shape == () and not self._discrete
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
@@ -71,6 +74,8 @@ class GymnasiumVector:
                     check_reset(given, self._environment.id)
                     self._check(slot, given[0], "reset")
                 observations[row] = self._numbers(given[0], "reset")
+                if self.masks is not None:
+                    self.masks.take(slot, given[1])
             except (KeyboardInterrupt, InputError):
                 raise
             # sys.exit is one of them, and so are panics of Rust
@@ -86,6 +91,7 @@ class GymnasiumVector:
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, broken, checked = self._envs, self.raised, self._checked["step"]
+        masks = self.masks
         # Plain ints, with which environments in Python calculate faster than with numpy's.
         chosen = actions.tolist() if self._discrete else actions
         if self._single:
@@ -98,10 +104,12 @@ class GymnasiumVector:
                 if slot not in checked:
                     check_step(given, self._environment.id)
                     self._check(slot, given[0], "step")
-                observation, reward, terminated, truncated, _ = given
+                observation, reward, terminated, truncated, info = given
                 observations[row] = self._numbers(observation, "step")
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
                 ended[row] = terminated or truncated
+                if masks is not None and (masks.given or MASK in info):
+                    masks.take(slot, info)
             except (InputError, KeyboardInterrupt):
                 raise
             except BaseException as problem:  # noqa: BLE001 - _end_episode raises it, unless `on_error` forgives

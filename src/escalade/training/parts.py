@@ -106,8 +106,10 @@ def reward_transform(config: Config) -> RewardTransform | None:
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
     """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
     actions = ActionMap(environment.action_space, config.action_map, config.head)
-    for name in ("action_noise", "action_map"):
-        if not actions.continuous and getattr(config, name) != OPTIONS[name].default:
+    # Runs of earlier versions have clip, which was the default.
+    idle = {"action_noise": config.action_noise == 0, "action_map": config.action_map in ("auto", "clip")}
+    for name, unused in idle.items():
+        if not actions.continuous and not unused:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
