@@ -58,5 +58,6 @@ def _goals(config: Config, parts: Parts) -> Goals:
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
     cut = "" if config.cutoff is None else f"; members' episodes are cut (cutoff {config.cutoff})"
     sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
+    what += ", sampled actions" if parts.policy.actions.draws else ""
     title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
     return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

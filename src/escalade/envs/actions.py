@@ -18,7 +18,8 @@ from escalade.errors import InputError
 Array = NDArray[Any]
 
 _MOST_OUTPUTS = 2**20
-_ABOUT = 4  # the farther bound of actions about [-1, 1] is at most this, and at least one over this
+_ABOUT = 3  # the farther bound of actions about [-1, 1] is at most this, and at least one over this
+_DISCRETE = spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
 _WHOLE = "iub"  # kinds of types that hold whole numbers alone
 
 
@@ -56,15 +57,15 @@ class ActionMap:
                 f"`action_map` {self.bounding} names {len(names)} dimensions, and there are {size}"
             )
         object.__setattr__(self, "bounding", self._without_auto(names))
-        if isinstance(self.space, spaces.Box):
-            if self.head == "sample":
-                raise InputError("head 'sample' needs discrete actions; use `head=plain` or `action_noise`")
-            if self.head != "plain":
-                self._bin_values(self.space)
-        elif self.head not in ("plain", "sample"):
-            raise InputError(
-                f"head {self.head!r} needs a Box action space; use `head=plain` or `head=sample`"
-            )
+        discrete = isinstance(self.space, _DISCRETE)
+        if self.head == "auto":
+            object.__setattr__(self, "head", "sample" if discrete else "plain")
+        if self.head == "sample" and not discrete:
+            raise InputError("head 'sample' needs discrete actions; use `head=plain` or `action_noise`")
+        if self.head not in ("plain", "sample"):
+            if not isinstance(self.space, spaces.Box):
+                raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain` or sample")
+            self._bin_values(self.space)
         if not 0 < self.outputs <= _MOST_OUTPUTS:
             asks = (
                 f"asks for {self.outputs:,} outputs, and policies here give {_MOST_OUTPUTS:,} at most: wrap "
@@ -117,7 +118,7 @@ class ActionMap:
     def tie_advice(self) -> str:
         """Options that may tell apart policies whose actions are the same; may be empty."""
         if not isinstance(self.space, spaces.Box):
-            return "" if self.draws else "`head=sample`"
+            return "`head=sample`" if isinstance(self.space, _DISCRETE) and not self.draws else ""
         clipped = np.array(self.bounding.split(",")) == "clip"
         return "`action_map=rescale`" if (clipped & self._off_scale(self.space)).any() else ""
 

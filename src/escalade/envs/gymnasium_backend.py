@@ -91,7 +91,7 @@ class GymnasiumVector:
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, broken, checked = self._envs, self.raised, self._checked["step"]
-        masks = self.masks
+        masks, masked = self.masks, self.masks is not None and self.masks.given
         # Plain ints, with which environments in Python calculate faster than with numpy's.
         chosen = actions.tolist() if self._discrete else actions
         if self._single:
@@ -108,7 +108,7 @@ class GymnasiumVector:
                 observations[row] = self._numbers(observation, "step")
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
                 ended[row] = terminated or truncated
-                if masks is not None and (masks.given or MASK in info):
+                if masks is not None and (masked or MASK in info):
                     masks.take(slot, info)
             except (InputError, KeyboardInterrupt):
                 raise

@@ -50,3 +50,9 @@ class Exploration:
         if self._masks is not None and self._masks.given:
             raw = only_legal(raw, self._masks.of(slots))
         return raw
+
+
+def make_exploration(actions: ActionMap, noise: float, masks: Masks | None) -> Exploration | None:
+    """The :class:`Exploration` of these arguments, or None if it would change no output."""
+    useless = not actions.draws and (not noise or not actions.continuous) and masks is None
+    return None if useless else Exploration(actions, noise, masks)

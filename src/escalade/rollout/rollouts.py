@@ -24,7 +24,7 @@ from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
-from escalade.rollout.exploration import Exploration
+from escalade.rollout.exploration import make_exploration
 from escalade.rollout.network import Network
 from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.traces import make_traces
@@ -75,7 +75,9 @@ class Rollouts:
         self._raised: dict[int, str] = getattr(self.vector, "raised", {})
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
-        self.explore = Exploration(setup.actions, setup.action_noise, getattr(self.vector, "masks", None))
+        self.explore = make_exploration(
+            setup.actions, setup.action_noise, getattr(self.vector, "masks", None)
+        )
         self.reward = setup.reward
         self.slots = rows
         space = self.environment.observation_space
@@ -174,8 +176,10 @@ class Rollouts:
             self._pack()
         count = self._count
         raw = self.forward(self._inputs(count))
-        about = (self._item[:count], self._seed[:count], self._length[:count], self._slot[:count])
-        actions = self.map(self.explore(raw, self.job, *about))
+        if self.explore is not None:
+            about = (self._item[:count], self._seed[:count], self._length[:count], self._slot[:count])
+            raw = self.explore(raw, self.job, *about)
+        actions = self.map(raw)
         if self._running == count:
             ended = self._advance(slice(0, count), self._slot[:count], actions)
             rows = np.flatnonzero(ended) if ended.any() else None
