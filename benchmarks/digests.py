@@ -24,7 +24,7 @@ import escalade
 from escalade.strategies.registry import STRATEGIES
 
 BASE = {"preset": None, "population": 32, "sigma": 0.1, "seed": 7, "workers": 0, "verbose": False}
-BASE |= {"strategy": "openai-es", "hidden": [64, 64]}
+BASE |= {"strategy": "openai-es", "hidden": [64, 64], "head": "plain"}
 LR = {"lr": 0.05}
 SMALL = {"population": 16, "hidden": [8], "seed": 3, "eval_every": 2, "eval_episodes": 3, "generations": 6}
 SGD = "openai-es:optimizer=sgd"

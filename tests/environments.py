@@ -659,3 +659,75 @@ class Compiles(Walk):
 
 gymnasium.register("OwnGenerator-v0", entry_point="tests.environments:OwnGenerator")
 gymnasium.register("Compiles-v0", entry_point="tests.environments:Compiles")
+
+
+class Doors(gymnasium.Env[Any, Any]):
+    """Two doors under one observation, opened by action 0 and then 1: no fixed action opens both."""
+
+    observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.opened = self.steps = 0
+        return np.ones(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        self.opened += int(action == self.opened)
+        done = self.opened == 2
+        return np.ones(1, np.float32), (1 - 0.018 * self.steps) * done, done, self.steps >= 50, {}
+
+
+class Masked(gymnasium.Env[Any, Any]):
+    """Five steps with one illegal action more in each; raises if one is played. Pays the largest action.
+
+    The mask is in the info, or with ``inside`` in the observation.
+    """
+
+    def __init__(self, inside: bool = False, pair: bool = False, silent: bool = False) -> None:
+        self.inside, self.silent = inside, silent
+        self.action_space = spaces.MultiDiscrete([5, 5]) if pair else spaces.Discrete(5, start=3)
+        self._pair = pair
+        seen = spaces.Box(0.0, 1.0, (2,), np.float32)
+        mask = spaces.MultiBinary(5)
+        self.observation_space = spaces.Dict(action_mask=mask, seen=seen) if inside else seen
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.order = self.np_random.permutation(5)
+        self.steps = 0
+        return self._given()
+
+    def step(self, action):
+        chosen = [int(part) for part in action] if self._pair else [int(action) - 3]
+        if any(part in self.order[: self.steps] for part in chosen):
+            raise ValueError(f"illegal action {action}")
+        self.steps += 1
+        observation, info = self._given()
+        return observation, float(sum(chosen)), self.steps == 5, False, info
+
+    def _given(self):
+        mask = np.ones(5, np.int8)
+        mask[self.order[: self.steps]] = 0
+        seen = self.np_random.random(2).astype(np.float32)
+        if self.inside:
+            return {"action_mask": mask, "seen": seen}, {}
+        return seen, {} if self.silent else {"action_mask": (mask, mask) if self._pair else mask}
+
+
+class Heats(gymnasium.Env[Any, Any]):
+    """A heater whose power, from 300 to 500, should be 400; and a valve from 0 to 0.001, half open."""
+
+    observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
+    action_space = spaces.Box(np.array([300, 0], "f4"), np.array([500, 1e-3], "f4"))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.ones(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        off = abs(float(action[0]) - 430) / 100 + abs(float(action[1]) - 7e-4) * 1e3
+        return np.ones(1, np.float32), -off, self.steps == 5, False, {}

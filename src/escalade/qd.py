@@ -92,7 +92,8 @@ def evaluator(
             raise InputError(f"`{name}` has no meaning here: leave it out")
     if options.get("behaviour") is None:
         raise InputError("`behaviour` is missing: give info:KEY, observation:NUMBER, ram or a function")
-    values = from_values(named({"env": env} | options)) | {"normalize_observations": False}
+    # The best action: a solution's behaviour is to be its own, not that of a draw.
+    values = from_values(named({"env": env, "head": "plain"} | options)) | {"normalize_observations": False}
     config = Config(**values)
     warm_up_for(config, network)
     with one_thread():

@@ -126,7 +126,7 @@ def test_bins_of_whole_numbers_reach_from_the_lowest_to_the_highest(low, high, d
     ("space", "how", "said"),
     [
         (spaces.Text(3), (), "Text.*not supported"),
-        (spaces.Box(-1, 1), ("squash",), "'squash' must be one of clip"),
+        (spaces.Box(-1, 1), ("squash",), "'squash' must be one of auto, clip"),
         (spaces.Box(-1, 1, (3,)), ("tanh,clip",), "names 2 dimensions, and there are 3"),
         (spaces.Discrete(2), ("clip", "uniform:3"), "Box action space"),
         (spaces.Box(-1, 1), ("clip", "uniform:1"), "N from 2"),
@@ -220,3 +220,32 @@ def test_of_two_values_the_nearer_one_is_taken():
 def test_bins_of_whole_numbers_are_the_nearest():
     chosen = mapped(spaces.Box(-2, 2, (1,), np.int64), np.eye(4), "clip", "uniform:4")
     assert chosen[:, 0].tolist() == [-2, -1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "meant"),
+    [
+        ([-1, -1], [1, 1], "clip"),
+        ([-2, 0], [2, 1], "clip"),
+        ([-0.4, -3], [0.4, 3], "clip"),
+        ([300, 0], [500, 1e-3], "rescale"),
+        ([-1, -10], [1, 10], "clip,rescale"),
+        ([-np.inf, 2], [np.inf, 3], "clip,rescale"),
+        ([0, 5], [np.inf, np.inf], "clip"),
+    ],
+)
+def test_auto_scales_to_bounds_that_are_not_about_those_of_outputs(low, high, meant):
+    space = spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+    actions = ActionMap(space)
+    assert actions.bounding == meant
+    middle, end = actions.compile()(np.array([[0, 0], [1, 1]], np.float32))
+    for number, name in enumerate((meant.split(",") * 2)[:2]):
+        if name == "rescale":
+            assert middle[number] == pytest.approx((low[number] + high[number]) / 2)
+            assert end[number] == pytest.approx(high[number])
+    assert ActionMap(space, "clip").tie_advice == ("`action_map=rescale`" if "rescale" in meant else "")
+
+
+def test_one_dimension_can_be_left_to_auto():
+    space = spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 50.0]), dtype=np.float64)
+    assert ActionMap(space, "tanh,auto").bounding == "tanh,rescale"

@@ -96,12 +96,12 @@ def test_a_film_has_a_frame_a_step(ending, run, tmp_path, monkeypatch):
 
 
 class Still:
-    def act(self, observation):
+    def act(self, observation, **_):
         return 0
 
 
 class Lost:
-    def act(self, observation):
+    def act(self, observation, **_):
         raise RuntimeError("which way?")
 
 
@@ -128,7 +128,7 @@ def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(ending, skip,
 
 
 class Leaves:
-    def act(self, observation):
+    def act(self, observation, **_):
         raise SystemExit("enough")
 
 

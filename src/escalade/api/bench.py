@@ -15,6 +15,7 @@ import numpy as np
 from escalade.config.options import NOT_MEASURED, Config
 from escalade.engines import ENGINES, Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
+from escalade.envs.masks import Masks
 from escalade.envs.structured import as_array
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
@@ -57,6 +58,7 @@ class RawSimulator:
 
     def __init__(self, environment: Environment, slots: int) -> None:
         self._vector = vectorize(environment, slots)
+        self._masks: Masks | None = getattr(self._vector, "masks", None)
         self._slots = np.arange(slots)
         space = environment.action_space
         space.seed(0)
@@ -81,7 +83,10 @@ class RawSimulator:
         """Steps a second over about ``seconds``."""
         began, count = time.perf_counter(), 0
         while (spent := time.perf_counter() - began) < seconds:
-            _, _, ended = self._vector.step(self._slots, self._actions[count % 16].copy())
+            actions = self._actions[count % 16].copy()
+            if self._masks is not None:
+                actions = self._masks.legal(self._slots, actions)
+            _, _, ended = self._vector.step(self._slots, actions)
             if self._vector.refills and ended.any():
                 over = np.flatnonzero(ended)
                 self._vector.reset(self._slots[over], over)

@@ -28,6 +28,7 @@ from escalade.envs.closing import close
 from escalade.envs.contract import within_wrappers
 from escalade.envs.frames import FRAMES
 from escalade.envs.limits import DEFAULT_LIMIT
+from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.observed import Misfit, one_bool, one_number
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.envs.structured import as_array
@@ -49,7 +50,8 @@ _SPEED_SLOTS = 16
 # What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
 # scales are normalised or mapped.
 _HARMLESS = re.compile(
-    r"is probably too (low|high)|recommend using a symmetric|render|environment checker might"
+    r"is probably too (low|high)|recommend using a symmetric|render|environment checker might|"
+    r"is different from the unwrapped version"
 )
 _GYMNASIUM = os.path.dirname(checker.__file__)  # the place of a rule says nothing of who broke it
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -147,7 +149,8 @@ def check(
         try:
             findings.append(attempt(environment))
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
-            findings.append(Finding(name, "failed", _said(problem)))
+            said = _said(problem) + advice(environment.action_space, problem)
+            findings.append(Finding(name, "failed", said))
     speed, finding = _speed(environment)
     findings.append(finding)
     return CheckReport(env, environment.backend, tuple(map(_judge, findings, repeat(findings))), speed)
@@ -169,6 +172,8 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
     sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
     if environment.text_parts:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
+    if "rescale" in actions.bounding:
+        sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
     space = environment.action_space
     if not isinstance(space, spaces.Box):
         return Finding("spaces", "ok", sizes)
@@ -189,10 +194,13 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
 
 def _rules(environment: Environment) -> Finding:
     env = environment.make()
+    legal = LegalActions(mask_in_info(within_wrappers(env)))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            check_gymnasium_rules(within_wrappers(env), skip_render_check=True, skip_close_check=True)
+            legal.reset(seed=0)
+            target = legal if legal.masked else within_wrappers(env)
+            check_gymnasium_rules(target, skip_render_check=True, skip_close_check=True)
     finally:
         close(env)
     said = dict.fromkeys(_said(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message)))
@@ -263,7 +271,8 @@ def _constants(space: spaces.Space[Any]) -> list[Any]:
 
 def _play(environment: Environment, constant: Any = None) -> tuple[list[int], int]:
     """Return the lengths of whole episodes, and the steps taken in all, with random actions or this one."""
-    env, limit, space = environment.make(), environment.max_episode_steps, environment.action_space
+    env, limit = LegalActions(environment.make()), environment.max_episode_steps
+    space = environment.action_space
     space.seed(0)
     lengths: list[int] = []
     seconds = _SECONDS if constant is None else _SECONDS / _CONSTANTS
@@ -321,7 +330,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
         vector = vectorize(environment, _SPEED_SLOTS)
     except EnvironmentFailure as problem:
         return None, Finding("speed", "failed", _said(problem))
-    everyone = everyone[: vector.slots]
+    everyone, masks = everyone[: vector.slots], getattr(vector, "masks", None)
     steps = 0
     try:
         vector.reset(everyone, everyone)
@@ -336,7 +345,8 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
             running = everyone
             # At least one step: on a busy machine the reset alone may take all of the time.
             while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
-                ended = vector.step(running, actions[steps % 16][running])[2]
+                chosen = actions[steps % 16][running]
+                ended = vector.step(running, chosen if masks is None else masks.legal(running, chosen))[2]
                 steps += len(running)
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)

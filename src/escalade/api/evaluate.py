@@ -40,7 +40,11 @@ _MOST_EPISODES = 10**6
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """Returns of fresh episodes, and what they say of the policy."""
+    """Returns of fresh episodes, and what they say of the policy.
+
+    If the policy draws its actions (``head="sample"``), these are episodes with drawn actions, and
+    :attr:`deterministic_returns` has the same episodes with the best ones.
+    """
 
     returns: np.ndarray[Any, np.dtype[np.float64]]
     """Shape (episodes,): sums of the environment's own rewards."""
@@ -59,6 +63,9 @@ class EvaluationResult:
     """Behaviours of the episodes, shape (episodes, size); None where nobody asked for any."""
     raised: str | None = None
     """The exception of the first failed episode that raised one, in words; None where none did."""
+
+    deterministic_returns: np.ndarray[Any, np.dtype[np.float64]] | None = None
+    """Returns of the best actions, shape (episodes,); None if the policy does not draw its actions."""
 
     @property
     def mean(self) -> float:
@@ -134,6 +141,7 @@ def evaluate(
             raise
         raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
     results = _played(saved, config, parts, episodes)
+    played, results = results, results[:episodes]
     forgives = "on_error=worst" if config.on_error == "worst" else None
     failed = int(results.failed().sum()) if forgives else 0
     raised = results.first_raised
@@ -149,17 +157,20 @@ def evaluate(
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
-    about = (saved.generation, saved.sha256, failed, behaviours, raised)
+    best = played[episodes:].with_failed_as_worst().returns if parts.policy.actions.draws else None
+    about = (saved.generation, saved.sha256, failed, behaviours, raised, best)
     return EvaluationResult(results.returns, results.lengths, infos, *about)
 
 
 def _played(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> Episodes:
-    """Fresh episodes of the saved policy."""
+    """Fresh episodes of the saved policy; if it draws, then the same ones with the best actions."""
+    best = episodes if parts.policy.actions.draws else 0
     job = EpisodeJob(
         seed=config.seed,
         generation=0,
         center=saved.center,
-        evaluations=episodes,
+        evaluations=episodes + best,
+        best_evaluations=best,
         evaluation_stream=Stream.FRESH_EVALUATION,
         normalization=saved.normalization,
     )

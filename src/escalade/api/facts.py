@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from escalade.config.options import Config
-from escalade.recorders import Goals, Recorder, info_columns
+from escalade.recorders import DETERMINISTIC, Goals, Recorder, info_columns
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies import novelty
@@ -26,6 +26,7 @@ def session_facts(
     verbose: bool,
 ) -> SessionFacts:
     """All that a session, its recorders and the summary are told of a policy's run."""
+    drawn = (DETERMINISTIC,) if parts.policy.actions.draws else ()
     return SessionFacts(
         folder=folder,
         loaded=loaded,
@@ -35,7 +36,7 @@ def session_facts(
         title=config.env,
         subject=_subject(config, parts),
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
-        info=(*info_columns(config.info_keys), *novelty.columns(config.novelty, config.centres)),
+        info=(*info_columns(config.info_keys), *drawn, *novelty.columns(config.novelty, config.centres)),
         trackers=config.recorder,
         options={name: value for name, value in asdict(config).items() if value is not None},
     )
@@ -63,5 +64,6 @@ def _goals(config: Config, parts: Parts) -> Goals:
     whole = config.cutoff is None or parts.unlimited  # then a note tells once an episode is cut
     cut = "" if whole else f"; members' episodes are cut (cutoff {config.cutoff})"
     sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
+    what += ", sampled actions" if parts.policy.actions.draws else ""
     title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
     return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)

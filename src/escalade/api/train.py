@@ -162,12 +162,12 @@ def train_config(config: Config, listeners: Listeners | None = None, network: nn
     warm_up_for(config, network)
     with one_thread():
         parts = make_parts(config, network)
-        if config.action_map != OPTIONS["action_map"].default and not parts.policy.actions.bounded:
+        if config.action_map not in ("auto", "clip") and not parts.policy.actions.bounded:
             raise InputError(
                 f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
             )
         strategy = make_search(config, parts)  # refused before there is a folder
-        config = _with_backend(limit_episodes(config, parts, strategy), parts)
+        config = _settled(limit_episodes(config, parts, strategy), parts)
         config = _warm_started(config, parts, network)
         folder = new_folder(config)
         with folder.locked(), folder.kept_if_trained():
@@ -272,10 +272,11 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _with_backend(config: Config, parts: Parts) -> Config:
-    """The config with the backend that ``auto`` means here: a resumed run must keep it."""
-    parts.environment = settle_backend(parts.environment)
-    return config.replace(backend=parts.environment.backend)
+def _settled(config: Config, parts: Parts) -> Config:
+    """The config with what ``auto`` means here: a resumed run must keep it."""
+    parts.environment, actions = settle_backend(parts.environment), parts.policy.actions
+    found = {"backend": parts.environment.backend, "head": actions.head, "action_map": actions.bounding}
+    return config.replace(**found)
 
 
 def _warm_started(config: Config, parts: Parts, network: nn.Module | None) -> Config:

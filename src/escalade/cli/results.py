@@ -80,6 +80,8 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     }
     result = evaluate(parsed.run, episodes=episodes, **own, **given)
     means = {key: mean_known(values) for key, values in result.infos.items()}
+    best = result.deterministic_returns
+    drawn = {} if best is None else {"deterministic_return_mean": float(best.mean())}
     facts = {
         "env": env,
         "checkpoint": checkpoint,
@@ -94,6 +96,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         "return_min": float(result.returns.min()),
         "return_max": float(result.returns.max()),
         "episode_length_mean": float(result.lengths.mean()),
+        **drawn,
         **{f"{key}_mean": mean for key, mean in means.items()},
     }
     if parsed.json:
@@ -102,6 +105,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         infos = "".join(
             f", {key} {'in no episode' if mean is None else number(mean)}" for key, mean in means.items()
         )
+        infos += "" if best is None else f", sampled actions (best ones: {number(float(best.mean()))})"
         infos += f", {result.failed} failed, and count as the worst of the others" if result.failed else ""
         infos += f" (one raised {result.raised})" if result.raised else ""
         others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""

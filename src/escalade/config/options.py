@@ -165,11 +165,15 @@ class Config:
     init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")
     bias: bool = _policy(True, "whether layers have a bias")
     head: str = _policy(
-        "plain", "for Box actions: plain, uniform:N bins, or custom:A,B,... bins", form="HEAD"
+        "auto",
+        "plain (the best action), sample (drawn by the softmax of outputs), or for Box actions uniform:N or "
+        "custom:A,B,... bins; auto: sample for discrete actions, plain for Box",
+        form="HEAD",
     )
     action_map: str = _policy(
-        "clip",
-        f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension",
+        "auto",
+        f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension; auto: clip "
+        "to bounds about [-1, 1], rescale to others",
         form="MAP,...",
     )
     action_noise: float = _policy(
@@ -178,9 +182,7 @@ class Config:
         min=0,
     )
     normalize_observations: bool | None = _policy(
-        None,
-        "by running mean and standard deviation; pixels are then not divided by 255",
-        unset="yes, but not images",
+        None, "by running mean and deviation; pixels are then not divided by 255", unset="yes, but not images"
     )
     observation_clip: float | Literal["none"] = _policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none", above=0

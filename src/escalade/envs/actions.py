@@ -20,6 +20,8 @@ from escalade.errors import InputError
 Array = NDArray[Any]
 
 _MOST_OUTPUTS = 2**20
+_ABOUT = 3  # the farther bound of actions about [-1, 1] is at most this, and at least one over this
+_DISCRETE = spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
 _WHOLE = "iub"  # kinds of types that hold whole numbers alone
 
 
@@ -28,15 +30,17 @@ class ActionMap:
     """Maps raw outputs of shape (k, outputs) to k actions of ``space``.
 
     Discrete spaces take the largest output (of each group, in MultiDiscrete), MultiBinary the
-    sign. Boxes are bounded by ``bounding``: ``clip`` to the bounds, ``rescale`` from [-1, 1] to
-    them after clipping, or ``tanh`` and ``sigmoid``, which squash to all of the range between them;
+    sign; with the head ``sample``, noise on the outputs makes that a draw
+    (:class:`escalade.policies.drawing.Draws`). Boxes are bounded by ``bounding``: ``clip`` to the bounds,
+    ``rescale`` from [-1, 1] to them after clipping, or ``tanh`` and ``sigmoid``, which squash to all of
+    the range between them; ``auto`` is ``rescale`` for bounds that are not about [-1, 1], else ``clip``;
     or one of these for each dimension, with commas between. Dimensions without bounds are left alone.
     With bins (``head``), each dimension of a Box takes the bin of its largest output. Each innermost part
     of a Dict or Tuple has outputs of its own.
     """
 
     space: spaces.Space[Any]
-    bounding: str = "clip"
+    bounding: str = "auto"
     head: str = "plain"
 
     def __post_init__(self) -> None:
@@ -68,15 +72,38 @@ class ActionMap:
             raise InputError(
                 f"`action_map` {self.bounding} names {len(names)} dimensions, and there are {size}"
             )
-        if self.head != "plain":
+        object.__setattr__(self, "bounding", self._without_auto(names))
+        discrete = isinstance(self.space, _DISCRETE)
+        if self.head == "auto":
+            object.__setattr__(self, "head", "sample" if discrete else "plain")
+        if self.head == "sample" and not discrete:
+            raise InputError("head 'sample' needs discrete actions; use `head=plain` or `action_noise`")
+        if self.head not in ("plain", "sample"):
             if not isinstance(self.space, spaces.Box):
-                raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain`")
+                raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain` or sample")
             self._bin_values(self.space)
 
     @cached_property
     def parts(self) -> list[ActionMap]:
         """The maps of the innermost parts of a Dict or Tuple, in the order of their outputs; else none."""
         return [ActionMap(*part) for part in split(self.space, self.bounding, self.head)]
+
+    def _without_auto(self, names: list[str]) -> str:
+        """The text ``bounding`` with the name of a map instead of each ``auto``."""
+        if not isinstance(self.space, spaces.Box) or "auto" not in names:
+            return self.bounding.replace("auto", "clip")
+        off_scale = self._off_scale(self.space)
+        each = names * (len(off_scale) // len(names))
+        meant = ["rescale" if off else "clip" for off in off_scale.tolist()]
+        found = [other if name == "auto" else name for name, other in zip(each, meant, strict=True)]
+        return found[0] if len(set(found)) == 1 else ",".join(found)
+
+    def _off_scale(self, space: spaces.Box) -> NDArray[np.bool_]:
+        """True for each dimension with two bounds that are not about [-1, 1], the scale of outputs."""
+        low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
+        largest = np.maximum(-low, high)
+        about = (low <= 0) & (high >= 0) & (largest >= 1 / _ABOUT) & (largest <= _ABOUT)
+        return np.isfinite(low) & np.isfinite(high) & ~about
 
     @property
     def outputs(self) -> int:
@@ -98,6 +125,19 @@ class ActionMap:
         if self.parts:
             return all(part.continuous for part in self.parts)
         return isinstance(self.space, spaces.Box) and self.head == "plain"
+
+    @property
+    def draws(self) -> bool:
+        """True if actions, or parts of them, are drawn by the outputs instead of the best one taken."""
+        return any(part.draws for part in self.parts) if self.parts else self.head == "sample"
+
+    @property
+    def tie_advice(self) -> str:
+        """Options that may tell apart policies whose actions are the same; may be empty."""
+        if not isinstance(self.space, spaces.Box):
+            return "`head=sample`" if isinstance(self.space, _DISCRETE) and not self.draws else ""
+        clipped = np.array(self.bounding.split(",")) == "clip"
+        return "`action_map=rescale`" if (clipped & self._off_scale(self.space)).any() else ""
 
     @property
     def bounded(self) -> bool:

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-BOUNDINGS: Final = ("clip", "rescale", "tanh", "sigmoid")
+BOUNDINGS: Final = ("auto", "clip", "rescale", "tanh", "sigmoid")
 """The names that :class:`escalade.envs.actions.ActionMap` takes."""

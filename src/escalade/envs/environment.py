@@ -34,6 +34,7 @@ from escalade.envs.factories import FactorySpec, build
 from escalade.envs.frames import Frames
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.lookup import find_spec
+from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.readable import check_images, readable, text_parts
@@ -121,7 +122,7 @@ class Environment:
             with closed_on_error(env):
                 check_new(env, self.id)
                 check_spaces(env, self.id)
-                env = self.frames.wrap(readable(env), self.spec)
+                env = self.frames.wrap(readable(mask_in_info(env)), self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
         return env if policy is None else TimeLimit(env, policy)
 
@@ -310,10 +311,11 @@ def first_info(environment: Environment) -> list[str]:
 
 
 def _first_step(env: gymnasium.Env[Any, Any], env_id: str) -> Any:
+    legal = LegalActions(env)
     try:
-        env.reset(seed=0)
+        legal.reset(seed=0)
         env.action_space.seed(0)
-        return env.step(env.action_space.sample())
+        return legal.step(env.action_space.sample())
     except InputError:
         raise
     except (Exception, SystemExit) as problem:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment, headless
+from escalade.envs.masks import MASK, Masks, maskable
 from escalade.envs.object_count import ObjectCount
 from escalade.envs.observed import Misfit, check_observation, check_reset, check_step, one_bool, one_number
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
@@ -61,6 +62,8 @@ class GymnasiumVector:
         self._shape = observation_shape(self._space)
         self._dtype = observation_dtype(self._space)
         self._discrete = isinstance(environment.action_space, spaces.Discrete)
+        self.masks = Masks(environment.action_space, slots) if maskable(environment.action_space) else None
+        """Legal actions of the slots; None for spaces whose actions cannot be masked."""
         self._single = environment.action_space.shape == () and not self._discrete
 
     @property
@@ -83,6 +86,8 @@ class GymnasiumVector:
                     self._check(slot, given[0], "reset")
                     self._seconds[slot] = time.monotonic() - began
                 observations[row] = self._numbers(given[0], "reset")
+                if self.masks is not None:
+                    self.masks.take(slot, given[1])
             except (KeyboardInterrupt, InputError):
                 raise
             # sys.exit is one of them, and so are panics of Rust
@@ -98,6 +103,7 @@ class GymnasiumVector:
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
         envs, broken, checked = self._envs, self.raised, self._checked["step"]
+        masks, masked = self.masks, self.masks is not None and self.masks.given
         # Plain ints, with which environments in Python calculate faster than with numpy's.
         chosen = actions.tolist() if self._discrete else actions
         if self._single:
@@ -108,13 +114,15 @@ class GymnasiumVector:
             try:
                 action = chosen[row]
                 given: Any = envs[slot].step(action) if slot in checked else self._first_step(slot, action)
-                observation, reward, terminated, truncated, _ = given
+                observation, reward, terminated, truncated, info = given
                 observations[row] = self._numbers(observation, "step")
                 rewards[row] = reward if isinstance(reward, float) else one_number(reward)
                 if type(terminated) is not bool or type(truncated) is not bool:  # NumPy's, most often
                     terminated = one_bool(terminated, "terminated")
                     truncated = one_bool(truncated, "truncated")
                 ended[row] = terminated or truncated
+                if masks is not None and (masked or MASK in info):
+                    masks.take(slot, info)
             except Misfit as problem:
                 raise InputError(f"environment {self._environment.id}: {problem} (in `step`)") from None
             except (InputError, KeyboardInterrupt):

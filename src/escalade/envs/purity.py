@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from escalade.envs.backends import BACKENDS, vectorize
 from escalade.envs.closing import close
 from escalade.envs.environment import Environment
+from escalade.envs.masks import LegalActions
 from escalade.envs.spaces import flatten
 from escalade.envs.vector import VectorEnvironment
 from escalade.errors import InputError, one_line
@@ -98,7 +99,7 @@ def probe_purity(environment: Environment) -> Purity:
 def _probe(environment: Environment, player: _Player) -> Purity:
     first = player.fresh(_SEED)
     if not environment.fresh:
-        began, env = time.monotonic(), environment.make()
+        began, env = time.monotonic(), LegalActions(environment.make())
         try:
             player.play(env, _OTHER_SEED, _OTHER_STEPS)
             for _ in range(_REPLAYS):
@@ -124,7 +125,7 @@ def _probe_side_by_side(environment: Environment, player: _Player, alone: list[N
 
     A worker holds many objects at once, and how many depends on the number of workers.
     """
-    env, other = environment.make(), environment.make()
+    env, other = LegalActions(environment.make()), LegalActions(environment.make())
     try:
         both = zip_longest(
             player.turns(env, _SEED, _REPLAY_STEPS), player.turns(other, _OTHER_SEED, _REPLAY_STEPS)
@@ -157,7 +158,7 @@ class _Player:
 
     def fresh(self, seed: int) -> list[NDArray[Any]]:
         """An episode in a new object."""
-        env = self._environment.make()
+        env = LegalActions(self._environment.make())
         try:
             return self.play(env, seed, _REPLAY_STEPS)
         finally:

@@ -24,7 +24,8 @@ def is_structured(space: spaces.Space[Any]) -> bool:
 def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spaces.Space[Any], str, str]]:
     """Return the innermost parts of a Dict or Tuple, each with its action map and head, in order of outputs.
 
-    Several names in ``bounding`` are those of the dimensions of its Boxes; only these take a ``head``.
+    Several names in ``bounding`` are those of the dimensions of its Boxes. A ``head`` of bins is theirs alone,
+    and the head ``sample`` that of the other parts.
 
     Raises:
         InputError: ``bounding`` has another number of names, or there is no Box for the head.
@@ -35,11 +36,16 @@ def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spac
     sizes = [int(np.prod(leaf.shape)) if isinstance(leaf, spaces.Box) else 0 for leaf in leaves]
     if len(names) not in (1, sum(sizes)):
         raise InputError(f"`action_map` {bounding} names {len(names)} dimensions, and there are {sum(sizes)}")
-    if head != "plain" and not any(sizes):
+    if head not in ("auto", "plain", "sample") and not any(sizes):
         raise InputError(f"head {head!r} needs a Box in the action space; use `head=plain`")
+    if head == "sample" and all(sizes):
+        raise InputError("head 'sample' needs a discrete part in the action space; use `head=plain`")
     own = iter(names * (sum(sizes) if len(names) == 1 else 1))
     each = [",".join(next(own) for _ in range(size)) or "clip" for size in sizes]
-    heads = [head if size else "plain" for size in sizes]
+    of_boxes, of_choices = {"auto": ("plain", "sample"), "sample": ("plain", "sample")}.get(
+        head, (head, "plain")
+    )
+    heads = [of_boxes if size else of_choices for size in sizes]
     return list(zip(leaves, each, heads, strict=True))
 
 

@@ -121,6 +121,7 @@ def _facts(policy: Policy, facts: dict[str, Any]) -> dict[str, str]:
         "env": policy.env_id,
         "observation_space": json.dumps(describe(policy.observation_space)),
         "action_space": json.dumps(describe(policy.actions.space)),
+        "action_choice": "best",  # also of a policy that draws: whoever wants draws takes them of the outputs
     }
     return about | {name: str(value) for name, value in facts.items()}
 

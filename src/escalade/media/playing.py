@@ -10,6 +10,7 @@ from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.envs.closing import close
+from escalade.envs.masks import MASK
 from escalade.envs.observed import one_bool, one_number
 from escalade.envs.providers import pip_line
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
@@ -18,8 +19,8 @@ from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 class Acts(Protocol):
     """Whoever chooses actions."""
 
-    def act(self, observation: Any) -> Any:
-        """The action for one observation."""
+    def act(self, observation: Any, *, action_mask: Any = None) -> Any:
+        """The action for one observation, a legal one by ``action_mask``."""
         ...
 
 
@@ -40,11 +41,12 @@ def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) ->
         most: steps after which it is left; None: at its end.
         played: counts return and steps.
     """
-    observation, _ = env.reset(seed=seed)
+    observation, info = env.reset(seed=seed)
     yield
     ended = False
     while not ended and (most is None or played.steps < most):
-        observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
+        action = policy.act(observation, action_mask=info.get(MASK))
+        observation, reward, terminated, truncated, info = env.step(action)
         played.total += one_number(reward)
         played.steps += 1
         ended = one_bool(terminated, "terminated") or one_bool(truncated, "truncated")

@@ -1,6 +1,6 @@
 """Sources of noise, and how a member is rebuilt from an address."""
 
-from escalade.perturbation.address import Stream, hash64, normals, seeds
+from escalade.perturbation.address import Stream, gumbels, hash64, normals, seeds
 from escalade.perturbation.low_rank import LowRank
 from escalade.perturbation.population import (
     CenterPopulation,
@@ -24,6 +24,7 @@ __all__ = [
     "NoiseTable",
     "Population",
     "Stream",
+    "gumbels",
     "hash64",
     "normals",
     "seeds",

@@ -30,6 +30,7 @@ class Stream(IntEnum):
     STATE = 9
     REFERENCE = 10
     CENTER = 11
+    CHOICE = 12
     STRATEGY = 16
 
 
@@ -72,7 +73,19 @@ def seeds(run_seed: int, stream: Stream, *words: ArrayLike) -> NDArray[np.int64]
 def normals(*words: ArrayLike) -> NDArray[np.float64]:
     """Standard normal numbers, one per broadcast address (Box and Muller 1958)."""
     first, second = hash64(*words, 1), hash64(*words, 2)
-    # 53 bits, shifted by half a step so that the logarithm never sees zero.
-    radius = ((first >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    radius = _fraction(first)
     angle = (second >> np.uint64(11)).astype(np.float64) * (2.0 * np.pi * 2.0**-53)
     return np.asarray(np.sqrt(-2.0 * np.log(radius)) * np.cos(angle))
+
+
+def gumbels(*words: ArrayLike) -> NDArray[np.float64]:
+    """Standard Gumbel numbers, one per broadcast address.
+
+    The largest of logits plus these is a choice with the probabilities of their softmax (Gumbel 1954).
+    """
+    return np.asarray(-np.log(-np.log(_fraction(hash64(*words)))))
+
+
+def _fraction(drawn: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Numbers between 0 and 1: 53 bits, shifted by half a step so that a logarithm never sees zero."""
+    return np.asarray(((drawn >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)

@@ -11,13 +11,16 @@ from typing import Any, Protocol, cast
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
+from escalade.envs.masks import MASK, read_masks
 from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
 from escalade.envs.structured import as_batch_of_parts, is_structured
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
 from escalade.policies.layout import copy_on_cpu, on_cpu
 from escalade.policies.likeness import check_layers, layers_of
 from escalade.policies.modules import State, is_stateful, map_state, tensors_of
@@ -102,6 +105,8 @@ class Policy(nn.Module):
         ones = torch.ones(size, dtype=torch.float64, device="cpu")
         self.register_buffer("observation_inverse_std", ones)
         self._map = actions.compile()
+        draws = make_draws(actions)
+        self._drawn = None if draws is None else ActedEpisodes(draws)
         self._state: State | None = None
         self.batching = Batching()
         self._check()
@@ -128,6 +133,8 @@ class Policy(nn.Module):
         """Take over a centre, shape (dimension,), and the normalisation it was trained with."""
         from_vector(self.network, vector)
         self._state = None
+        if self._drawn is not None:
+            self._drawn.begin(None)
         self.normalized = normalization is not None
         if normalization is not None:
             self.observation_clip, self.observation_count = normalization.clip, normalization.count
@@ -177,34 +184,53 @@ class Policy(nn.Module):
         return map_state(lambda _: next(batch), firsts[0])
 
     def reset(self, seed: int | Sequence[int] = 0) -> None:
-        """Begin an episode: :meth:`act` goes on from the network's first state.
+        """Begin an episode: :meth:`act` starts from the network's first state and from the first draw.
 
-        Nothing changes for a network without a state. A policy that was made, loaded or given other
-        parameters begins with the first state by itself.
+        A policy that was made, loaded or set to other parameters begins by itself, with the seed 0 (in a
+        batch, with draws of 0, 1, 2 and so on).
 
         Args:
-            seed: the episode's, which decides what is drawn in the first state, where anything is; a list of
-                them for a batch of episodes.
+            seed: seed of the episode, which decides the draws of actions and of the first state, if there
+                are any; a list of them for a batch of episodes.
         """
+        seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(one) for one in seed]
+        if self._drawn is not None:
+            self._drawn.begin(seeds)
         if self.stateful:
-            self._state = self.first_state([int(seed)] if isinstance(seed, int | np.integer) else seed)
+            self._state = self.first_state(seeds)
 
-    def act(self, observation: Any) -> Any:
+    def act(self, observation: Any, *, action_mask: Any = None, deterministic: bool = False) -> Any:
         """The action for one observation, each as the environment gives and takes it.
+
+        A policy with the head ``sample`` draws its actions as training does, by the seed of the episode
+        (see :meth:`reset`) and the number of calls since. Every other policy takes its best action.
 
         A batch of observations, as a vector environment gives them, has an action each: an array with the
         batch first, or a dict or tuple of such arrays. A stateful network goes on from where its last call
         left it: see :meth:`reset`.
 
+        Args:
+            observation: of the policy's space.
+            action_mask: ``info["action_mask"]`` of the last step or reset, with 0 for illegal actions; for a
+                batch, one row each. By default the entry ``action_mask`` of a Dict observation, if any.
+            deterministic: take the best action, even if the policy draws its actions.
+
         Raises:
             InputError: it is no observation of the policy's space, or has NaN; or the batch has another size
-                than the one that the state is of.
+                than the one that the state or the seeds are of; or the mask has the wrong size.
         """
         seen, batched = as_batch(self.observation_space, observation)
         batch = torch.from_numpy(seen)
         with torch.no_grad(), cpu_by_default():
-            raw = self._next(batch) if self.stateful else self.forward(batch)
-        actions = self._map(raw.numpy())
+            outputs: NDArray[Any] = (self._next(batch) if self.stateful else self.forward(batch)).numpy()
+        if self._drawn is not None and not deterministic:
+            outputs = outputs + self._drawn.noise(len(batch))
+        if action_mask is None and isinstance(observation, dict):
+            action_mask = observation.get(MASK)
+        if action_mask is not None:
+            rows = action_mask if batched else [action_mask]
+            outputs = only_legal(outputs, read_masks(self.actions.space, rows, len(batch)))
+        actions = self._map(outputs)
         if is_structured(self.actions.space):
             return as_batch_of_parts(self.actions.space, actions) if batched else actions[0]
         if batched:
@@ -214,7 +240,7 @@ class Policy(nn.Module):
     def _next(self, batch: Tensor) -> Tensor:
         """Raw outputs, and one step of the state."""
         if self._state is None:
-            self.reset([0] * len(batch))
+            self._state = self.first_state([0] * len(batch))
         rows = {len(part) for part in tensors_of(self._state)}  # none of a Chain without a stateful layer
         if rows - {len(batch)}:
             raise InputError(

@@ -21,7 +21,7 @@ from escalade.recorders.registry import (
     start_recorder,
     start_recorders,
 )
-from escalade.recorders.row import COLUMNS, LEVELS, Recorder, Row, info_columns
+from escalade.recorders.row import COLUMNS, DETERMINISTIC, LEVELS, Recorder, Row, info_columns
 from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tables import read_table, rewind_table
 from escalade.recorders.tracking import TRACKERS
@@ -29,6 +29,7 @@ from escalade.recorders.workers import WorkersFile
 
 __all__ = [
     "COLUMNS",
+    "DETERMINISTIC",
     "LEVELS",
     "RECORDERS",
     "TRACKERS",

@@ -61,6 +61,10 @@ COLUMNS = tuple(column.name for column in fields(Row) if column.name not in ("in
 """Columns of progress.csv, in its order; those of :attr:`Row.info` follow."""
 
 
+DETERMINISTIC = "eval_return_deterministic"
+"""The column of evaluations that take the best action, of a policy that draws its actions."""
+
+
 def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
     """The columns of ``keys`` of infos: means of the population, then of the evaluation."""
     return (*(f"{key}_mean" for key in keys), *(f"eval_{key}_mean" for key in keys))

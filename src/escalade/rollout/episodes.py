@@ -73,6 +73,11 @@ class EpisodeJob:
     """Steps after which a member's episode is cut; evaluations are not."""
     first_member: int = 0
     """The member that item 0 belongs to, when a generation grows by further members."""
+    best_evaluations: int = 0
+    """Evaluations that come last and take the best action, though the policy draws its actions.
+
+    They play the episodes of the evaluations before them again, unless all are of this kind.
+    """
     seed_sharing: Seeds = "pair"
     """The members that play the same episodes."""
 
@@ -90,6 +95,11 @@ class EpisodeJob:
     def items(self) -> int:
         """The number of episodes to run."""
         return self.training_items + self.evaluations
+
+    @property
+    def drawn_items(self) -> int:
+        """The number of items whose actions are drawn, if the policy draws: all but the best evaluations."""
+        return self.items - self.best_evaluations
 
     def observed(self, items: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The items that report the moments of their observations: every n-th, of a large population.
@@ -112,7 +122,8 @@ class EpisodeJob:
         training = seeds(
             self.seed, Stream.EPISODE, self.generation, (self.first_member + member) // self._sharers, episode
         )
-        numbers = self.first_evaluation + items - trained
+        drawn = self.evaluations - self.best_evaluations
+        numbers = self.first_evaluation + (items - trained) % (drawn or max(1, self.evaluations))
         evaluation = seeds(self.seed, self.evaluation_stream, self.generation, numbers)
         return np.where(items < trained, training, evaluation)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import ActionMap, Environment, SlotError, vectorize
+from escalade.envs.masks import Masks
 from escalade.errors import EnvironmentFailure, with_place
 from escalade.perturbation import Stream, normals, seeds
 
@@ -34,6 +35,7 @@ def reference_batch(environment: Environment, actions: ActionMap, seed: int, fra
 def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) -> NDArray[Any]:
     act, slot = actions.compile(), np.zeros(1, np.int64)
     vector = vectorize(environment, 1)
+    masks: Masks | None = getattr(vector, "masks", None)
     kept: list[NDArray[Any]] = []
     try:
         episode, ended, step = 0, True, 0
@@ -45,7 +47,8 @@ def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) 
             if step % _APART == 0:
                 kept.append(np.array(seen[0]))
             outputs = normals(seed, Stream.REFERENCE, step, np.arange(actions.outputs))
-            seen, _, over = vector.step(slot, act(outputs[None].astype(np.float32)))
+            chosen = act(outputs[None].astype(np.float32))
+            seen, _, over = vector.step(slot, chosen if masks is None else masks.legal(slot, chosen))
             ended = bool(over[0])
             step += 1
     finally:

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
+from escalade.envs.masks import advice
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
-from escalade.perturbation import LowRank, NoiseSource, Stream, normals
+from escalade.perturbation import LowRank, NoiseSource
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
+from escalade.rollout.exploration import make_exploration
 from escalade.rollout.network import Network
 from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.traces import make_traces
@@ -74,7 +76,9 @@ class Rollouts:
         self._raised: dict[int, str] = getattr(self.vector, "raised", {})
         self.map = setup.actions.compile()
         self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
-        self.noise = setup.action_noise if setup.actions.continuous else 0.0
+        self.explore = make_exploration(
+            setup.actions, setup.action_noise, getattr(self.vector, "masks", None)
+        )
         self.reward = setup.reward
         self.slots = rows
         space = self.environment.observation_space
@@ -178,8 +182,9 @@ class Rollouts:
             self._pack()
         count = self._count
         raw = self.forward(self._inputs(count))
-        if self.noise:
-            raw = raw + self._action_noise(count, raw.shape[1])
+        if self.explore is not None:
+            about = (self._item[:count], self._seed[:count], self._length[:count], self._slot[:count])
+            raw = self.explore(raw, self.job, *about)
         actions = self.map(raw)
         if self._running == count:
             ended = self._advance(slice(0, count), self._slot[:count], actions)
@@ -330,13 +335,6 @@ class Rollouts:
         self.forward.keep(rows)
         self._count, self._wasted = count, 0
 
-    def _action_noise(self, count: int, outputs: int) -> NDArray[np.float32]:
-        drawn = normals(
-            Stream.ACTION, self._seed[:count, None], self._length[:count, None], np.arange(outputs)[None]
-        )
-        trained = self._item[:count] < self.job.training_items
-        return (drawn * (self.noise * trained)[:, None]).astype(np.float32)
-
     def _guarded(self, rows: Any, call: Callable[..., Any], *arguments: Any) -> Any:
         """Call the environments; what they raise is reported with what reproduces it."""
         try:
@@ -345,7 +343,11 @@ class Rollouts:
             if isinstance(failed.problem, EnvironmentFailure):  # of the process, not of an episode
                 raise failed.problem from None
             row = int(np.arange(self.slots)[rows][failed.row])
-            raise EnvironmentFailure(
-                f"environment {self.environment.id} raised {with_place(failed.problem)}, in step "
-                f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
-            ) from failed.problem
+            raise EnvironmentFailure(self._report(row, failed.problem)) from failed.problem
+
+    def _report(self, row: int, problem: BaseException) -> str:
+        return (
+            f"environment {self.environment.id} raised {with_place(problem)}, in step "
+            f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
+            f"{advice(self.environment.action_space, problem)}"
+        )

@@ -70,6 +70,7 @@ class FitnessObjective:
     ) -> None:
         self.direction = direction
         self.subject, self.unit, self.counts_steps = "module", "calls of fitness", False
+        self.tie_advice = ""
         self.forgives = "catch" if catch else None
         self._best: Vector | None = None
         self._room: Tensor | None = None

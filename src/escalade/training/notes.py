@@ -29,6 +29,8 @@ class Words(Protocol):
     """``episodes``, or what else a member's fitness is made of, in the plural."""
     forgives: str | None
     """The option by which a tenth of them may fail, as messages name it; None where there is none."""
+    tie_advice: str
+    """Options that may tell members apart if all have the same fitness; may be empty."""
 
 
 class Notes:
@@ -130,10 +132,11 @@ class Notes:
         Without an ``evaluation`` that can be compared with the members, only whether they tie is looked at.
         """
         members, subject = len(fitness), self.words.subject
+        words = f", or {self.words.tie_advice}," if self.words.tie_advice else ""
         if (fitness == fitness[0]).all():
             self.say(
                 f"generation {generation}: all members have the same fitness, so there is nothing to learn "
-                f"from: a larger sigma{' or longer episodes' if subject == 'policy' else ''} may tell "
+                f"from: a larger sigma{' or longer episodes' if subject == 'policy' else ''}{words} may tell "
                 "them apart",
                 kind="equal",
             )

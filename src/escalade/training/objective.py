@@ -115,6 +115,8 @@ class Objective(Protocol):
     """True where there are environment steps to count."""
     forgives: str | None
     """The option by which episodes that raise count as worst of their generation; None: they end the run."""
+    tie_advice: str
+    """Options that may tell members apart if all have the same fitness; may be empty."""
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Evaluate the generation's members, and with ``evaluate`` the centre.

@@ -19,7 +19,7 @@ from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
 from escalade.policies.torch_network import TorchNetwork
-from escalade.recorders import info_columns
+from escalade.recorders import DETERMINISTIC, info_columns
 from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known, mean_known
@@ -77,6 +77,7 @@ class PolicyObjective:
         self.score = make_score(config)
         self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
         self._archived = 0 if self.novelty is None else config.episodes_per_member
+        self.tie_advice = parts.policy.actions.tie_advice
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
         self._best: Best | None = None
         self._best_is_new = False
@@ -93,30 +94,41 @@ class PolicyObjective:
             strategy.resize(self.config.members(strategy.generation))
         begun = strategy.population_size
         asked = self.config.eval_episodes if evaluate else 0
+        best = asked if self.parts.policy.actions.draws else 0
         job = self._job(
             strategy,
             population=strategy.sample(),
             episodes=self.config.episodes_per_member,
             cap=self.centers.cap,
-            evaluations=max(asked, self._archived),
+            evaluations=max(asked, self._archived) + best,
+            best_evaluations=best,
         )
         episodes = self._run(job)
-        trained, center = episodes[: job.training_items], episodes[job.training_items :]
+        trained, center = episodes[: job.training_items], episodes[job.training_items : job.drawn_items]
         evaluated = self._forgiven(center[:asked])
         while self._too_small(trained) and usable(trained.scores).any():  # else it is not to be learnt from
             before, played = strategy.population_size, strategy.sample()
             strategy.resize(before + begun)
             check_grown(strategy, played, strategy.sample())
-            more = replace(job, population=strategy.sample(), first_member=before, evaluations=0)
-            trained = trained + self._run(more)
+            more: dict[str, Any] = {"population": strategy.sample(), "first_member": before}
+            trained = trained + self._run(replace(job, **more, evaluations=0, best_evaluations=0))
         evaluation = self._evaluation(strategy, center[:asked]) if evaluate else None
-        info = self._info(strategy, trained, evaluated)  # which refuses a key that is not there
+        known = (trained.infos, evaluated.infos)
+        if strategy.generation == 0:
+            check_known(self.parts.environment, np.concatenate(known))
+        keys = self.config.info_keys
+        means = [mean_known(values) for part in known for values in part.T[: len(keys)]]
+        info = zip(info_columns(keys), means, strict=True)
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
         behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
         told, seen, columns = None, None, dict[str, float | None]()
+        if self.parts.policy.actions.draws:
+            deterministic = self._forgiven(episodes[job.drawn_items : job.items]).returns
+            columns[DETERMINISTIC] = float(deterministic.mean()) if best else None
         if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
             seen = self._seen(strategy, center[: self._archived])
-            told, columns = self.novelty.told(fitness, behaviours, seen)
+            told, of_novelty = self.novelty.told(fitness, behaviours, seen)
+            columns |= of_novelty
             if self.centers.count > 1:
                 columns[CENTER] = seen.number
         return Outcome(
@@ -132,7 +144,8 @@ class PolicyObjective:
             info=(*info, *columns.items()),
             behaviours=behaviours,
             further=Counts(
-                eval_episodes=len(center.lengths) - asked, eval_steps=int(center.lengths[asked:].sum())
+                eval_episodes=job.evaluations - asked,
+                eval_steps=int(episodes.lengths[job.training_items + asked : job.items].sum()),
             ),
             details=(job, trained, evaluated if evaluate else self._forgiven(center), seen),
         )
@@ -310,20 +323,6 @@ class PolicyObjective:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
             return Episodes.of(self.engine.run(job, job.items))
-
-    def _info(
-        self, strategy: Strategy, trained: Episodes, evaluated: Episodes
-    ) -> tuple[tuple[str, float | None], ...]:
-        """Means of what the last infos hold, by column.
-
-        Raises:
-            InputError: no episode of the first generation has one of the keys.
-        """
-        reported, columns = len(self.config.info_keys), info_columns(self.config.info_keys)
-        if strategy.generation == 0:
-            check_known(self.parts.environment, np.concatenate([trained.infos, evaluated.infos]))
-        found = [mean_known(values) for part in (trained, evaluated) for values in part.infos.T[:reported]]
-        return tuple(zip(columns, found, strict=True))
 
     def _too_small(self, trained: Episodes) -> bool:
         episodes, steps = self.config.min_episodes or 0, self.config.min_env_steps or 0

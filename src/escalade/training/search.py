@@ -38,6 +38,7 @@ class _Points:
     subject = "point"
     unit = "points"
     forgives: str | None = None
+    tie_advice = ""
 
 
 class Search:

@@ -1,0 +1,188 @@
+"""Action masks: the actions that an environment allows in its present state."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.errors import InputError
+
+MASK = "action_mask"
+"""The entry of an info, or of a Dict observation, with a number per action: 0 for an illegal one."""
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+
+_ILLEGAL = re.compile(
+    r"(?=.*\b(illegal|invalid|not (a )?(legal|valid))\b)(?=.*\b(action|move)s?\b)", re.I | re.S
+)
+
+
+def maskable(space: spaces.Space[Any]) -> bool:
+    """Return True if actions of the space can be masked."""
+    return isinstance(space, spaces.Discrete | spaces.MultiDiscrete)
+
+
+def read_mask(space: Any, mask: Any) -> Mask:
+    """One bool per output of a policy: True for a legal action, shape (outputs,).
+
+    Args:
+        space: Discrete or MultiDiscrete.
+        mask: an array with one number per action, or one array per component of a MultiDiscrete space,
+            as Gymnasium's ``sample`` takes them.
+
+    Raises:
+        InputError: it has a different size.
+    """
+    size = int(space.n) if isinstance(space, spaces.Discrete) else int(space.nvec.sum())
+    flat = _flat(mask)
+    if flat.size != size:
+        raise InputError(
+            f"{MASK} has {flat.size} numbers, and {str(space)[:80]} needs {size}: one per action"
+        )
+    return flat
+
+
+def read_masks(space: spaces.Space[Any], masks: Any, rows: int) -> Mask:
+    """The masks of a batch of observations, shape (rows, outputs).
+
+    Raises:
+        InputError: there is a different number of them, or one has a different size, or actions of the
+            space cannot be masked.
+    """
+    if not maskable(space):
+        raise InputError(f"{MASK} needs a Discrete or MultiDiscrete action space, not {str(space)[:80]}")
+    if len(masks) != rows:
+        raise InputError(f"{MASK} has {len(masks)} rows, and there are {rows} observations")
+    return np.stack([read_mask(space, mask) for mask in masks])
+
+
+def _flat(mask: Any) -> Mask:
+    if isinstance(mask, tuple):
+        return np.concatenate([_flat(part) for part in mask])
+    return np.asarray(mask, np.bool_).reshape(-1)
+
+
+class Masks:
+    """The masks of the slots of a vector environment.
+
+    Args:
+        space: Discrete or MultiDiscrete.
+        slots: their number.
+    """
+
+    def __init__(self, space: Any, slots: int) -> None:
+        self._space = space
+        self._rows: Mask | None = None
+        self._slots = slots
+
+    @property
+    def given(self) -> bool:
+        """True once an info had a mask."""
+        return self._rows is not None
+
+    def take(self, slot: int, info: dict[str, Any]) -> None:
+        """Store the mask of a slot's latest info; without one all actions are legal."""
+        mask = info.get(MASK)
+        if mask is not None:
+            mask = read_mask(self._space, mask)
+            if self._rows is None:
+                self._rows = np.ones((self._slots, mask.size), np.bool_)
+            self._rows[slot] = mask
+        elif self._rows is not None:
+            self._rows[slot] = True
+
+    def of(self, slots: NDArray[np.int64]) -> Mask:
+        """Masks of shape (n, outputs); only if :attr:`given`."""
+        assert self._rows is not None
+        return self._rows[slots]
+
+    def legal(self, slots: NDArray[np.int64], actions: Array) -> Array:
+        """The actions, with a legal one for each that is illegal."""
+        if self._rows is None:
+            return actions
+        pairs = zip(actions, self._rows[slots], strict=True)
+        return np.array([legal_action(self._space, action, mask) for action, mask in pairs], actions.dtype)
+
+
+def legal_action(space: Any, action: Any, mask: Mask) -> Any:
+    """The action, or a legal one that follows from it if it is illegal."""
+    if isinstance(space, spaces.Discrete):
+        return _legal(int(action) - int(space.start), mask) + int(space.start)
+    parts = np.split(mask, np.cumsum(space.nvec.reshape(-1))[:-1])
+    chosen = (np.asarray(action) - space.start).reshape(-1)
+    legal = [_legal(int(one), part) for one, part in zip(chosen, parts, strict=True)]
+    return (np.array(legal).reshape(space.shape) + space.start).astype(space.dtype)
+
+
+def _legal(choice: int, mask: Mask) -> int:
+    allowed = np.flatnonzero(mask)
+    return choice if mask[choice] or not len(allowed) else int(allowed[choice % len(allowed)])
+
+
+class LegalActions(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Plays a legal action instead of an illegal one: for random play."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._masks = Masks(env.action_space, 1) if maskable(env.action_space) else None
+
+    @property
+    def masked(self) -> bool:
+        """True once an info had a mask."""
+        return self._masks is not None and self._masks.given
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        given = self.env.reset(seed=seed) if options is None else self.env.reset(seed=seed, options=options)
+        if self._masks is not None and isinstance(given, tuple):
+            self._masks.take(0, given[-1])
+        return given
+
+    def step(self, action: Any) -> Any:
+        if self._masks is not None and self._masks.given:
+            action = legal_action(self.action_space, action, self._masks.of(np.zeros(1, np.int64))[0])
+        given = self.env.step(action)
+        if self._masks is not None:
+            self._masks.take(0, given[-1])
+        return given
+
+
+class MaskInInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Moves the mask from a Dict observation into the info."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        parts = dict(env.observation_space.items())  # type: ignore[attr-defined]
+        self.observation_space = spaces.Dict({key: part for key, part in parts.items() if key != MASK})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._moved(observation, info)
+
+    def step(self, action: Any) -> Any:
+        observation, *rest, info = self.env.step(action)
+        observation, info = self._moved(observation, info)
+        return (observation, *rest, info)
+
+    def _moved(self, observation: Any, info: Any) -> tuple[Any, dict[str, Any]]:
+        seen = {key: value for key, value in observation.items() if key != MASK}
+        return seen, {**info, MASK: observation[MASK]}
+
+
+def mask_in_info(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The environment, with a mask in its Dict observations moved into the info."""
+    space = env.observation_space
+    masked = isinstance(space, spaces.Dict) and MASK in space.spaces and maskable(env.action_space)
+    return MaskInInfo(env) if masked else env
+
+
+def advice(space: spaces.Space[Any], problem: BaseException) -> str:
+    """How to declare illegal actions, if an environment's exception is about one; else an empty text."""
+    if not maskable(space) or not _ILLEGAL.search(str(problem)):
+        return ""
+    return f'; if actions can be illegal, return info["{MASK}"], with 0 for each illegal action'
