@@ -8,12 +8,13 @@ from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.api.groups import assignments, find_runs, group_runs, read_facts
+from escalade.api.groups import find_runs, group_runs
 from escalade.api.series import series_folder
 from escalade.config import conversion
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
+from escalade.training.run_facts import assignments, read_facts
 
 SMALL = {"preset": None, "policy": "linear", "population": 12, "workers": 0, "generations": 1}
 SMALL |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}

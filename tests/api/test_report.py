@@ -6,13 +6,13 @@ import pytest
 import torch
 
 import escalade
-from escalade.api.groups import read_facts
 from escalade.api.report import _again, _commands, _row
 from escalade.cli import main as cli
 from escalade.cli.training import config_typed
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
+from escalade.training.run_facts import read_facts
 
 CONFIG = Config(env="CartPole-v1", generations=50, env_steps=9_000, seconds=60.0, target_return=400.0)
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from escalade.api.compare_tables import as_text, records, tables
-from escalade.api.groups import AnyRun, RunFacts, RunGroup, group_runs, shown
+from escalade.api.groups import AnyRun, RunGroup, group_runs
 from escalade.api.scores import Bounds, Scores, score
 from escalade.errors import InputError
 from escalade.media.comparison import draw_profiles
 from escalade.support.frames import data_frame
 from escalade.support.statistics import interquartile_mean, interval
+from escalade.training.run_facts import RunFacts, shown
 
 
 @dataclass(frozen=True)

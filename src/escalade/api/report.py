@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from escalade.api.collections import Collection, find_collection
-from escalade.api.groups import RunFacts, find_runs, paths_of, read_facts
+from escalade.api.groups import find_runs, paths_of
 from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
@@ -29,6 +29,7 @@ from escalade.strategies.novelty import read_archive
 from escalade.support.installing import check_installed
 from escalade.support.numbers import counted, number
 from escalade.training.card import same_again
+from escalade.training.run_facts import RunFacts, read_facts
 
 _MOST_NOTES = 20  # of a run, in a report
 _OWN = "Its network is one of yours: call escalade.train with these options and the same network, in Python."

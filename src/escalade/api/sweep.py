@@ -16,7 +16,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from escalade.api.collections import Collection
-from escalade.api.groups import assignments
 from escalade.api.jobs import runs_here
 from escalade.api.series import plan_series, run_series
 from escalade.api.sweep_pictures import PICTURES, draw_pictures
@@ -32,6 +31,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.cores import cores
 from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import number, whole_number
+from escalade.training.run_facts import assignments
 from escalade.training.sources import inherited
 
 if TYPE_CHECKING:

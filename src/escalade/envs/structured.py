@@ -24,8 +24,8 @@ def is_structured(space: spaces.Space[Any]) -> bool:
 def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spaces.Space[Any], str, str]]:
     """Return the innermost parts of a Dict or Tuple, each with its action map and head, in order of outputs.
 
-    Several names in ``bounding`` are those of the dimensions of its Boxes. A ``head`` of bins is theirs alone,
-    and the head ``sample`` that of the other parts.
+    Several names in ``bounding`` are those of the dimensions of its Boxes. A ``head`` of bins is that of its
+    Boxes, and the head ``sample`` that of the other parts.
 
     Raises:
         InputError: ``bounding`` has another number of names, or there is no Box for the head.

@@ -22,7 +22,8 @@ class Draws:
 
     It is the softmax of five times the outputs (a temperature of 0.2). In MultiDiscrete spaces each
     component is drawn; in MultiBinary spaces a number is 1 with the probability of the sigmoid of five times
-    its output. Parts of Dict and Tuple spaces are drawn likewise, but for Boxes. A draw is a function of the episode's seed and its step alone.
+    its output. The parts of Dict and Tuple spaces are drawn likewise, except for Boxes. A draw is a function
+    of the episode's seed and its step alone.
     """
 
     def __init__(self, actions: ActionMap) -> None:

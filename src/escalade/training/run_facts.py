@@ -1,0 +1,192 @@
+"""A finished or running run as its folder describes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from escalade.config.files import read_either
+from escalade.config.options import OPTIONS, Config
+from escalade.errors import InputError
+from escalade.recorders.progress import columns_of
+from escalade.storage.records import Count, checked
+from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Damaged, Stored
+from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
+from escalade.support.mappings import ordered_text
+from escalade.support.numbers import plain
+from escalade.training.sources import without_digest
+
+_EVALUATION = ("eval_episodes", "eval_every")
+_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys", *_EVALUATION)
+"""Options, besides those of where a run runs, in which runs of one configuration may differ."""
+_WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
+_NOT_COMPARED = {*_SAME, *_WHERE, "run"}
+_SHORT = 12  # letters, at most, of the words for a value that is not set
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A run as its folder tells it."""
+
+    folder: RunFolder
+    task: str
+    """The environment, or the class of the module of a run of ``evolve``."""
+    target: float | None
+    config: Config | None
+    """None of a run of ``evolve``."""
+    options: dict[str, Any]
+    """All options of a run of ``train``; for ``evolve``, what its config.toml holds."""
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The contents of summary.json; empty where the run has not ended."""
+        return self.folder.read_summary()
+
+    @cached_property
+    def columns(self) -> dict[str, list[float]]:
+        """The columns of progress.csv; empty ones where the run has only begun to start."""
+        return columns_of(self.folder)
+
+    def has(self, column: str) -> bool:
+        """Tell whether its progress.csv has a number in this column."""
+        return not all(map(math.isnan, self.columns[column]))
+
+    def latest(self, name: str) -> float | None:
+        """A number of the run's summary, or the last one in its progress so far.
+
+        None where there is none yet, or where what the run ended with is no number.
+        """
+        value = self.summary.get(name, "")
+        if value is None:  # JSON's word for what is no number
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        column = self.columns["generation" if name == "generations" else name]
+        return next((value for value in reversed(column) if math.isfinite(value)), None)
+
+    @property
+    def solved(self) -> bool:
+        """True where it met its target."""
+        return self.summary.get("solved") is True
+
+    @property
+    def diverged(self) -> bool:
+        """True where what its last evaluation gave is no number."""
+        return bool(self.summary.get("eval_episodes")) and self.latest("eval_return_mean") is None
+
+    def told(self) -> dict[str, Any]:
+        """The options that a comparison shows where they differ: all but the seed and where the run ran."""
+        hidden = {*_WHERE, "seed", "run"}
+        return {name: value for name, value in self.flat.items() if name not in hidden}
+
+    def content(self) -> str | None:
+        """The facts that its copies share; None where no digest is known.
+
+        Where it ran and is, and how it was evaluated, are none of them.
+        """
+        where = {*_WHERE, *_EVALUATION}
+        options = {name: value for name, value in self.options.items() if name not in where}
+        digest = self.summary.get("params_sha256")
+        return (
+            None
+            if digest is None
+            else ordered_text({"digest": digest, "task": self.task, "options": options})
+        )
+
+    def compared(self) -> dict[str, Any]:
+        """The options that runs of one configuration share."""
+        return {name: value for name, value in self.flat.items() if name not in _NOT_COMPARED}
+
+    @cached_property
+    def flat(self) -> dict[str, Any]:
+        """The options, those of the strategy alone by their own names, and the size of an own module."""
+        own = {
+            name if name not in OPTIONS else f"strategy:{name}": value
+            for name, value in (self.options.get("strategy_options") or {}).items()
+        }
+        found = {name: value for name, value in self.options.items() if name != "strategy_options"} | own
+        size = None if self.config is None else self.own_size
+        return found if size is None else found | {"parameters": size}
+
+    @cached_property
+    def own_size(self) -> int | None:
+        """The size of a network of one's own; None of others, and before the first checkpoint."""
+        if self.summary:
+            return self.summary.get("parameters") if self.summary.get("network") == "own" else None
+        try:
+            return self.folder.checkpoints.load_latest(_own_size).checkpoint
+        except InputError:
+            return None
+
+
+def read_facts(folder: RunFolder) -> RunFacts:
+    """Read the facts of a run from its folder.
+
+    Raises:
+        InputError: its config.toml cannot be read.
+    """
+    found = read_either(folder)
+    if not isinstance(found, Config):
+        values = dict(found)
+        values.pop("order_of_parameters", None)  # only resuming needs it, and earlier runs have none
+        checked(Count, values.get("seed", 0), f"{folder.config}: seed")
+        shapes = values.get("parameters")
+        if isinstance(shapes, dict):
+            values["parameters"] = sum(
+                math.prod(shape) for shape in shapes.values() if isinstance(shape, list)
+            )
+        return RunFacts(folder, str(values.get("module", "module")), None, None, values)
+    return RunFacts(folder, found.env, found.target_return, found, dict(vars(found)))
+
+
+def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part.
+
+    Those that the strategy does not have are left out, unless there are no others.
+    """
+    names = list(names)
+    told = {name: _rounded(name, options.get(name)) for name in had_by_strategy(options, names) or names}
+    if options.get("start_from") is not None and "start_from" in told:
+        told["start_from"] = PurePath(told["start_from"]).name
+    return ", ".join(f"{name}={value}" for name, value in told.items())
+
+
+def shown(name: str, value: Any) -> str:
+    """An option's value as a label or a table shows it."""
+    if value is None or value == ():
+        unset = OPTIONS[name].metadata["unset"] if name in OPTIONS else "default"
+        return unset if len(unset) <= _SHORT else "default"
+    if name == "start_from":
+        return without_digest(value)[0]  # the path is its name; nobody reads the digest
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def _rounded(name: str, value: Any) -> str:
+    return plain(value) if isinstance(value, float) else shown(name, value)
+
+
+def had_by_strategy(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """The ``names`` that are options of the run's strategy, or of no strategy."""
+    entry = STRATEGIES.get(str(options.get("strategy")))
+    missing = {*STRATEGY_OPTIONS} - entry.options if entry else set()
+    missing |= {*GROWTH_OPTIONS} if entry and not entry.grows else set()
+    return [name for name in names if name not in missing and (name in options or name in OPTIONS)]
+
+
+def _own_size(content: Stored) -> int | None:
+    """The parameters of a checkpoint's network of one's own; None of other networks.
+
+    Raises:
+        Damaged: it has no centre.
+    """
+    if not content.state.get("own_network"):
+        return None
+    for name in ("strategy.center", "strategy.0.center"):  # of several
+        if name in content.tensors:
+            return content.tensors[name].size
+    raise Damaged("its state has no strategy.center")
