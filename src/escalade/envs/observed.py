@@ -18,7 +18,7 @@ _WEIGHED = "mo_gymnasium.wrappers:LinearReward(weight=np.array([0.5, 0.5]))"
 
 
 class Misfit(Exception):
-    """What ``reset`` or ``step`` returned is not of its kind; the message says how."""
+    """A value that ``reset`` or ``step`` returned is not of its kind; the message says how."""
 
 
 def check_reset(given: Any, env: str) -> None:
