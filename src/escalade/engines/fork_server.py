@@ -92,7 +92,7 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
 
 def _leave_lost_server() -> None:
     """Forget a server whose folder was removed, as cleaners of /tmp do: the next one gets a new folder."""
-    server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver
     address = server._forkserver_address
     if address is None or address.startswith("\0") or os.path.exists(address):  # \0: not in a folder
         return
