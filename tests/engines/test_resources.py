@@ -1,5 +1,6 @@
-"""A run goes on, and ends quietly, after its temporary folder was removed; limits of threads are one line."""
+"""A removed temporary folder does not disturb a run; limits of threads and file sizes are one line."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,12 +9,13 @@ import pytest
 
 from escalade import InputError
 from escalade.engines import worker
+from escalade.support.shared_memory import anonymous_file
 
 SCRIPT = """
 import os, shutil, signal
 from multiprocessing.util import get_temp_dir
 from escalade.engines.processes import ProcessEngine
-from tests.engines.test_lost_folder import Double
+from tests.engines.test_resources import Double
 
 if __name__ == "__main__":
     engine = ProcessEngine(Double, 2)
@@ -64,3 +66,12 @@ def test_a_worker_that_may_not_start_a_thread_says_so_in_one_line(monkeypatch):
     monkeypatch.setattr("threading.Thread.start", full)
     with pytest.raises(InputError, match=r"can't start new thread.* lower `workers`"):
         worker._watch(None)
+
+
+def test_shared_memory_beyond_the_limit_of_file_sizes_is_one_line(monkeypatch):
+    def refuse(fd, length):
+        raise OSError(errno.EFBIG, "File too large")
+
+    monkeypatch.setattr("os.ftruncate", refuse)
+    with pytest.raises(InputError, match=r"64 MiB of shared memory .* \(ulimit -f\)"):
+        anonymous_file(64 * 2**20)
