@@ -60,6 +60,18 @@ def test_without_a_terminal_lines_are_plain():
     assert note == "checkpoint damaged"
 
 
+def test_numbers_of_infos_are_shown():
+    info = (("is_success_mean", 0.25), ("eval_is_success_mean", 0.5), ("speed_mean", None))
+    for stream in (io.StringIO(), Terminal()):
+        console = make_console(GOALS, stream)
+        console.generation(replace(row(1, 17.25), info=info))
+        console.close()
+        said = stream.getvalue()
+        assert "is_success 0.25" in said
+        assert "eval_is_success 0.5" in said
+        assert "speed" not in said
+
+
 def test_plain_lines_do_not_flood():
     stream = io.StringIO()
     console = make_console(GOALS, stream)

@@ -17,7 +17,7 @@ import types
 from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver, process, resource_tracker
 from multiprocessing.context import ForkServerProcess
-from multiprocessing.util import get_temp_dir
+from multiprocessing.util import Finalize, get_temp_dir
 from typing import Any
 
 from escalade.engines.worker import OWNERS_SIGNALS
@@ -34,6 +34,7 @@ _REFUSED = "cannot start worker processes: use `workers=0`"
 _lock = threading.RLock()
 _preloaded: list[str] = []
 _own_folder: bool | None = None
+_folders: set[str] = set()  # that this process has made
 _server_of: int | None = None  # process id of the process that started a server
 
 
@@ -67,7 +68,8 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
         given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
-            given |= {_FOLDER: get_temp_dir()} if _owns_folder() else {}
+            _leave_lost_server()
+            given |= {_FOLDER: _folder()} if _owns_folder() else {}
             os.environ.update(given)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
@@ -86,6 +88,27 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
             for name in given:
                 os.environ.pop(name, None)
         _server_of = os.getpid()
+
+
+def _leave_lost_server() -> None:
+    """Forget a server whose folder was removed, as cleaners of /tmp do: the next one gets a new folder."""
+    server: Any = forkserver._forkserver
+    address = server._forkserver_address
+    if address is None or address.startswith("\0") or os.path.exists(address):  # \0: not in a folder
+        return
+    # The descriptor stays open: while this process lives, the lost server reports the ends of its workers.
+    server._forkserver_address = server._forkserver_alive_fd = server._forkserver_pid = None
+    process.current_process()._config["tempdir"] = None  # type: ignore[attr-defined]
+
+
+def _folder() -> str:
+    """Return multiprocessing's temporary folder, which it removes at exit."""
+    folder = get_temp_dir()
+    if folder not in _folders:
+        _folders.add(folder)
+        # It removes the folder with a priority of -100, and prints a traceback if it is gone.
+        Finalize(None, os.makedirs, args=(folder,), kwargs={"exist_ok": True}, exitpriority=-99)
+    return folder
 
 
 def _owns_folder() -> bool:

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.live import LiveConsole
-from escalade.recorders.row import Recorder, Row
+from escalade.recorders.row import Recorder, Row, info_texts
 from escalade.recorders.run_info import RunInfo
 from escalade.strategies.novelty import CENTER
 from escalade.support.numbers import number
@@ -86,6 +86,7 @@ class PlainConsole:
             center = dict(row.info).get(CENTER)
             of = "" if center is None else f" of centre {center}"
             parts.append(f"evaluation {number(row.eval_return_mean)}{of}")
+        parts += info_texts(row, without=CENTER)
         if row.steps_per_second is not None:
             parts.append(f"{row.steps_per_second:,.0f} steps/s")
         left = self._outlook.seconds_left()

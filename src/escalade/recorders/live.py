@@ -8,7 +8,7 @@ from functools import partial
 from typing import TextIO
 
 from escalade.recorders.goals import Goals, Outlook, duration
-from escalade.recorders.row import Row
+from escalade.recorders.row import Row, info_texts
 from escalade.support.lazy import random_kept
 from escalade.support.numbers import number
 from escalade.support.output import visible, wording
@@ -137,8 +137,13 @@ class LiveConsole:
             reached = self._goals.reached(self._first_evaluation, self._evaluation)
             of = f"{number(self._evaluation)} of {number(self._goals.target_return)}"
             bars.add_row("target", _bar(reached), of)
-        title = Text(visible(self._goals.title))
-        return Panel(Group(facts, bars), title=title, title_align="left", width=self._panel_width())
+        title, infos = Text(visible(self._goals.title)), Text(visible("   ".join(info_texts(row))))
+        return Panel(
+            Group(facts, *([infos] if row.info else []), bars),
+            title=title,
+            title_align="left",
+            width=self._panel_width(),
+        )
 
 
 def _bar(share: float) -> ProgressBar:

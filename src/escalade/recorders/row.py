@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+from escalade.support.numbers import number
+
 
 @dataclass(frozen=True)
 class Row:
@@ -68,6 +70,12 @@ DETERMINISTIC = "eval_return_deterministic"
 def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
     """The columns of ``keys`` of infos: means of the population, then of the evaluation."""
     return (*(f"{key}_mean" for key in keys), *(f"eval_{key}_mean" for key in keys))
+
+
+def info_texts(row: Row, without: str = "") -> list[str]:
+    """Return the known numbers of a row's ``info`` for the console, as ``name value``."""
+    known = [(name, value) for name, value in row.info if value is not None and name != without]
+    return [f"{name.removesuffix('_mean')} {number(value)}" for name, value in known]
 
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

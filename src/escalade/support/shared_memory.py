@@ -5,10 +5,13 @@ Imports no numpy: a worker process imports this before it has said how many thre
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import sys
 import tempfile
+
+from escalade.errors import InputError
 
 LARGE = 2**22
 """Bytes from which an array is worth memory of its own."""
@@ -36,11 +39,24 @@ class SharedMemory(mmap.mmap):
 
 
 def anonymous_file(length: int) -> int:
-    """The descriptor of a new file of ``length`` bytes in memory."""
+    """The descriptor of a new file of ``length`` bytes in memory.
+
+    Raises:
+        InputError: the process may not have files of this size.
+    """
     if sys.platform == "linux":
         fd = os.memfd_create("escalade", os.MFD_CLOEXEC)
     else:  # no memfd outside Linux: a file without a name serves as well
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
-    os.ftruncate(fd, length)
+    try:
+        os.ftruncate(fd, length)
+    except OSError as problem:
+        os.close(fd)
+        if problem.errno != errno.EFBIG:
+            raise
+        size = f"{length / 2**20:,.0f} MiB"
+        raise InputError(
+            f"{size} of shared memory are more than a file may have here: raise the limit (ulimit -f)"
+        ) from None
     return fd
