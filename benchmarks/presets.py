@@ -86,7 +86,12 @@ def _today() -> str:
 
 def read() -> list[Line]:
     """All lines of runs with the settings that the presets have now."""
-    return [line for line in lines_of(RESULTS) if line["options"] == _options(line["env"])]
+    # Runs of before 2026-11-27 have no head: the best action was the only choice.
+    return [
+        line
+        for line in lines_of(RESULTS)
+        if {"head": "plain"} | line["options"] == _options(line["env"], "plain")
+    ]
 
 
 def lines_of(file: Path) -> list[Line]:
@@ -100,9 +105,13 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def _options(env: str) -> dict[str, Any]:
-    """The preset's options as JSON has them, those of its strategy alone among the others."""
+def _options(env: str, head: str | None = None) -> dict[str, Any]:
+    """The preset's options as JSON has them, those of its strategy alone among the others.
+
+    Without a ``head`` of its own, it has the given one.
+    """
     options: dict[str, Any] = json.loads(json.dumps(presets.read(env).options))
+    options = options if head is None else {"head": head} | options
     return options | options.pop("strategy_options", {})
 
 

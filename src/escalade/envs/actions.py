@@ -31,9 +31,9 @@ class ActionMap:
 
     Discrete spaces take the largest output (of each group, in MultiDiscrete), MultiBinary the
     sign; with the head ``sample``, noise on the outputs makes that a draw
-    (:class:`escalade.policies.drawing.Draws`). Boxes are bounded by ``bounding``: ``clip`` to the bounds,
-    ``rescale`` from [-1, 1] to them after clipping, or ``tanh`` and ``sigmoid``, which squash to all of
-    the range between them; ``auto`` is ``rescale`` for bounds that are not about [-1, 1], else ``clip``;
+    (:class:`escalade.policies.drawing.ChoiceNoise`). Boxes are bounded by ``bounding``: ``clip`` to the
+    bounds, ``rescale`` from [-1, 1] to them after clipping, or ``tanh`` and ``sigmoid``, which squash to all
+    of the range between them; ``auto`` is ``rescale`` for bounds not about [-1, 1], else ``clip``;
     or one of these for each dimension, with commas between. Dimensions without bounds are left alone.
     With bins (``head``), each dimension of a Box takes the bin of its largest output. Each innermost part
     of a Dict or Tuple has outputs of its own.

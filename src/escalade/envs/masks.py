@@ -182,7 +182,7 @@ def mask_in_info(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def advice(space: spaces.Space[Any], problem: BaseException) -> str:
-    """How to declare illegal actions, if an environment's exception is about one; else an empty text."""
+    """Advice on declaring illegal actions, if an environment's exception is about one; else an empty text."""
     if not maskable(space) or not _ILLEGAL.search(str(problem)):
         return ""
     return f'; if actions can be illegal, return info["{MASK}"], with 0 for each illegal action'

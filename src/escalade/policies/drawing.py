@@ -17,7 +17,7 @@ Array = NDArray[Any]
 _TEMPERATURE = 0.2  # measured in benchmarks/defaults.md
 
 
-class Draws:
+class ChoiceNoise:
     """Noise on the outputs, whose largest is then a choice with the probabilities of a softmax.
 
     It is the softmax of five times the outputs (a temperature of 0.2). In MultiDiscrete spaces each
@@ -42,15 +42,15 @@ class Draws:
         return np.asarray(self._scale * noise)
 
 
-def make_draws(actions: ActionMap) -> Draws | None:
+def make_draws(actions: ActionMap) -> ChoiceNoise | None:
     """The noise that the head ``sample`` adds, or None if the best action is taken."""
-    return Draws(actions) if actions.draws else None
+    return ChoiceNoise(actions) if actions.draws else None
 
 
 class ActedEpisodes:
     """The seeds and the step of episodes that are played one action at a time."""
 
-    def __init__(self, draws: Draws) -> None:
+    def __init__(self, draws: ChoiceNoise) -> None:
         self._draws = draws
         self._seeds: list[int] | None = None
         self._step = 0

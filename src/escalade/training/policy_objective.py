@@ -113,15 +113,11 @@ class PolicyObjective:
             more: dict[str, Any] = {"population": strategy.sample(), "first_member": before}
             trained = trained + self._run(replace(job, **more, evaluations=0, best_evaluations=0))
         evaluation = self._evaluation(strategy, center[:asked]) if evaluate else None
-        known = (trained.infos, evaluated.infos)
-        if strategy.generation == 0:
-            check_known(self.parts.environment, np.concatenate(known))
-        keys = self.config.info_keys
-        means = [mean_known(values) for part in known for values in part.T[: len(keys)]]
-        info = zip(info_columns(keys), means, strict=True)
+        info = self._info(strategy, trained.infos, evaluated.infos)  # which refuses a key that is not there
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
         behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
         told, seen, columns = None, None, dict[str, float | None]()
+        further_steps = int(episodes.lengths[job.training_items + asked : job.items].sum())
         if self.parts.policy.actions.draws:
             deterministic = self._forgiven(episodes[job.drawn_items : job.items]).returns
             columns[DETERMINISTIC] = float(deterministic.mean()) if best else None
@@ -143,10 +139,7 @@ class PolicyObjective:
             env_steps=int(trained.lengths.sum()),
             info=(*info, *columns.items()),
             behaviours=behaviours,
-            further=Counts(
-                eval_episodes=job.evaluations - asked,
-                eval_steps=int(episodes.lengths[job.training_items + asked : job.items].sum()),
-            ),
+            further=Counts(eval_episodes=job.evaluations - asked, eval_steps=further_steps),
             details=(job, trained, evaluated if evaluate else self._forgiven(center), seen),
         )
 
@@ -323,6 +316,14 @@ class PolicyObjective:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
             return Episodes.of(self.engine.run(job, job.items))
+
+    def _info(self, strategy: Strategy, *infos: Array) -> list[tuple[str, float | None]]:
+        """Means of the last infos' numbers, by column."""
+        if strategy.generation == 0:
+            check_known(self.parts.environment, np.concatenate(infos))
+        columns = info_columns(self.config.info_keys)
+        means = [mean_known(values) for part in infos for values in part.T[: len(columns) // 2]]
+        return list(zip(columns, means, strict=True))
 
     def _too_small(self, trained: Episodes) -> bool:
         episodes, steps = self.config.min_episodes or 0, self.config.min_env_steps or 0
