@@ -534,3 +534,11 @@ class Agents(Tiny):
     def step(self, action: Any) -> Any:
         observation, reward, *ends = super().step(action)
         return observation, [reward, reward], *ends
+
+
+class Moves(Walk):
+    """Changes the working directory, as simulators do that start beside their own files."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__()
+        os.chdir(to)

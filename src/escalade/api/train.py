@@ -23,6 +23,7 @@ from escalade.errors import InputError
 from escalade.policies.policy import load
 from escalade.recorders import Recorder, check_recorders
 from escalade.storage.checkpoints import Loaded
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.strategies import novelty
@@ -159,6 +160,7 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
+    runs = path_of("runs")  # before there is an environment, which may change the working directory
     check_listeners(recorders, callbacks)
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
@@ -171,7 +173,7 @@ def train_config(
             )
         make_search(config, parts)  # refused before there is a folder
         config = _warm_started(_with_backend(config, parts), parts, network)
-        folder = new_folder(config)
+        folder = new_folder(config, runs)
         with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, _Listeners(verbose, recorders, callbacks))
 

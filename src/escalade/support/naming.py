@@ -27,8 +27,8 @@ def name_of(thing: Any, what: str) -> str:
         if "<locals>" in str(name):
             raise InputError(
                 f"{what} {shown} has no name that a resumed run could find, as it is local to a function: "
-                "define it with def or class at the top of a module, a script or a notebook's cell, and pass the "
-                "values that it uses with functools.partial"
+                "define it with def or class at the top of a module, a script or a notebook's cell, and pass "
+                "the values that it uses with functools.partial"
             )
         raise InputError(
             f"{what} {shown} has no name that a resumed run could find: define it with def or class at "
