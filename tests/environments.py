@@ -731,3 +731,9 @@ class Heats(gymnasium.Env[Any, Any]):
         self.steps += 1
         off = abs(float(action[0]) - 430) / 100 + abs(float(action[1]) - 7e-4) * 1e3
         return np.ones(1, np.float32), -off, self.steps == 5, False, {}
+class Moves(Walk):
+    """Changes the working directory, as simulators do that start beside their own files."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__()
+        os.chdir(to)

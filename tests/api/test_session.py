@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -592,3 +593,27 @@ def test_export_needs_no_environment(checkpoint, run, monkeypatch, tmp_path):
     monkeypatch.setattr("escalade.training.saved.find_environment", missing)
     made = escalade.export(run, "torchscript", checkpoint=checkpoint, output=tmp_path / "without.pt")
     assert made.largest_difference == expected.largest_difference
+
+
+def test_relative_paths_are_those_of_when_they_were_given(monkeypatch, tmp_path):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    moves = {"env": "tests.environments:Moves", "env_kwargs": {"to": str(tmp_path / "there")}, **TINY}
+
+    def back(called):
+        made = called()
+        monkeypatch.chdir(tmp_path / "here")
+        return made
+
+    back(lambda: escalade.train(run_dir="first", **moves))
+    back(lambda: escalade.train(run_dir=Path("second"), start_from="first", **moves))
+    own = back(lambda: escalade.train(**moves))
+    series = back(lambda: escalade.train(seeds=(0, 1), **moves))
+    back(lambda: escalade.resume("second", generations=3, verbose=False))
+    back(lambda: escalade.evaluate("second", episodes=1))
+    film = back(lambda: escalade.export("second", "torchscript", output="film.torchscript.pt")).path
+    assert film == tmp_path / "here" / "film.torchscript.pt"
+    runs = tmp_path / "here" / "runs" / "Moves"
+    assert {own.folder.path.parent, *(run.folder.path.parent.parent for run in series)} == {runs}
+    assert not [*(tmp_path / "there").iterdir()]

@@ -181,7 +181,7 @@ def test_what_is_to_be_copied_is_quoted(tmp_path, monkeypatch, capsys):
         assert cli.main(shlex.split(line)[1:]) == 0
     capsys.readouterr()
     assert cli.main(train) == 2
-    assert "'escalade resume 'my run; $(no)''" in capsys.readouterr().err
+    assert f"'escalade resume '{tmp_path / 'my run; $(no)'}''" in capsys.readouterr().err
 
 
 def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, monkeypatch):

@@ -215,13 +215,14 @@ def render(
     seed_number(seed)
     if max_steps is not None:
         whole_number(max_steps, "`max_steps`", 1)
+    film = None if output is None else path_of(output, "choose another `output`")
     saved = _saved(run, checkpoint, network, centre)
     environment = find_environment(saved.config.replace(backend="auto"))
     policy = saved.policy(environment, network)
     policy.reset(seed)
-    if output is None:
+    if film is None:
         return show_episode(environment, policy, seed=seed, max_steps=max_steps)
-    return record_episode(environment, policy, output, seed=seed, max_steps=max_steps)
+    return record_episode(environment, policy, film, seed=seed, max_steps=max_steps)
 
 
 def _saved(

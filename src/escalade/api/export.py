@@ -39,6 +39,7 @@ def export(
             package is missing, or what was exported differs from the policy.
     """
     format = chosen_format(format, None if output is None else os.fspath(output))
+    file = None if output is None else path_of(output)
     place, ending = path_of(run), FORMATS[format].suffix
     if os.path.isfile(place):
         refuse_checkpoint(checkpoint)
@@ -49,7 +50,7 @@ def export(
         saved = SavedPolicy.find(folder, of, network)
         policy = _policy(saved, folder, network)
         default = folder.named_after(of, f"policy{ending}", f"best{ending}")
-    return export_policy(policy, format, default if output is None else path_of(output), {"checkpoint": of})
+    return export_policy(policy, format, file or default, {"checkpoint": of})
 
 
 def _policy(saved: SavedPolicy, folder: RunFolder, network: nn.Module | None) -> Policy:

@@ -115,9 +115,9 @@ def series_folder(
     digest = hashlib.sha256(json.dumps(tellings, sort_keys=True).encode()).hexdigest()[:8]
     first = next(iter(configs.values()))
     if len(configs) > 1:
-        return Path("runs") / f"grid-{digest}"
+        return path_of("runs") / f"grid-{digest}"
     subject = first.env.rpartition(":")[2].replace("/", "-")
-    return Path("runs") / subject / f"{first.strategy}-{digest}"
+    return path_of("runs") / subject / f"{first.strategy}-{digest}"
 
 
 def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, folder: Path) -> list[Planned]:

@@ -75,7 +75,7 @@ def sweep(
     whole_number(jobs, "`jobs`", 1)
     plan = read_sweep(file, trials)
     mend = "choose another `run_dir`"
-    folder = Path("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, mend)
+    folder = path_of("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, mend)
     with storage(folder, mend):
         folder.mkdir(parents=True, exist_ok=True)
     kept = folder / PLAN

@@ -26,6 +26,7 @@ from escalade.perturbation.registry import rank_of
 from escalade.policies.policy import load
 from escalade.recorders import Recorder, check_recorders
 from escalade.storage.checkpoints import Loaded
+from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.strategies import novelty
@@ -157,6 +158,7 @@ def train(
 
 def train_config(config: Config, listeners: Listeners | None = None, network: nn.Module | None = None) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
+    runs = path_of("runs")  # before there is an environment, which may change the working directory
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
     warm_up_for(config, network)
@@ -169,7 +171,7 @@ def train_config(config: Config, listeners: Listeners | None = None, network: nn
         strategy = make_search(config, parts)  # refused before there is a folder
         config = _settled(limit_episodes(config, parts, strategy), parts)
         config = _warm_started(config, parts, network)
-        folder = new_folder(config)
+        folder = new_folder(config, runs)
         with folder.locked(), folder.kept_if_trained():
             return _run(config, parts, folder, listeners or Listeners())
 

@@ -7,20 +7,21 @@ from typing import Any
 from escalade.config.conversion import from_values, parse_toml, to_toml
 from escalade.config.options import Config
 from escalade.errors import InputError, about
+from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 
 _EVOLVED = "evolve"  # the run's kind in config.toml; a run of train has no such entry
 
 
-def new_folder(config: Config) -> RunFolder:
-    """A new folder for a run of ``config``, with its config.toml.
+def new_folder(config: Config, runs: AnyPath = "runs") -> RunFolder:
+    """A new folder for a run of ``config``, in ``runs`` unless it names one, with its config.toml.
 
     Raises:
         InputError: the folder cannot be made, or holds a run already.
     """
     subject = config.env.rpartition(":")[2]
     folder = RunFolder.create(
-        config.run_dir, subject, f"{config.strategy.rpartition(':')[2]}-seed{config.seed}"
+        config.run_dir, subject, f"{config.strategy.rpartition(':')[2]}-seed{config.seed}", runs
     )
     with folder.kept_if_trained():
         write_config(folder, config)

@@ -296,8 +296,10 @@ class Config:
 
     def __post_init__(self) -> None:
         for name in ("run_dir", "start_from"):
-            if isinstance(path := getattr(self, name), os.PathLike):
-                object.__setattr__(self, name, os.fspath(path))
+            if isinstance(path := getattr(self, name), str | os.PathLike) and os.fspath(path):
+                text = os.fspath(path)  # absolute at once: a simulator may change the working directory
+                own = text if text.startswith("zoo:") else os.path.join(os.getcwd(), text)
+                object.__setattr__(self, name, own)
         if self.population is None:  # a run records what it had: a later default may be another
             plain = self.lr is None and not self.strategy_options
             filled = defaults_of(self.strategy) if plain else {}

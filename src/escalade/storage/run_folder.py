@@ -82,8 +82,8 @@ class RunFolder:
         return str(self.path)
 
     @classmethod
-    def create(cls, path: AnyPath | None, subject: str, label: str) -> RunFolder:
-        """A new folder for a run: ``path``, or where that is None ``runs/SUBJECT/LABEL-TIME``.
+    def create(cls, path: AnyPath | None, subject: str, label: str, runs: AnyPath = "runs") -> RunFolder:
+        """A new folder for a run: ``path``, or ``SUBJECT/LABEL-TIME`` in the folder ``runs`` if it is None.
 
         The caller holds the folder's lock, and releases it when the run has ended.
 
@@ -92,7 +92,7 @@ class RunFolder:
             another run is about to use it.
         """
         mend = "choose another `run_dir`"
-        path, made = _fresh(subject, label) if path is None else (path_of(path, mend), [])
+        path, made = _fresh(path_of(runs), subject, label) if path is None else (path_of(path, mend), [])
         folder = cls(path)
         with storage(path, mend):
             folder._check_free()  # before the lock, for a finished run's folder may be write-protected
@@ -320,12 +320,12 @@ def _missing(path: Path) -> list[Path]:
     return [folder for folder in (path, *path.parents) if not folder.exists()]
 
 
-def _fresh(subject: str, label: str) -> tuple[Path, list[Path]]:
-    """A new folder under runs/, made at once: two runs that start together must not share one.
+def _fresh(runs: Path, subject: str, label: str) -> tuple[Path, list[Path]]:
+    """A new folder under ``runs``, made at once: two runs that start together must not share one.
 
     The second is what was made for it, as :func:`_missing` gives it.
     """
-    base = Path("runs") / subject.replace("/", "-") / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
+    base = runs / subject.replace("/", "-") / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, number = base, 1
     with storage(base):
         while True:
