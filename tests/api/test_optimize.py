@@ -512,3 +512,28 @@ def test_a_strategy_without_a_population_of_its_own_gets_the_usual_one():
 def test_arguments_in_the_wrong_order_are_told():
     with pytest.raises(InputError, match="it is the first argument, before x0"):
         escalade.optimize([1.0, 2.0], lambda x: (x**2).sum())
+
+
+def exhausted(*arguments):
+    return next(iter(()))
+
+
+def test_a_callback_stops_by_stopiteration():
+    found = escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), budget=1000, callback=exhausted)
+    assert (found.stop_reason, len(found.history)) == ("callback", 1)
+    assert found.best_fitness < 3
+
+
+class Exhausted:
+    """A recorder whose source of names is used up."""
+
+    generation = note = exhausted
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("options", [{"recorders": [Exhausted()]}, {"x0": exhausted}])
+def test_stopiteration_of_others_arrives_as_it_is(options):
+    with pytest.raises(StopIteration):
+        escalade.optimize(lambda x: float((x**2).sum()), **({"x0": np.ones(3), "budget": 50} | options))

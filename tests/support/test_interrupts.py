@@ -1,14 +1,18 @@
 """A signal raises where nothing is half done: never while the process's output goes elsewhere."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 
 import pytest
 from tests.commands import DEADLINE
+from torch import nn
 
+import escalade
 from escalade.envs.quiet import quiet
 from escalade.support.interrupts import LEADER, Interrupts, end_with_leader
 
@@ -119,3 +123,36 @@ def test_handlers_that_python_did_not_set_are_left_alone(monkeypatch):
     with Interrupts():
         pass
     assert set_to == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.filterwarnings("ignore:.*use of fork")  # later Pythons', of a process with threads
+def test_a_forked_child_has_the_signals_of_the_time_before(number, allowed):
+    with Interrupts(), Interrupts() as interrupts, interrupts.allowed() if allowed else nullcontext():
+        for _ in range(20):  # the signal may come before the child has run a line of its own
+            child = multiprocessing.get_context("fork").Process(target=signal.pause)
+            child.start()
+            os.kill(child.pid, number)
+            child.join(DEADLINE)
+            assert child.exitcode == -number
+        assert not interrupts.requested
+        handlers = {signal.getsignal(one).__func__ for one in (signal.SIGINT, number)}
+        assert handlers == {Interrupts._handle}
+    assert number not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def stopped_child(found):
+    child = multiprocessing.get_context("fork").Process(target=signal.pause)
+    child.start()
+    child.terminate()
+    child.join(DEADLINE)
+    assert child.exitcode == -signal.SIGTERM
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork")
+def test_callbacks_and_functions_may_end_children_of_their_own():
+    options = {"population": 4, "generations": 2}
+    escalade.evolve(
+        nn.Linear(2, 1), lambda module: stopped_child(module) or 0.0, callbacks=[stopped_child], **options
+    )

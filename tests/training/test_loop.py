@@ -1,11 +1,15 @@
 """The generation loop: what it records, what it says, what it saves and when it stops."""
 
+import copy
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from tests.told import Told
+from torch import nn
 
 import escalade
 from escalade.api.facts import session_facts
@@ -516,3 +520,22 @@ def test_fresh_environments_give_the_same_bits_in_any_slot(make, monkeypatch):
         run()
         digests.append(run.digest)
     assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("way", [pickle.dumps, copy.deepcopy])
+def test_a_view_is_pickled_and_copied(way, tmp_path):
+    views, options = [], {"population": 4, "generations": 1, "workers": 0}
+
+    def keep(view):
+        made = way(view)
+        views.append((view, pickle.loads(made) if isinstance(made, bytes) else made))
+
+    escalade.evolve(nn.Linear(2, 1), lambda module: float(module.bias), callbacks=[keep], **options)
+    folder = tmp_path / "run"
+    escalade.train("CartPole-v1", preset=None, callbacks=[keep], run_dir=folder, verbose=False, **options)
+    for view, made in views:
+        assert made.row == view.row
+        np.testing.assert_array_equal(made.center, view.center)
+        expected = view.module().state_dict()
+        assert all(torch.equal(part, expected[name]) for name, part in made.module().state_dict().items())
+    assert len(views) == 2

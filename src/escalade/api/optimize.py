@@ -95,7 +95,7 @@ def optimize(
         catch: exceptions of the function that count as NaN does: a type, a tuple of types, or True for every
             ``Exception``. ``failures`` of the result counts the points; with ``vectorized`` all of a call.
         callback: called after each generation with the :class:`Optimum` so far, its ``stop_reason`` empty;
-            True stops. Its arrays are the callback's own.
+            True stops, and so does StopIteration. Its arrays are the callback's own.
         recorders: objects with the methods of :class:`escalade.recorders.Recorder`, or names such as
             ``notebook``, that get a row for each generation. A return in it is a value of the function, an
             episode a point. Those that write into a run folder are refused: a search has none.

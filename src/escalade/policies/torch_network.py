@@ -34,7 +34,7 @@ _NEEDS_STATE = (
 
 @dataclass(frozen=True)
 class Batching:
-    """How far vmap can batch a module."""
+    """The extent to which vmap can batch a module."""
 
     refusal: str | None = None
     """Vmap's message, if members are called one at a time."""

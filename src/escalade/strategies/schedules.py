@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from escalade.errors import InputError
 from escalade.support.numbers import LARGEST
@@ -13,41 +14,61 @@ Schedule = Callable[[int], float]
 """A function from generations since the search began (0 for the first) to the value."""
 
 
+class _Formula:
+    """A schedule whose name holds its numbers, by which a resumed search tells it from another."""
+
+    def __init__(self, formula: Callable[..., float], *numbers: float) -> None:
+        self._formula, self._numbers = formula, numbers
+        self.__qualname__ = f"{formula.__name__.strip('_')}({', '.join(map(str, numbers))})"
+
+    def __call__(self, generation: int) -> float:
+        return self._formula(generation, *self._numbers)
+
+
 def constant(value: float) -> Schedule:
     """Always ``value``."""
-    return _called(lambda generation: value, "constant", value)
+    return _Formula(_constant, value)
 
 
 def exponential(start: float, factor: float, floor: float = 0.0) -> Schedule:
     """``start * factor**generation``, not below ``floor``."""
-    return _called(
-        lambda generation: max(_grown(start, factor, generation), floor), "exponential", start, factor, floor
-    )
+    return _Formula(_exponential, start, factor, floor)
 
 
 def linear(start: float, end: float, generations: float) -> Schedule:
     """From ``start`` to ``end`` in a straight line over ``generations``, then ``end``."""
-    return _called(
-        lambda generation: start + (end - start) * min(generation / generations, 1.0),
-        "linear", start, end, generations,
-    )  # fmt: skip
+    return _Formula(_linear, start, end, generations)
 
 
 def cosine(start: float, end: float, generations: float) -> Schedule:
     """Half a cosine from ``start`` to ``end`` over ``generations``, then ``end``."""
-    return _called(
-        lambda generation: (
-            end + (start - end) * (1 + math.cos(math.pi * min(generation / generations, 1.0))) / 2
-        ),
-        "cosine", start, end, generations,
-    )  # fmt: skip
+    return _Formula(_cosine, start, end, generations)
 
 
 def step(start: float, factor: float, every: float) -> Schedule:
     """``start``, multiplied by ``factor`` each ``every`` generations."""
-    return _called(
-        lambda generation: _grown(start, factor, generation // every), "step", start, factor, every
-    )
+    return _Formula(_step, start, factor, every)
+
+
+# Functions of the module and not of the functions above: strategies that hold them are pickled.
+def _constant(generation: int, value: float) -> float:
+    return value
+
+
+def _exponential(generation: int, start: float, factor: float, floor: float) -> float:
+    return max(_grown(start, factor, generation), floor)
+
+
+def _linear(generation: int, start: float, end: float, generations: float) -> float:
+    return start + (end - start) * min(generation / generations, 1.0)
+
+
+def _cosine(generation: int, start: float, end: float, generations: float) -> float:
+    return end + (start - end) * (1 + math.cos(math.pi * min(generation / generations, 1.0))) / 2
+
+
+def _step(generation: int, start: float, factor: float, every: float) -> float:
+    return _grown(start, factor, generation // every)
 
 
 def _grown(start: float, factor: float, times: float) -> float:
@@ -56,12 +77,6 @@ def _grown(start: float, factor: float, times: float) -> float:
         return min(float(start * float(factor) ** times), sys.float_info.max)
     except OverflowError:
         return sys.float_info.max
-
-
-def _called(schedule: Schedule, kind: str, *numbers: float) -> Schedule:
-    """``schedule`` with its numbers in its name, by which a resumed search tells it from another."""
-    schedule.__qualname__ = f"{kind}({', '.join(map(str, numbers))})"
-    return schedule
 
 
 _KINDS: dict[str, tuple[Callable[..., Schedule], str, int]] = {
@@ -92,7 +107,7 @@ def parse(value: float | str | Schedule, name: str = "schedule", zero: bool = Fa
         InputError: the text is none of the known forms, or a number in it is impossible.
     """
     if callable(value):
-        return _checked(value, name, zero)
+        return partial(_checked, value, name, zero)
     kind, *rest = str(value).split(":")
     try:
         if not rest:
@@ -113,24 +128,20 @@ def parse(value: float | str | Schedule, name: str = "schedule", zero: bool = Fa
     return made(*numbers)
 
 
-def _checked(schedule: Schedule, name: str, zero: bool) -> Schedule:
-    """``schedule``, refused in the generation in which it gives what no step can be scaled by."""
-
-    def checked(generation: int) -> float:
-        value = schedule(generation)
-        try:
-            number = float(value)
-        except (TypeError, ValueError, RuntimeError, OverflowError):
-            number = math.nan
-        if not (0 < number <= LARGEST or (zero and number == 0)):
-            least = "at least 0" if zero else "above 0"
-            raise InputError(
-                f"{name} is {value!r} in generation {generation + 1} (called with {generation}): a schedule "
-                f"must give numbers {least}, and of at most {LARGEST:g}"
-            )
-        return number
-
-    return checked
+def _checked(schedule: Schedule, name: str, zero: bool, generation: int) -> float:
+    """The value of ``schedule``, refused in the generation in which no step can be scaled by it."""
+    value = schedule(generation)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        number = math.nan
+    if not (0 < number <= LARGEST or (zero and number == 0)):
+        least = "at least 0" if zero else "above 0"
+        raise InputError(
+            f"{name} is {value!r} in generation {generation + 1} (called with {generation}): a schedule "
+            f"must give numbers {least}, and of at most {LARGEST:g}"
+        )
+    return number
 
 
 SMALLEST_SIGMA = 1e-8
@@ -148,7 +159,11 @@ def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
         return schedule
     if isinstance(value, str) and _ends_at_zero(value):
         raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
-    return lambda generation: max(schedule(generation), SMALLEST_SIGMA)
+    return partial(_above_zero, schedule)
+
+
+def _above_zero(schedule: Schedule, generation: int) -> float:
+    return max(schedule(generation), SMALLEST_SIGMA)
 
 
 def _ends_at_zero(text: str) -> bool:
@@ -163,17 +178,17 @@ def parse_share(value: float | str | Schedule, name: str) -> Schedule:
     Raises:
         InputError: as :func:`parse`, or it begins above 1, or is above 1 in a later generation.
     """
-    schedule = parse(value, name, zero=True)
-
-    def share(generation: int) -> float:
-        part = schedule(generation)
-        if part > 1:
-            when = f" in generation {generation + 1}" if generation else ""
-            raise InputError(f"{name} {part:g}{when} must be at most 1, the whole way")
-        return part
-
+    share = partial(_share, parse(value, name, zero=True), name)
     share(0)
     return share
+
+
+def _share(schedule: Schedule, name: str, generation: int) -> float:
+    part = schedule(generation)
+    if part > 1:
+        when = f" in generation {generation + 1}" if generation else ""
+        raise InputError(f"{name} {part:g}{when} must be at most 1, the whole way")
+    return part
 
 
 SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
@@ -190,7 +205,7 @@ def parse_population(value: int | str) -> Callable[[int], int]:
         InputError: as :func:`parse`, or the schedule has a first or last number that no population can be.
     """
     if not isinstance(value, str):
-        return lambda generation: value
+        return partial(_fixed, value)
     if ":" not in value:
         raise InputError(f"`population` {value!r} is neither a whole number nor one of {FORMS}")
     schedule, (kind, *numbers) = parse(value, "`population`"), value.split(":")
@@ -199,8 +214,13 @@ def parse_population(value: int | str) -> Callable[[int], int]:
         bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
         raise InputError(f"`population` {value!r} must stay between {bounds} members")
 
-    def members(generation: int) -> int:
-        wanted = 2 * round(schedule(generation) / 2)
-        return min(max(wanted, SMALLEST_POPULATION), LARGEST_POPULATION)
+    return partial(_members, schedule)
 
+
+def _fixed(members: int, generation: int) -> int:
     return members
+
+
+def _members(schedule: Schedule, generation: int) -> int:
+    wanted = 2 * round(schedule(generation) / 2)
+    return min(max(wanted, SMALLEST_POPULATION), LARGEST_POPULATION)

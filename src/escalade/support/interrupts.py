@@ -37,6 +37,31 @@ def end_with_leader() -> None:
     threading.Thread(target=wait, name="escalade-leader", daemon=True).start()
 
 
+_forking = threading.local()
+
+
+def _hold_signals() -> None:
+    """Block signals while this thread forks: a child must not get one before its handlers are its own."""
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
+def _hand_back_signals() -> None:
+    """Give a forked child the handlers from before :class:`Interrupts`: it has no run to end."""
+    for number in SIGNALS:
+        handler = signal.getsignal(number)
+        while isinstance(owner := getattr(handler, "__self__", None), Interrupts):
+            handler = owner._before.get(number, signal.SIG_DFL)
+            signal.signal(number, handler)
+    _release_signals()
+
+
+os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_hand_back_signals)
+
+
 class Interrupts:
     """While entered, :data:`SIGNALS` set ``requested`` instead of raising anywhere.
 

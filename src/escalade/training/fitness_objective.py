@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,13 +204,7 @@ class FitnessObjective:
 
     def module_maker(self, center: Tensor) -> Callable[[], nn.Module]:
         """Return a maker of modules with these parameters."""
-
-        def make() -> nn.Module:
-            module = copy_module(self._module)
-            self._layout.writer(module)(center)
-            return module
-
-        return make
+        return partial(_module_of, self._module, self._layout, center)
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors and best.safetensors: what :func:`escalade.load_evolved` reads."""
@@ -310,6 +305,12 @@ def _center_to_call(strategy: Strategy, population: Population | None) -> Any:
     if held is not None:
         return held
     return center.clone() if device_of(strategy.perturbation) is not None else shared_copy(center.numpy())
+
+
+def _module_of(like: nn.Module, layout: Layout, center: Tensor) -> nn.Module:
+    module = copy_module(like)
+    layout.writer(module)(center)
+    return module
 
 
 def _center(strategy: Strategy) -> Vector:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -229,14 +230,7 @@ class PolicyObjective:
 
     def module_maker(self, center: Tensor) -> Callable[[], Policy]:
         """Return a maker of policies with these parameters and the normaliser as it is now."""
-        normalization = self.normalization
-
-        def make() -> Policy:
-            policy = copy_module(self.parts.policy).eval()
-            policy.set(center.numpy(), normalization)
-            return policy
-
-        return make
+        return partial(_policy_of, self.parts.policy, center, self.normalization)
 
     def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
         """Return and generation of the best evaluation so far."""
@@ -341,3 +335,9 @@ class PolicyObjective:
     def _fitness_of_center(self, strategy: Strategy, episodes: Episodes) -> float:
         center = CenterPopulation(copy_of_center(strategy))
         return float(self.score.fitness(center, episodes)[0])
+
+
+def _policy_of(like: Policy, center: Tensor, normalization: Normalization | None) -> Policy:
+    policy = copy_module(like).eval()
+    policy.set(center.numpy(), normalization)
+    return policy

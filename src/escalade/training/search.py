@@ -121,9 +121,15 @@ class Search:
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
         self._record(strategy, values, scales)
-        stopped = self._callback is not None and bool(answer_of(self._callback(self.found(""))))
-        reason = "callback" if stopped else rules.check(self._sign * values)
+        reason = "callback" if self._stopped() else rules.check(self._sign * values)
         return self._reached() or reason
+
+    def _stopped(self) -> bool:
+        """Tell whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
+        try:
+            return self._callback is not None and bool(answer_of(self._callback(self.found(""))))
+        except StopIteration:
+            return True
 
     def _remember(self, strategy: Strategy, points: Array, values: Array) -> None:
         usables = np.where(usable(values), self._sign * values, np.nan)
@@ -211,6 +217,10 @@ def turn(searches: Sequence[tuple[Search, Turns]], calls: FunctionCalls, limits:
                 except StopIteration as ended:
                     reasons[number] = ended.value
                     del waiting[number]
+    except RuntimeError as problem:
+        if isinstance(problem.__cause__, StopIteration):  # of a start or a recorder, within a generator
+            raise problem.__cause__ from None
+        raise
     except (KeyboardInterrupt, TimeUp) as cut:
         _check_begun(searches, cut, limits)
         reason = "seconds" if isinstance(cut, TimeUp) else "interrupted"
