@@ -96,7 +96,7 @@ def options(
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):
-        return found
+        return _with_population(found, given)
     left_out = [name for name in found if name in OF_STRATEGY and name not in given]
     if "strategy_options" in left_out:
         left_out.remove("strategy_options")
@@ -136,6 +136,15 @@ def _with_policy(found: Values, given: Values) -> Values:
     read = ARCHITECTURES[policy].options if policy in ARCHITECTURES else frozenset()
     left_out = {"policy", "init", "bias"} | ({"hidden", "activation"} - read)
     return {option: value for option, value in found.items() if option not in left_out}
+
+
+def _with_population(found: Values, given: Values) -> Values:
+    """A preset's options, without ``top_directions`` if the given population has fewer: then all count."""
+    own = found.get("strategy_options", {})
+    directions = given.get("population", found["population"]) // 2
+    if own.get("top_directions", 0) <= directions:
+        return found
+    return found | {"strategy_options": {name: own[name] for name in own if name != "top_directions"}}
 
 
 def _own(env: str, kwargs: Values) -> str | None:
