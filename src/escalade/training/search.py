@@ -17,7 +17,7 @@ from escalade.recorders import Recorder, Row, of_returns
 from escalade.strategies.base import Direction, Strategy
 from escalade.strategies.result import FitnessHistory, Optimum
 from escalade.strategies.shaping import usable
-from escalade.strategies.space import SearchSpace
+from escalade.strategies.space import SearchSpace, confine
 from escalade.strategies.stopping import StopRules
 from escalade.training.function_calls import FunctionCalls, Values
 from escalade.training.limits import Deadline, Limits, TimeUp
@@ -115,7 +115,7 @@ class Search:
         except Diverged as problem:
             self._notes.say(str(problem))
             return self._reached() or "diverged"
-        self._space.confine(strategy)
+        confine(strategy, self._space.widest)
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
         self._record(strategy, values, scales)
