@@ -731,6 +731,8 @@ class Heats(gymnasium.Env[Any, Any]):
         self.steps += 1
         off = abs(float(action[0]) - 430) / 100 + abs(float(action[1]) - 7e-4) * 1e3
         return np.ones(1, np.float32), -off, self.steps == 5, False, {}
+
+
 class Moves(Walk):
     """Changes the working directory, as simulators do that start beside their own files."""
 

@@ -238,3 +238,64 @@ def test_a_strategy_that_compares_generations_is_refused_as_it_is_told_ranks(str
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=r"^RMES compares a generation's fitness .*: use another strategy$"):
         qd.StrategyEmitter(archive, np.zeros(2), strategy)
+
+
+BOUNDS = [(0, 0.5), None, (None, 0.2), (-0.1, None), (-1, 1)]
+
+
+def test_solutions_of_an_emitter_stay_within_its_bounds():
+    low = [0, -np.inf, -np.inf, -0.1, -1]
+    high = [0.5, np.inf, 0.2, np.inf, 1]
+    seen = []
+
+    class Watched(qd.StrategyEmitter):
+        def ask(self):
+            seen.append(super().ask())
+            return seen[-1]
+
+    archive, emitter = improve(
+        partial(Watched, x0=np.zeros(5), population=12, sigma=3.0, bounds=BOUNDS, seed=1)
+    )
+    solutions = np.concatenate(seen)
+    assert (solutions >= low).all()
+    assert (solutions <= high).all()
+    assert len(archive) > 5
+    assert emitter.restarts > 0
+    np.testing.assert_array_equal(emitter.upper_bounds, high)
+
+
+def test_an_emitter_begins_anew_within_its_bounds_from_an_elite_beyond_them():
+    archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
+    archive.add([[5.0, 5.0]], [1.0], [[0.0, 0.0]])
+    emitter = qd.StrategyEmitter(archive, np.zeros(2), population=6, sigma=0.1, bounds=[(-1, 1)] * 2)
+    emitter.tell(emitter.ask(), np.zeros(6), np.zeros((6, 2)), {"status": np.zeros(6), "value": np.zeros(6)})
+    assert emitter.restarts == 1
+    np.testing.assert_allclose(emitter.ask(), 1, atol=0.2)
+
+
+def test_an_emitter_takes_a_seed_sequence():
+    def asked(seed):
+        archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
+        return qd.StrategyEmitter(archive, np.zeros(2), seed=seed).ask()
+
+    first, second = np.random.SeedSequence(7).spawn(2)
+    np.testing.assert_array_equal(asked(first), asked(np.random.SeedSequence(7).spawn(1)[0]))
+    assert not np.array_equal(asked(first), asked(second))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"x0": np.zeros(3)}, r"x0 of shape \(3,\) does not fit the archive's solution_dim, 2"),
+        ({"x0": np.zeros((1, 2))}, r"x0 of shape \(1, 2\) does not fit"),
+        ({"x0": 0.0}, r"x0 of shape \(\) does not fit"),
+        ({"bounds": [(0, 1)]}, r"bounds .* must be a pair for each of 2 numbers"),
+        ({"bounds": (0, 1)}, r"bounds .* must be a pair for each of 2 numbers"),
+        ({"bounds": [(0, 1), (1, 0)]}, "bounds: parameter 1 has 1 and 0"),
+        ({"bounds": [(0, 1), (1, 2)]}, "x0: parameter 1 is 0, outside its bounds"),
+    ],
+)
+def test_what_an_emitter_cannot_begin_with_is_refused_at_once(options, words):
+    archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
+    with pytest.raises(InputError, match=words):
+        qd.StrategyEmitter(archive, **{"x0": np.zeros(2)} | options)

@@ -25,6 +25,7 @@ from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.strategies import Strategy
 from escalade.strategies.base import StrategyFactory
+from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.matrix import CONDITION
 from escalade.support.exact import one_thread
 from escalade.support.installing import check_installed
@@ -196,12 +197,15 @@ class StrategyEmitter(EmitterBase):
 
     Args:
         archive: of ribs; the scheduler's.
-        x0: the first centre, shape (dimension,).
+        x0: the first centre, shape (dimension,), with as many numbers as the archive's solutions.
         strategy: a name of the registry, a class, or what is called like one.
         population: solutions a batch.
         sigma: standard deviation of the first noise; the strategy's own when None.
         ranker: a class of :mod:`ribs.emitters.rankers`, which orders the solutions.
-        seed: the same seed gives the same solutions: give each of an archive's emitters another one.
+        bounds: a pair ``(lower, upper)`` for each number of a solution, as for ribs' emitters; either of
+            them, or the pair, may be None. Solutions are kept within as in :func:`escalade.optimize`.
+        seed: a number or a ``numpy.random.SeedSequence``; the same seed gives the same solutions, so give
+            each of an archive's emitters a different one.
         options: further options of the strategy.
 
     Raises:
@@ -217,7 +221,8 @@ class StrategyEmitter(EmitterBase):
         population: int = 36,
         sigma: float | None = None,
         ranker: Callable[[int], RankerBase] = TwoStageImprovementRanker,
-        seed: int = 0,
+        bounds: Any = None,
+        seed: int | np.random.SeedSequence = 0,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         if own := [name for name in ("direction", "population", "seed", "sigma") if name in (options or {})]:
@@ -225,20 +230,29 @@ class StrategyEmitter(EmitterBase):
             raise InputError(f"`options` cannot have {own[0]}: {why}")
         self._strategy = strategy
         self._options = {"population": population, "sigma": sigma, **(options or {})}
+        if isinstance(seed, np.random.SeedSequence):
+            seed = int(seed.generate_state(1)[0])
         self._seed = seed
         self.restarts = 0
         """Times that it began anew."""
-        self._x0 = np.array(x0)
+        self._x0, size = np.array(x0), archive.solution_dim
+        if self._x0.shape not in (size, (size,)):
+            raise InputError(f"x0 of shape {self._x0.shape} does not fit the archive's solution_dim, {size}")
+        try:
+            super().__init__(archive, solution_dim=size, bounds=bounds, lower_bounds=None, upper_bounds=None)
+        except (TypeError, ValueError) as problem:
+            raise InputError(f"bounds {bounds!r} must be a pair for each of {size} numbers") from problem
+        self._box = Bounds((self.lower_bounds, self.upper_bounds), len(self._x0))
+        if self._box.any:
+            self._box.check(self._x0)
         self._running = self._begin(self._x0)
         self.batch_size = self._running.population_size  # a partial may fix it
-        size = self._running.dimension
-        super().__init__(archive, solution_dim=size, bounds=None, lower_bounds=None, upper_bounds=None)
         self._ranker = ranker(seed)
         self._ranker.reset(self, archive)
 
     def ask(self) -> NDArray[Any]:
         """Members of a generation, shape (population, dimension)."""
-        return self._running.ask().numpy()
+        return self._box.apply(self._running.ask().numpy())
 
     def tell(
         self,
@@ -256,6 +270,7 @@ class StrategyEmitter(EmitterBase):
         ranks = np.empty(len(best_first))
         ranks[best_first] = np.arange(len(best_first), 0, -1)
         self._running.tell(ranks)
+        confine(self._running, self._box.width)
         if not info["status"].any() or self._has_converged():
             self.restarts += 1
             empty = self.archive.empty
@@ -268,6 +283,11 @@ class StrategyEmitter(EmitterBase):
 
     def _begin(self, x0: ArrayLike) -> Strategy:
         seed = int(seeds(self._seed, Stream.RESTART, self.restarts, 0)) if self.restarts else self._seed
-        made = build_strategy(self._strategy, np.array(x0), self._options | {"seed": seed})
+        # Other emitters of the archive may have gone beyond the bounds of this one.
+        start: Any = (
+            self._box.invert(np.clip(x0, self._box.lower, self._box.upper)) if self._box.any else np.array(x0)
+        )
+        made = build_strategy(self._strategy, start, self._options | {"seed": seed})
         refuse_ranks(made)
+        confine(made, self._box.width)
         return made

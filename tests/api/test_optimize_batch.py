@@ -113,10 +113,23 @@ def test_an_interrupt_gives_what_was_found():
         (sphere, np.zeros((2, 3)), {"budget": 0}, "budget"),
         (sphere, np.zeros((2, 3)), {"strategy": "snes", "restarts": "ipop"}, "restarts='ipop' is for"),
         (lambda x, n: 1.0, np.zeros((2, 3)), {}, "it must give one number a point"),
-        (lambda x, n: np.where(n == 1, np.nan, 1.0), np.zeros((2, 3)), {}, "function 1 gave no finite"),
+        (lambda x, n: np.full(len(n), np.nan), np.zeros((2, 3)), {}, "no function gave a finite number"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(function, x0, options, words):
     with pytest.raises(InputError, match=words) as raised:
         escalade.optimize_batch(function, x0, **options)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e31])
+def test_a_function_without_a_finite_value_costs_no_other_its_result(bad):
+    def function(points, numbers):
+        return np.where(numbers == 1, bad, sphere(points, numbers))
+
+    found = escalade.optimize_batch(function, np.zeros((3, 3)))
+    alone = escalade.optimize_batch(sphere, np.zeros((3, 3)))
+    for number in (0, 2):
+        np.testing.assert_array_equal(found[number].best, alone[number].best)
+    assert np.isnan(found[1].best_fitness)
+    np.testing.assert_array_equal(found[1].best, found[1].center)

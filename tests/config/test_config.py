@@ -297,6 +297,14 @@ def test_a_byte_order_mark_is_no_part_of_toml(tmp_path):
     assert read_toml(tmp_path / "c.toml") == {"env": "CartPole-v1"}
 
 
+@pytest.mark.parametrize(("population", "expected"), [(None, 8), (16, 8), (8, None), (2, None)])
+def test_a_small_population_does_without_the_directions_of_a_preset(population, expected):
+    given = {"env": "CartPole-v1"} | ({} if population is None else {"population": population})
+    assert presets.layer(given, {}, "auto").strategy_options.get("top_directions") == expected
+    asked = given | {"strategy_options": {"top_directions": 8}}
+    assert presets.layer(asked, {}, "auto").strategy_options["top_directions"] == 8
+
+
 BEYOND = {"deep": "env_kwargs = " + "[" * 9000, "long": "seed = " + "9" * 5000, "open": "a = {" * 3000}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -64,10 +65,11 @@ def optimize_batch(
         seed: the same seed gives the same searches.
 
     Returns:
-        An :class:`Optimum` for each function, in order.
+        An :class:`Optimum` for each function, in order. For a function that gave no finite number its
+        ``best_fitness`` is NaN and its ``best`` the centre.
 
     Raises:
-        InputError: an argument is impossible, or some function gave no finite number at all.
+        InputError: an argument is impossible, or no function gave a finite number at all.
         EnvironmentFailure: the function raised what ``catch`` does not name, or it raised in every call.
 
     Examples:
@@ -106,11 +108,8 @@ def optimize_batch(
         turns = [plan.turns(search) for plan, search in zip(plans, searches, strict=True)]
         reasons = turn(list(zip(searches, turns, strict=True)), calls, limits)
     found = [search.found(reason) for search, reason in zip(searches, reasons, strict=True)]
-    nothing = [number for number, one in enumerate(found) if not np.isfinite(one.best_fitness)]
-    if nothing:
-        raise InputError(
-            f"function {nothing[0]} gave no finite number up to 1e30 at all: there is nothing to optimise"
-        )
+    if all(math.isnan(one.best_fitness) for one in found):
+        raise InputError("no function gave a finite number up to 1e30 at all: there is nothing to optimise")
     return found
 
 

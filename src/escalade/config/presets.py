@@ -96,7 +96,7 @@ def options(
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):
-        return found
+        return _with_population(found, given)
     left_out = [name for name in found if name in OF_STRATEGY and name not in given]
     if "strategy_options" in left_out:
         left_out.remove("strategy_options")
@@ -140,6 +140,14 @@ def _with_policy(found: Values, given: Values) -> Values:
     read = ARCHITECTURES[policy].options if policy in ARCHITECTURES else frozenset()
     left_out = {"policy", "init", "bias"} | ({"hidden", "activation"} - read)
     return {option: value for option, value in found.items() if option not in left_out}
+
+
+def _with_population(found: Values, given: Values) -> Values:
+    """A preset's options, without ``top_directions`` if the given population has fewer: then all count."""
+    own, population = found.get("strategy_options", {}), given.get("population")
+    if population is None or own.get("top_directions", 0) <= population // 2:
+        return found
+    return found | {"strategy_options": {name: own[name] for name in own if name != "top_directions"}}
 
 
 def _own(env: str, kwargs: Values) -> str | None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from escalade.errors import InputError
+from escalade.strategies.base import Strategy
 from escalade.strategies.vectors import detached
 
 Array = NDArray[np.float64]
@@ -139,6 +140,17 @@ class Bounds:
         inside = (free >= low) & (free <= high)
         one_sided = np.where(free < low, 2 * low - free, np.where(free > high, 2 * high - free, free))
         return np.where(inside, free, np.where(self.both, folded, one_sided))
+
+
+def confine(strategy: Strategy, widest: Array) -> None:
+    """Cap the strategy's standard deviations at ``widest``, the width of its box, shape (dimension,).
+
+    Members of a wider search are spread evenly over the box whatever its sigma, so nothing makes it shrink
+    again.
+    """
+    deviations = np.broadcast_to(strategy.scale, (strategy.dimension,))
+    if (deviations > widest).any():
+        strategy.narrow(np.minimum(1.0, widest / deviations))
 
 
 def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:

@@ -125,16 +125,6 @@ class SearchSpace:
             x = np.where(both, inside, x)
         return self._bent.invert(x) / self._scale
 
-    def confine(self, strategy: Strategy) -> None:
-        """Cap the strategy's standard deviations at the width of the box.
-
-        Members of a wider search are spread evenly over the box whatever its sigma, so nothing makes it
-        shrink again.
-        """
-        deviations = np.broadcast_to(strategy.scale, (self.dimension,))
-        if (deviations > self.widest).any():
-            strategy.narrow(np.minimum(1.0, self.widest / deviations))
-
     def points(self, members: NDArray[np.floating]) -> Array:
         """The function's points for a strategy's members, shape (n, dimension)."""
         points = self._bent.apply(members * self._scale)

@@ -15,6 +15,7 @@ from escalade.errors import Diverged, InputError
 from escalade.perturbation import write_all
 from escalade.recorders import Recorder, Row, of_returns
 from escalade.strategies.base import Direction, Strategy
+from escalade.strategies.bounds import confine
 from escalade.strategies.optimum import Optimum
 from escalade.strategies.result import FitnessHistory
 from escalade.strategies.shaping import usable
@@ -117,7 +118,7 @@ class Search:
         except Diverged as problem:
             self._notes.say(str(problem))
             return self._reached() or "diverged"
-        self._space.confine(strategy)
+        confine(strategy, self._space.widest)
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
         self._record(strategy, values, scales)
