@@ -7,7 +7,8 @@ import pytest
 
 from escalade import InputError
 from escalade.media.bands import Curve, band
-from escalade.media.comparison import draw_bands
+from escalade.media.charts import write_charts
+from escalade.media.comparison import band_charts
 from escalade.support.statistics import interquartile_mean
 
 
@@ -58,19 +59,19 @@ def test_pictures_have_a_panel_for_each_task(tmp_path):
         "ars": band([curve([0, 5], [0, 9]), curve([0, 6], [1, 8])]),
         "pgpe": band([curve([0, 5], [0, 9])]),
     }
-    draw_bands({f"Task{number}": bands for number in range(4)}, tmp_path / "b.svg", "seconds")
+    write_charts(band_charts({f"Task{number}": bands for number in range(4)}, "seconds"), tmp_path / "b.svg")
     text = (tmp_path / "b.svg").read_text()
     assert text.count("<!-- Task") == 4
     assert text.count("<!-- ars (2 runs) -->") == 4
     assert text.count("<!-- pgpe (1 run) -->") == 4
     assert "seconds of training" in text
     with pytest.raises(InputError, match=r"must end in \.png"):
-        draw_bands({"T": bands}, tmp_path / "b.txt")
+        write_charts(band_charts({"T": bands}), tmp_path / "b.txt")
 
 
 def test_a_long_label_takes_lines_and_not_the_picture(tmp_path):
     label = ", ".join(f"option{number}=value" for number in range(20))
-    draw_bands({"Task": {label: band([curve([0, 5], [0, 9])])}}, tmp_path / "b.svg")
+    write_charts(band_charts({"Task": {label: band([curve([0, 5], [0, 9])])}}), tmp_path / "b.svg")
     text = (tmp_path / "b.svg").read_text()
     assert float(re.search(r'width="([\d.]+)pt"', text)[1]) < 2 * 7.0 * 72
     assert "option0=value" in text

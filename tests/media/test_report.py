@@ -341,3 +341,23 @@ def test_nothing_is_filmed_where_there_is_nothing_to_report(tmp_path):
     with pytest.raises(InputError, match=r"has no progress\.csv"):
         escalade.report("zoo:CartPole-v1", output=tmp_path / "x.html", video=True)
     assert not (ZOO / "CartPole-v1" / "video.mp4").exists()
+
+
+def test_a_report_of_several_configurations_begins_with_their_comparison(tmp_path):
+    options = {"policy": "linear", "generations": 2, "workers": 0, "verbose": False} | OPTIONS
+    del options["hidden"]
+    for sigma in (0.1, 0.5):
+        for seed in (1, 2):
+            place = tmp_path / "runs" / f"{sigma}-{seed}"
+            escalade.train("CartPole-v1", seed=seed, sigma=sigma, run_dir=place, **options)
+    text = escalade.report(tmp_path / "runs", tmp_path / "r.html").read_text()
+    found = escalade.compare(tmp_path / "runs")
+    first, _, rest = text.partition("</section>")
+    assert "<h2>Comparison</h2>" in first
+    assert rest.startswith("<section><h2>Result</h2>")
+    for line in found.lines:
+        assert f"<td>{line.label}</td>" in first
+        assert f"{line.label} (2 runs)" in first  # one curve for each
+    assert first.count("<figure") == 1
+    alone = escalade.report(tmp_path / "runs" / "0.1-1", tmp_path / "a.html").read_text()
+    assert "<h2>Comparison</h2>" not in alone

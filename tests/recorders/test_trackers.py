@@ -19,6 +19,7 @@ from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.forms import OPTIONS as FIELDS
 from escalade.recorders import TRACKERS, Goals, RunInfo, read_rows, read_table
+from escalade.recorders.progress import ProgressFile
 from escalade.recorders.registry import RECORDERS, start_recorder
 from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
@@ -43,6 +44,18 @@ def scalars(folder):
     names = events.Tags()["scalars"]
     notes = [tensor for name in events.Tags()["tensors"] for tensor in events.Tensors(name)]
     return {name: [(event.step, event.value) for event in events.Scalars(name)] for name in names}, notes
+
+
+def hparams(folder):
+    """The options that TensorBoard shows of a run."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    events = EventAccumulator(str(folder / "tensorboard"))
+    events.Reload()
+    content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    started = HParamsPluginData.FromString(content).session_start_info
+    return {name: value.number_value or value.string_value for name, value in started.hparams.items()}
 
 
 def offline_steps(folder):
@@ -103,23 +116,41 @@ def test_tensorboard_has_each_row_of_a_run_and_of_its_resumption_once(tmp_path):
     assert main(["resume", str(run), "--generations", "5"]) == 0
     found, notes = scalars(run)
     rows = read_rows(run / "progress.csv")
-    assert [step for step, _ in found["return_mean"]] == [1, 2, 3, 4, 5]
-    assert [value for _, value in found["return_max"]] == [row.return_max for row in rows]
-    assert len(found["eval_return_mean"]) == sum(row.eval_return_mean is not None for row in rows)
-    assert [step for step, _ in found["return_q50"]] == [1, 2, 3, 4, 5]
+    steps = [row.env_steps for row in rows]
+    assert [step for step, _ in found["population/return_mean"]] == steps
+    assert [value for _, value in found["population/return_max"]] == [row.return_max for row in rows]
+    assert found["time/generation"] == [(step, number) for number, step in enumerate(steps, 1)]
+    assert len(found["eval/return_mean"]) == sum(row.eval_return_mean is not None for row in rows)
+    assert [step for step, _ in found["population/return_q50"]] == steps
+    assert {name.partition("/")[0] for name in found} == {"eval", "population", "strategy", "time"}
+    assert hparams(run)["population"] == 4
     assert any(b"resuming" in note.tensor_proto.string_val[0] for note in notes)
 
 
 @noisy
 @needs_tensorboard
 def test_tensorboard_takes_back_what_runs_again(tmp_path):
+    def at(generation, evaluation):
+        return replace(row(generation, evaluation=evaluation), env_steps=100 * generation)
+
+    table = ProgressFile(recorded(tmp_path))
+    for generation in (1, 2, 3):  # of the resumed run, the rows that its checkpoint knows
+        table.generation(at(generation, 1.0))
+    table.close()
     for first, repeated, generations in ((1, 0, (1, 2, 3, 4, 5)), (4, 2, (4, 5, 6))):
         recorder = start_recorder("tensorboard", recorded(tmp_path, first=first, repeated=repeated))
         for generation in generations:
-            recorder.generation(row(generation, evaluation=float(first)))
+            recorder.generation(at(generation, float(first)))
         recorder.close()
     found, _ = scalars(tmp_path)
-    assert found["eval_return_mean"] == [(1, 1.0), (2, 1.0), (3, 1.0), (4, 4.0), (5, 4.0), (6, 4.0)]
+    assert found["eval/return_mean"] == [
+        (100, 1.0),
+        (200, 1.0),
+        (300, 1.0),
+        (400, 4.0),
+        (500, 4.0),
+        (600, 4.0),
+    ]
 
 
 @noisy

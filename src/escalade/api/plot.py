@@ -10,7 +10,8 @@ from typing import Literal
 from escalade.api.groups import AnyRun, RunGroup, group_runs
 from escalade.errors import InputError
 from escalade.media.bands import Band, Curve, band, read_curve
-from escalade.media.comparison import draw_bands
+from escalade.media.charts import Chart, write_charts
+from escalade.media.comparison import band_charts, caption
 from escalade.media.curves import X_AXES, axis_of, plot_run
 from escalade.storage.files import path_of, read_bytes
 from escalade.support.numbers import whole_number
@@ -93,9 +94,25 @@ def plot(
 
 
 def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:
+    charts, below = charts_of(groups, x, smooth)
+    every = [run for group in groups for run in group.runs]
+    if not charts:
+        raise InputError(f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw")
+    write_charts(charts, output, below)
+    of = _drawn_column(groups)
+    return [f"{run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
+
+
+def _drawn_column(groups: Sequence[RunGroup]) -> str:
+    evaluated = any(run.has(_EVALUATION) for group in groups for run in group.runs)
+    return _EVALUATION if evaluated else _MEAN
+
+
+def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> tuple[list[Chart], str]:
+    """Return a chart for each task, with one curve for each configuration, and the caption of all of them."""
     every = [run for group in groups for run in group.runs]
     x = axis_of((run.columns for run in every), x)
-    of = _EVALUATION if any(run.has(_EVALUATION) for run in every) else _MEAN
+    of = _drawn_column(groups)
     panels: dict[str, dict[str, Band]] = {}
     curves: list[Curve] = []
     for group in groups:
@@ -104,12 +121,9 @@ def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int
         ]
         if curves:
             panels.setdefault(group.task, {})[group.label] = band(curves)
-    if not panels:
-        raise InputError(f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw")
     alone = curves if len(groups) == 1 and len(curves) <= _MOST_SINGLE else []
     what = "evaluations" if of == _EVALUATION else "population means"
-    draw_bands(panels, output, x, targets=_targets(groups), single=alone, what=what)
-    return [f"{run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
+    return band_charts(panels, x, targets=_targets(groups), single=alone), caption(panels, what)
 
 
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:

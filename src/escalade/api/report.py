@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from escalade.api.collections import Collection, find_collection
-from escalade.api.groups import find_runs, paths_of
+from escalade.api.compare import compare
+from escalade.api.compare_tables import tables
+from escalade.api.groups import find_runs, group_runs, paths_of
+from escalade.api.plot import charts_of
 from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
 from escalade.config.options import Config
@@ -20,7 +23,7 @@ from escalade.media.curves import X_AXES, Curves, numbers_of, read_curves, table
 from escalade.media.figure import Array
 from escalade.media.panels import Workers
 from escalade.media.plane import Archived
-from escalade.media.report import Reported, write_report
+from escalade.media.report import Compared, Reported, write_report
 from escalade.recorders import read_notes
 from escalade.storage.files import check_output, path_of
 from escalade.storage.run_folder import RunFolder
@@ -45,6 +48,9 @@ def report(
     video: bool = False,
 ) -> Path:
     """Write a report of runs into one HTML file, which needs no other file and no network.
+
+    A report of several configurations begins with the tables of :func:`escalade.compare` and with one curve
+    for each configuration.
 
     Args:
         runs: run folders, or one; a run that still goes on is reported as far as it is. A folder of runs,
@@ -86,8 +92,16 @@ def report(
         for folder in folders:
             render(folder, folder.path / "video.mp4")
     reported = [_reported(facts, name) for facts, name in zip(every, names, strict=True)]
-    write_report(reported, output, over, collections)
+    write_report(reported, output, over, collections, _compared(folders, over))
     return output
+
+
+def _compared(folders: Sequence[RunFolder], over: str) -> Compared | None:
+    groups = group_runs([folder.path for folder in folders])
+    if len(groups) < 2:
+        return None
+    found = compare([folder.path for folder in folders])
+    return Compared(tables(found), *charts_of(groups, over))
 
 
 def _names(folders: Sequence[RunFolder]) -> list[str]:

@@ -13,28 +13,20 @@ from escalade.support.numbers import counted
 _CAPTION = "lines: interquartile mean of the runs' {what}; bands: its 95 % bootstrap interval"
 
 
-def draw_bands(
+def band_charts(
     panels: Mapping[str, Mapping[str, Band]],
-    output: AnyPath,
     over: str = "steps",
     *,
     targets: Mapping[str, float] | None = None,
     single: Sequence[Curve] = (),
-    what: str = "evaluations",
-) -> None:
-    """Draw a panel for each task, with a band for each of its settings, into a png, pdf or svg file.
+) -> list[Chart]:
+    """Return a chart for each task, with a band for each of its settings.
 
     Args:
         panels: bands by label, by task. A label has the same colour and line style in all of them.
-        output: the picture.
         over: a name of :data:`escalade.media.curves.X_AXES`.
         targets: by task; drawn as lines.
         single: curves of single runs, drawn thin in every panel.
-        what: what the curves are of.
-
-    Raises:
-        InputError: matplotlib is missing, or the output's ending is another.
-        StorageFailure: the disk is full.
     """
     labels = list(dict.fromkeys(label for bands in panels.values() for label in bands))
     # A run counts with its last evaluation until the next: curves go in steps.
@@ -47,8 +39,13 @@ def draw_bands(
         lines, areas = _parts(bands, labels, steps=True)
         target = (targets or {}).get(task)
         charts.append(Chart(task, X_AXES[over][1], [*thin, *lines], areas, target))
+    return charts
+
+
+def caption(panels: Mapping[str, Mapping[str, Band]], what: str = "evaluations") -> str:
+    """Explain the lines and bands of :func:`band_charts`, which are ``what`` of the runs."""
     several = any(of.runs > 1 for bands in panels.values() for of in bands.values())
-    write_charts(charts, output, _CAPTION.format(what=what) if several else "")
+    return _CAPTION.format(what=what) if several else ""
 
 
 def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:

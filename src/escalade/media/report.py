@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from escalade.media.charts import Chart
 from escalade.media.curves import Curves
@@ -18,6 +19,7 @@ from escalade.media.plane import Archived, coverage
 from escalade.media.report_style import STYLE
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.support.mappings import differing
+from escalade.support.tables import Table
 
 if TYPE_CHECKING:
     from escalade.api.collections import Collection
@@ -52,8 +54,22 @@ class Reported:
     """The archive of a search for novelty; None where the run was none, or nothing is in it."""
 
 
+@dataclass(frozen=True)
+class Compared:
+    """The contents of a report about several configurations."""
+
+    tables: Sequence[Table]
+    charts: Sequence[Chart]
+    """A chart for each task, with one curve for each configuration."""
+    caption: str
+
+
 def write_report(
-    runs: Sequence[Reported], output: Path, over: str = "steps", sweeps: Sequence[Collection] = ()
+    runs: Sequence[Reported],
+    output: Path,
+    over: str = "steps",
+    sweeps: Sequence[Collection] = (),
+    compared: Compared | None = None,
 ) -> None:
     """Write the page.
 
@@ -62,24 +78,29 @@ def write_report(
         output: the file; it is replaced.
         over: what curves are drawn over: a key of :data:`escalade.media.curves.X_AXES`.
         sweeps: those that runs come from.
+        compared: the comparison of the runs' configurations, if there are several.
 
     Raises:
         InputError: the path is wrong.
         StorageFailure: the disk is full.
     """
-    write_bytes(output, page(runs, over, sweeps).encode())
+    write_bytes(output, page(runs, over, sweeps, compared).encode())
 
 
-def page(runs: Sequence[Reported], over: str, sweeps: Sequence[Collection] = ()) -> str:
+def page(
+    runs: Sequence[Reported], over: str, sweeps: Sequence[Collection] = (), compared: Compared | None = None
+) -> str:
     """The page as text."""
+    numbers = count()
     title = ", ".join(dict.fromkeys(run.subject for run in runs))
-    count = "a run" if len(runs) == 1 else f"{len(runs)} runs"
+    many = "a run" if len(runs) == 1 else f"{len(runs)} runs"
     parts = [
-        f"<header><h1>{_e(title)}</h1><p>Report of {count}, made by Escalade</p></header>",
+        f"<header><h1>{_e(title)}</h1><p>Report of {many}, made by Escalade</p></header>",
+        *([] if compared is None else [_comparison(compared, numbers)]),
         *map(_sweep, sweeps),
         _section("Result", _result(runs) + "".join(map(_notes, runs))),
         *(_film(run, len(runs) > 1) for run in runs if run.film is not None),
-        _learning(runs, over),
+        _learning(runs, over, numbers),
         _section("Configuration", _configuration(runs)),
         _section("Versions", _versions(runs)),
         _section("To run it again", "".join(_commands(run, len(runs) > 1) for run in runs)),
@@ -115,9 +136,18 @@ def _result(runs: Sequence[Reported]) -> str:
     return _pairs(runs[0].facts) if len(runs) == 1 else _table([run.facts for run in runs])
 
 
-def _learning(runs: Sequence[Reported], over: str) -> str:
+def _comparison(compared: Compared, numbers: Iterator[int]) -> str:
+    parts = []
+    for table in compared.tables:
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        parts += [f"<h3>{_e(table.title)}</h3>", _table(rows)]
+        parts += [f'<p class="note">{_e(note)}</p>' for note in table.notes]
+    below = f"<p>{_e(compared.caption)}</p>" if compared.caption else ""
+    return _section("Comparison", "".join(parts) + _charts(compared.charts, numbers) + below)
+
+
+def _learning(runs: Sequence[Reported], over: str, numbers: Iterator[int]) -> str:
     curves = [run.curves for run in runs]
-    numbers = iter(range(10_000))
     parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
     for run in runs:
         own = own_charts(run.curves, run.workers, over)
@@ -131,7 +161,7 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
     return "".join(parts)
 
 
-def _charts(charts: Sequence[Chart], numbers: Any) -> str:
+def _charts(charts: Sequence[Chart], numbers: Iterator[int]) -> str:
     return f'<div class="charts">{"".join(figure_html(chart, next(numbers)) for chart in charts)}</div>'
 
 
