@@ -24,10 +24,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from escalade.perturbation import DensePopulation
-from escalade.policies.layout import Layout
 from escalade.policies.modules import Chain
 from escalade.policies.networks import batched_network, build, to_vector
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.population.layout import Layout
+from escalade.policies.population.torch_network import TorchNetwork
 from escalade.support.exact import one_thread
 
 SHAPES = {"nature": (4, 84, 84), "conv-lstm": (1, 42, 42), "small-cnn": (3, 84, 84)}

@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import escalade
-from escalade.policies.members import Members
+from escalade.policies.population.members import Members
 
 GOAL = 0.2
 NOISES = ("full", "low-rank:1", "low-rank:4")

@@ -20,10 +20,10 @@ import numpy as np
 
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
-from escalade.policies.convolution import Convolution
-from escalade.policies.layers import Linear
 from escalade.policies.networks import batched_network, build, layout_of, to_vector
-from escalade.policies.stack import Stack
+from escalade.policies.population.convolution import Convolution
+from escalade.policies.population.layers import Linear
+from escalade.policies.population.stack import Stack
 from escalade.support.exact import one_thread
 
 NETWORKS: dict[str, tuple[str, Any, int, dict[str, Any]]] = {

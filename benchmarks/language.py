@@ -29,9 +29,9 @@ from torch import Tensor, nn
 import escalade
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
-from escalade.policies.layout import Layout, copy_module
-from escalade.policies.members import Members
-from escalade.policies.module_caller import ModuleCaller
+from escalade.policies.population.layout import Layout, copy_module
+from escalade.policies.population.members import Members
+from escalade.policies.population.module_caller import ModuleCaller
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import language_model as task

@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 
 from escalade.envs import resolve, vectorize
-from escalade.envs.frames import Frames
+from escalade.envs.pixels.frames import Frames
 from escalade.envs.quiet import quiet
 
 SLOTS = 8

@@ -32,11 +32,11 @@ from escalade.api import train as api
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.engines import EngineOptions
-from escalade.engines.ray.engine import RayEngine
-from escalade.engines.ray.messages import Node, Ready, Reply
 from escalade.rollout.episodes import RecordType
 from escalade.support.exact import one_thread
 from escalade.training.parts import Parts, make_parts
+from escalade.wings.cluster.ray.engine import RayEngine
+from escalade.wings.cluster.ray.messages import Node, Ready, Reply
 
 STEPS, STEP_SECONDS, JITTER = 1000, 200e-6, 0.02
 OBSERVATIONS = 348

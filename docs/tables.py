@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 from escalade.cli.arguments import flag
-from escalade.cli.zoo import facts
 from escalade.config import forms
 from escalade.config.declared import readers_of
 from escalade.config.options import OPTIONS, RESUMABLE
@@ -24,6 +23,7 @@ from escalade.storage.zoo import names
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, StrategyEntry
 from escalade.support.numbers import number
+from escalade.wings.publish.command_zoo import facts
 
 HERE = Path(__file__).parent
 

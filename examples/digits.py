@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import escalade
-from escalade.policies.members import Members
+from escalade.policies.population.members import Members
 
 goal = float(sys.argv[1]) if len(sys.argv) > 1 else 0.2
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0

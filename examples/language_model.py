@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 import escalade
-from escalade.policies.members import Members
+from escalade.policies.population.members import Members
 
 SIGNS = "\n0123456789=+-"
 PROMPT, ANSWER = 4, 5  # signs of a prompt, such as " 17=" with leading line ends, and of an answer

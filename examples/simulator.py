@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from escalade import evolve
-from escalade.policies.members import Members
+from escalade.policies.population.members import Members
 
 POLES, STEPS, FALLEN = 8, 500, math.radians(12)
 GRAVITY, POLE, TOTAL, HALF, FORCE, SECONDS = 9.8, 0.1, 1.1, 0.5, 10.0, 0.02  # masses: the pole's, and both

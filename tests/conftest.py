@@ -14,30 +14,30 @@ from escalade.engines.fork_server import warm_up
 
 # Tests that share what takes long to make or to import go to one process: their group's name by file.
 TOGETHER = {
-    "tests/engines/test_ray_cluster.py": "ray",
-    "tests/engines/test_ray_faults.py": "ray-faults",
-    "tests/cli/test_sweep.py": "sweep",
-    "tests/media/test_report.py": "report",
-    "tests/media/test_export.py": "export",
+    "tests/wings/cluster/test_ray_cluster.py": "ray",
+    "tests/wings/cluster/test_ray_faults.py": "ray-faults",
+    "tests/wings/many_runs/test_sweep_command.py": "sweep",
+    "tests/wings/analysis/test_report_page.py": "report",
+    "tests/wings/publish/test_export.py": "export",
     "tests/test_house.py": "house",
     "tests/test_qd.py": "qd",
     "tests/policies/test_transformers.py": "transformers",
 }
 
 # Where runs draw their curves. It takes half of the time of a short run, and other tests do not look at them.
-DRAWN = ("tests/media/test_pictures.py",)
+DRAWN = ("tests/wings/analysis/test_pictures.py",)
 
 # What the workers of tests need: modules of torch, rollouts, and the backends.
 SERVED = [
     "escalade.fitness.work",
-    "escalade.fitness.points",
-    "escalade.policies.torch_network",
+    "escalade.wings.optimize.points",
+    "escalade.policies.population.torch_network",
     "escalade.rollout.rollouts",
     "escalade.envs.gymnasium_backend",
-    "escalade.envs.envpool_backend",
-    "escalade.envs.envpool_preload",
-    "escalade.envs.mujoco_backend",
-    "escalade.envs.mujoco_preload",
+    "escalade.envs.envpool.backend",
+    "escalade.envs.envpool.preload",
+    "escalade.envs.mujoco.backend",
+    "escalade.envs.mujoco.preload",
 ]
 
 # What tests send to the commands that they start.

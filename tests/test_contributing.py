@@ -27,11 +27,11 @@ from escalade.config.options import Config
 from escalade.engines.registry import ENGINES, start_engine
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
-from escalade.envs.frames import Frames
+from escalade.envs.pixels.frames import Frames
 from escalade.perturbation import DensePopulation, slices
 from escalade.policies.networks import batched_network, from_vector
-from escalade.policies.recognition import LAYERS, Kind
-from escalade.policies.stack import Stack
+from escalade.policies.population.recognition import LAYERS, Kind
+from escalade.policies.population.stack import Stack
 from escalade.recorders import Goals
 from escalade.recorders.registry import RECORDERS, RunInfo, start_recorder
 from escalade.storage.run_folder import RunFolder
@@ -51,7 +51,7 @@ def rows(text, first):
 
 def test_the_map_of_the_rooms_is_the_order_that_is_enforced():
     with (ROOT / "pyproject.toml").open("rb") as file:
-        (contract,) = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+        contract, _ = tomllib.load(file)["tool"]["importlinter"]["contracts"]
     named = [re.findall(r"`(\w+)`", room) for room, _ in rows(CONTRIBUTING, "room")]
     assert named == [layer.split(" | ") for layer in contract["layers"]]
 

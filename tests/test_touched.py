@@ -82,7 +82,11 @@ def test_a_slow_test_runs_if_something_it_is_about_was_touched(request):
     request.node.add_marker(pytest.mark.slow("examples", "src/escalade/engines"))
     found = {
         path: concerns(request.node, ROOT, ["README.md", path])
-        for path in ("examples/train.ipynb", "src/escalade/engines/ray/actor.py", "tests/test_touched.py")
+        for path in (
+            "examples/train.ipynb",
+            "src/escalade/wings/cluster/ray/actor.py",
+            "tests/test_touched.py",
+        )
     }
     assert found == dict.fromkeys(found, True)
     assert concerns(request.node, ROOT, ["constraints.txt"])

@@ -6,8 +6,8 @@ from typing import Any
 
 from gymnasium.wrappers import FlattenObservation
 
-from escalade.envs.envpool_object import PooledEnv
-from escalade.envs.envpool_worlds import one_of
+from escalade.envs.envpool.object import PooledEnv
+from escalade.envs.envpool.worlds import one_of
 from escalade.support.own_process import claim
 
 claim()  # of EnvPool's families, only the one that is needed is imported

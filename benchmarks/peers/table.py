@@ -11,8 +11,8 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from escalade.media.bands import Curve, band
 from escalade.media.figure import GREY, fit_returns, style
+from escalade.wings.analysis.bands import Curve, band
 from peers.tasks import RESULTS, TASKS
 from presets import lines_of, markdown
 

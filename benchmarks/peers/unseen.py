@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from escalade.api.scores import score
+from escalade.wings.analysis.scores import score
 from peers.table import NAMES, Runs, after, at
 from peers.tasks import UNSEEN
 from presets import markdown

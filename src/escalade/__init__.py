@@ -9,51 +9,51 @@ from escalade.support.mkl import round_alike
 if TYPE_CHECKING:
     from escalade import strategies
     from escalade.api.check import check
-    from escalade.api.compare import compare
     from escalade.api.evaluate import evaluate, render
     from escalade.api.evolve import evolve, load_evolved
-    from escalade.api.export import export
-    from escalade.api.optimize import optimize
-    from escalade.api.optimize_batch import optimize_batch
-    from escalade.api.plot import plot
-    from escalade.api.report import report
     from escalade.api.run import Run
-    from escalade.api.sweep import sweep
     from escalade.api.train import resume, train
     from escalade.policies.policy import Policy, load
     from escalade.recorders import Recorder, Row
-    from escalade.strategies.earlier import EarlierPoints
-    from escalade.strategies.optimum import Optimum
     from escalade.training.evolution import Evolution
     from escalade.training.view import View
+    from escalade.wings.analysis.compare import compare
+    from escalade.wings.analysis.plot import plot
+    from escalade.wings.analysis.report import report
+    from escalade.wings.many_runs.sweep import sweep
+    from escalade.wings.optimize.earlier import EarlierPoints
+    from escalade.wings.optimize.optimize import optimize
+    from escalade.wings.optimize.optimize_batch import optimize_batch
+    from escalade.wings.optimize.optimum import Optimum
+    from escalade.wings.publish.export import export
 
 round_alike()
 
 # Imported when first used: they need torch.
 _HOMES = {
-    "EarlierPoints": "escalade.strategies.earlier",
+    "EarlierPoints": "escalade.wings.optimize.earlier",
     "Evolution": "escalade.training.evolution",
-    "Optimum": "escalade.strategies.optimum",
+    "Optimum": "escalade.wings.optimize.optimum",
     "Policy": "escalade.policies.policy",
     "Recorder": "escalade.recorders",
     "Row": "escalade.recorders",
     "Run": "escalade.api.run",
     "View": "escalade.training.view",
     "check": "escalade.api.check",
-    "compare": "escalade.api.compare",
+    "compare": "escalade.wings.analysis.compare",
     "evaluate": "escalade.api.evaluate",
     "evolve": "escalade.api.evolve",
-    "export": "escalade.api.export",
+    "export": "escalade.wings.publish.export",
     "load": "escalade.policies.policy",
     "load_evolved": "escalade.api.evolve",
-    "optimize": "escalade.api.optimize",
-    "optimize_batch": "escalade.api.optimize_batch",
-    "plot": "escalade.api.plot",
+    "optimize": "escalade.wings.optimize.optimize",
+    "optimize_batch": "escalade.wings.optimize.optimize_batch",
+    "plot": "escalade.wings.analysis.plot",
     "render": "escalade.api.evaluate",
-    "report": "escalade.api.report",
+    "report": "escalade.wings.analysis.report",
     "resume": "escalade.api.train",
     "strategies": "escalade.strategies",
-    "sweep": "escalade.api.sweep",
+    "sweep": "escalade.wings.many_runs.sweep",
     "train": "escalade.api.train",
 }
 if not TYPE_CHECKING:  # type checkers would take any name for one of the package

@@ -19,8 +19,8 @@ from escalade.config.conversion import from_values
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.perturbation import DensePopulation, Stream, seeds
-from escalade.policies.layout import copy_module
 from escalade.policies.policy import Policy
+from escalade.policies.population.layout import copy_module
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.strategies import Strategy

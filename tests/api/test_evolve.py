@@ -21,7 +21,7 @@ import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
 from escalade.fitness.work import FitnessSetup
 from escalade.perturbation import NoiseTable
-from escalade.policies.layout import Layout
+from escalade.policies.population.layout import Layout
 from escalade.storage.tensors import read, write
 from escalade.strategies import PGPE, SNES, OpenAIES, PersistentES
 from escalade.strategies.registry import STRATEGIES

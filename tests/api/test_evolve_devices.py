@@ -8,7 +8,7 @@ from torch import nn
 
 from escalade import InputError, evolve
 from escalade.perturbation.device import Counters, DeviceNoise, DevicePopulation
-from escalade.policies.layout import Layout
+from escalade.policies.population.layout import Layout
 
 INPUTS = torch.linspace(-1, 1, 60, device=PLACE).reshape(5, 12)
 TARGETS = INPUTS[:, :1] * 2

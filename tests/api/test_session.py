@@ -589,7 +589,7 @@ def test_export_needs_no_environment(checkpoint, run, monkeypatch, tmp_path):
     def missing(*arguments, **keywords):
         raise InputError("its package is not installed")
 
-    monkeypatch.setattr("escalade.api.export.find_environment", missing)
+    monkeypatch.setattr("escalade.wings.publish.export.find_environment", missing)
     monkeypatch.setattr("escalade.training.saved.find_environment", missing)
     made = escalade.export(run, "torchscript", checkpoint=checkpoint, output=tmp_path / "without.pt")
     assert made.largest_difference == expected.largest_difference

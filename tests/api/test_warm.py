@@ -28,7 +28,7 @@ def asked(monkeypatch):
 def test_torch_is_preloaded_where_the_policy_may_need_it(options, network, torch, asked):
     warm.warm_up_for(Config(env="CartPole-v1", workers=2, **options), network)
     [(modules, _)] = asked
-    assert ("escalade.policies.torch_network" in modules) == torch
+    assert ("escalade.policies.population.torch_network" in modules) == torch
 
 
 def test_the_family_of_the_environment_is_preloaded(asked):
@@ -41,7 +41,7 @@ def test_mujoco_is_preloaded_for_the_tasks_that_it_steps_itself(asked):
     warm.warm_up_for(Config(env="Reacher-v5", workers=2))
     warm.warm_up_for(Config(env="Reacher-v5", workers=2, backend="envpool"))
     warm.warm_up_for(Config(env="Ant-v5", workers=2))
-    assert [("escalade.envs.mujoco_preload" in modules, bool(variables)) for modules, variables in asked] == [
+    assert [("escalade.envs.mujoco.preload" in modules, bool(variables)) for modules, variables in asked] == [
         (True, False),
         (False, True),
         (False, True),

@@ -12,7 +12,7 @@ from tests.commands import DEADLINE, wait_until
 
 from escalade.engines import processes, start_engine
 from escalade.engines.feed import JobDropped, ListFeed
-from escalade.engines.ray.crew import Crew
+from escalade.wings.cluster.ray.crew import Crew
 
 
 class Endless:

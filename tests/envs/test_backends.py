@@ -12,7 +12,7 @@ from gymnasium import spaces
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import SlotError, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
-from escalade.envs.frames import Frames
+from escalade.envs.pixels.frames import Frames
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.vector import SlowVector
 

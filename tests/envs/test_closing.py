@@ -10,7 +10,7 @@ from tests.environments import Walk
 
 import escalade
 from escalade.envs import closing, resolve, vectorize
-from escalade.envs.frames import Frames
+from escalade.envs.pixels.frames import Frames
 from escalade.errors import InputError
 
 ENV = "tests.envs.test_closing:ClosesBadly"

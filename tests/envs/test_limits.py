@@ -8,9 +8,9 @@ from gymnasium.wrappers import TimeAwareObservation, TimeLimit
 from tests.environments import Walk
 
 from escalade.envs import resolve
-from escalade.envs.envpool_worlds import WorldSpec
-from escalade.envs.frames import Frames
+from escalade.envs.envpool.worlds import WorldSpec
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
+from escalade.envs.pixels.frames import Frames
 
 NEVER = 10**9
 MAKES = "tests.envs.test_limits"

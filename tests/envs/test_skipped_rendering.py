@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from escalade.envs.frames import Frames, FrameSkip
+from escalade.envs.pixels.frames import Frames, FrameSkip
 
 pytest.importorskip("Box2D")
 ACTIONS = np.array([[0.0, 1.0, 0.0], [-1.0, 0.6, 0.0], [0.4, 0.0, 0.8], [0.3, 1.0, 0.0]])

@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from escalade import InputError, check
 from escalade.envs import resolve, settle_backend, vectorize
-from escalade.envs.frames import Frames
+from escalade.envs.pixels.frames import Frames
 from escalade.envs.wrapping import parse
 
 OFFSET = "tests.environments:Offset"

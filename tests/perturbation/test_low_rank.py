@@ -12,7 +12,7 @@ from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, LowRank, NoiseTable, table_size, write_all
 from escalade.perturbation.low_rank import noise_length
 from escalade.perturbation.registry import make_source, rank_of
-from escalade.policies.layout import Layout
+from escalade.policies.population.layout import Layout
 
 SHAPES = ((20, 30), (30,), (8, 4, 3, 3), (1, 50), (5, 2), (), (0, 4), (12, 12))
 SIZE = 20 * 30 + 30 + 8 * 36 + 50 + 10 + 1 + 0 + 144

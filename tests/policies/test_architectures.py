@@ -12,8 +12,8 @@ from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.architectures.shape import Request
 from escalade.policies.modules import Chain, VirtualBatchNorm, is_stateful, map_state
 from escalade.policies.networks import batched_network, build, from_vector, number_count, to_vector
-from escalade.policies.stack import Stack
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.population.stack import Stack
+from escalade.policies.population.torch_network import TorchNetwork
 
 SHAPES = {
     "linear": (5,),

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from escalade import InputError, evolve
-from escalade.policies.buffers import Kept
+from escalade.policies.population.buffers import Kept
 
 
 def refused(*arguments):

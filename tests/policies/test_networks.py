@@ -17,8 +17,8 @@ from escalade.policies.networks import (
     load_frozen_state,
     to_vector,
 )
-from escalade.policies.stack import Stack
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.population.stack import Stack
+from escalade.policies.population.torch_network import TorchNetwork
 
 
 def factory(inputs, outputs):

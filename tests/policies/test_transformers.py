@@ -9,9 +9,9 @@ from torch import nn
 
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
-from escalade.policies.layout import Layout
-from escalade.policies.members import Members
-from escalade.policies.module_caller import ModuleCaller
+from escalade.policies.population.layout import Layout
+from escalade.policies.population.members import Members
+from escalade.policies.population.module_caller import ModuleCaller
 
 transformers = Later("transformers")
 # Warnings of torch and transformers are many.

@@ -11,11 +11,11 @@ import pytest
 
 import escalade
 from escalade import InputError
-from escalade.api.detached import Driver
-from escalade.api.watch import Watch
 from escalade.config.options import Config
 from escalade.storage import lease
-from escalade.storage.mirror import Mirror
+from escalade.wings.analysis.watch import Watch
+from escalade.wings.cluster.detached import Driver
+from escalade.wings.cluster.mirror import Mirror
 
 pytest.importorskip("fsspec")
 

@@ -12,7 +12,6 @@ from tests.told import Told
 from torch import nn
 
 import escalade
-from escalade.api.facts import session_facts
 from escalade.api.listeners import Listeners
 from escalade.api.train import _loop
 from escalade.config.files import new_folder
@@ -22,6 +21,7 @@ from escalade.recorders import read_notes, read_progress
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
 from escalade.training import saving
+from escalade.training.facts import session_facts
 from escalade.training.objective import Evaluation
 from escalade.training.parts import make_parts
 from escalade.training.policy_objective import PolicyObjective

@@ -26,10 +26,10 @@ from escalade.envs import ActionMap, Environment, SlotError, probe_purity, settl
 from escalade.envs.backends import BACKENDS
 from escalade.envs.closing import close
 from escalade.envs.contract import within_wrappers
-from escalade.envs.frames import FRAMES
 from escalade.envs.limits import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.observed import Misfit, one_bool, one_number
+from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
 from escalade.envs.structured import as_array
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
@@ -110,7 +110,7 @@ def check(
         fresh_environments: build a new environment for every episode.
         wrappers: what it is wrapped in; see :func:`escalade.train`.
         early_end: end episodes after steps of negative reward; see :func:`escalade.train`.
-        **frames: fields of :class:`escalade.envs.frames.Frames`.
+        **frames: fields of :class:`escalade.envs.pixels.frames.Frames`.
 
     Raises:
         InputError: there is no such environment, it does not take these arguments, or an option is wrong.

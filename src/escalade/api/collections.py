@@ -26,7 +26,7 @@ class Collection:
 
 
 COLLECTIONS: Final[dict[str, Entry]] = {
-    "sweep.toml": Entry("a sweep", "escalade.api.sweep:collection_of"),
+    "sweep.toml": Entry("a sweep", "escalade.wings.many_runs.sweep:collection_of"),
 }
 """By a file that only such a folder has; the home is a function from the folder to a :class:`Collection`."""
 

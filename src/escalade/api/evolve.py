@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from escalade.api.evolved_facts import facts_of
 from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
@@ -22,7 +21,7 @@ from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.perturbation import NoiseSource
 from escalade.perturbation.device import Counters, DeviceNoise, as_device, describe_device
 from escalade.perturbation.registry import make_source, rank_of
-from escalade.policies.layout import Layout, M, refuse_scripted
+from escalade.policies.population.layout import Layout, M, refuse_scripted
 from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
@@ -34,6 +33,7 @@ from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, seed_number, whole_number
 from escalade.support.registry import check_named
 from escalade.training.evolution import Evolution, Plan, run_plan
+from escalade.training.evolved_facts import facts_of
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
 from escalade.training.session import check_listeners
@@ -84,10 +84,10 @@ def evolve(
 
     ``fitness(module)`` returns one number for the parameters that the module it is given holds. With
     ``batched``, ``fitness(members)`` is given n members as one callable, and returns n numbers:
-    :class:`escalade.policies.members.Members` takes and gives tensors with a leading axis of n, and has
-    the parameters written out as ``members.parameters``, as ``torch.func`` takes them. ``fitness`` may have
-    parameters named ``seed`` and ``generation``: ``seed`` is another one for every call, ``generation`` the
-    same for all members of a generation (0 for the first), to choose a minibatch by.
+    :class:`escalade.policies.population.members.Members` takes and gives tensors with a leading axis of n,
+    and has the parameters written out as ``members.parameters``, as ``torch.func`` takes them. ``fitness``
+    may have parameters named ``seed`` and ``generation``: ``seed`` is another one for every call,
+    ``generation`` the same for all members of a generation (0 for the first), to choose a minibatch by.
     It may return ``(fitness, behaviour)``, where a behaviour is a list of numbers (batched: n rows of them)
     that callbacks find in ``view.behaviours``.
     It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from torch import nn
 
-from escalade.api.facts import session_facts
 from escalade.api.listeners import Listeners, OnInterrupt
 from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed
@@ -33,6 +32,7 @@ from escalade.strategies import novelty
 from escalade.support.exact import one_thread
 from escalade.support.output import say
 from escalade.support.registry import Entry
+from escalade.training.facts import session_facts
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_search
@@ -53,7 +53,7 @@ _OF_POLICIES = ("policy", "hidden", "activation", "init", "bias")
 """Options of policies that are named."""
 
 
-_SERIES = Entry("several seeds", "escalade.api.seeds:train_seeds")
+_SERIES = Entry("several seeds", "escalade.wings.many_runs.seeds:train_seeds")
 
 
 @overload

@@ -14,7 +14,9 @@ COMMANDS: Final[dict[str, Entry]] = {
     "resume": Entry(
         "go on with a run, bit for bit, from its latest checkpoint", "escalade.cli.training:add_resume"
     ),
-    "watch": Entry("follow a run from another terminal, by its folder", "escalade.cli.watch:add_watch"),
+    "watch": Entry(
+        "follow a run from another terminal, by its folder", "escalade.wings.analysis.command_watch:add_watch"
+    ),
     "eval": Entry(
         "evaluate a run's unperturbed policy: its mean return over fresh episodes",
         "escalade.cli.results:add_eval",
@@ -24,18 +26,21 @@ COMMANDS: Final[dict[str, Entry]] = {
         "escalade.cli.results:add_render",
     ),
     "export": Entry(
-        "write a run's policy into a file that needs no Escalade", "escalade.cli.export:add_export"
+        "write a run's policy into a file that needs no Escalade",
+        "escalade.wings.publish.command_export:add_export",
     ),
-    "plot": Entry("draw the learning curves of runs", "escalade.cli.curves:add_plot"),
+    "plot": Entry("draw the learning curves of runs", "escalade.wings.analysis.command_plot:add_plot"),
     "compare": Entry(
         "print tables of how runs ended, and the options in which they differ",
-        "escalade.cli.compare:add_compare",
+        "escalade.wings.analysis.command_compare:add_compare",
     ),
     "sweep": Entry(
         "search for good options of train: many short runs, suggested by Optuna",
-        "escalade.cli.sweep:add_sweep",
+        "escalade.wings.many_runs.command_sweep:add_sweep",
     ),
-    "report": Entry("write all about runs into one HTML file", "escalade.cli.report:add_report"),
+    "report": Entry(
+        "write all about runs into one HTML file", "escalade.wings.analysis.command_report:add_report"
+    ),
     "presets": Entry(
         "list the presets, tuned settings and those of earlier systems, or show one of them",
         "escalade.cli.reference:add_presets",
@@ -49,19 +54,27 @@ COMMANDS: Final[dict[str, Entry]] = {
     "check": Entry(
         "try whether an environment can be trained on, and how fast it is", "escalade.cli.check:add_check"
     ),
-    "zoo": Entry("list the trained policies that come with Escalade", "escalade.cli.zoo:add_zoo"),
-    "push": Entry("upload a run's policy to a repository of Hugging Face", "escalade.cli.zoo:add_push"),
-    "pull": Entry("download a policy that 'escalade push' uploaded", "escalade.cli.zoo:add_pull"),
-    "attach": Entry("follow a detached run; Ctrl-C leaves it running", "escalade.cli.detached:add_attach"),
+    "zoo": Entry(
+        "list the trained policies that come with Escalade", "escalade.wings.publish.command_zoo:add_zoo"
+    ),
+    "push": Entry(
+        "upload a run's policy to a repository of Hugging Face", "escalade.wings.publish.command_zoo:add_push"
+    ),
+    "pull": Entry(
+        "download a policy that 'escalade push' uploaded", "escalade.wings.publish.command_zoo:add_pull"
+    ),
+    "attach": Entry(
+        "follow a detached run; Ctrl-C leaves it running", "escalade.wings.cluster.commands:add_attach"
+    ),
     "stop": Entry(
-        "end a detached run after the generation it is in, saved", "escalade.cli.detached:add_stop"
+        "end a detached run after the generation it is in, saved", "escalade.wings.cluster.commands:add_stop"
     ),
 }
 """In the order of ``escalade --help``."""
 
 MODES: Final[dict[str, Entry]] = {
-    "series": Entry("several runs", "escalade.cli.series"),
-    "detached": Entry("a run that a cluster leads", "escalade.cli.detached"),
+    "series": Entry("several runs", "escalade.wings.many_runs.command_train"),
+    "detached": Entry("a run that a cluster leads", "escalade.wings.cluster.commands"),
 }
 """Ways to train besides one run in this process: modules with the functions of
 :class:`escalade.cli.training.Mode`. The first one that was requested trains."""

@@ -17,7 +17,9 @@ ENGINES: Final[dict[str, Entry]] = {
     "local": Entry("processes of this machine", "escalade.engines.processes:start"),
     "threads": Entry("threads of this process", "escalade.engines.threads:start"),
     "ray": Entry(
-        "a cluster", "escalade.engines.ray.engine:start", options=frozenset({"address", "worker_resources"})
+        "a cluster",
+        "escalade.wings.cluster.ray.engine:start",
+        options=frozenset({"address", "worker_resources"}),
     ),
 }
 

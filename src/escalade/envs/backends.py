@@ -38,7 +38,7 @@ class BackendEntry(Entry):
 BACKENDS: Final[dict[str, BackendEntry]] = {
     "mujoco": BackendEntry(
         "MuJoCo's batch (of 4.0 and later)",
-        "escalade.envs.mujoco_backend",
+        "escalade.envs.mujoco.backend",
         packages=("mujoco",),
         extra="mujoco",
         most_rows=1024,
@@ -46,7 +46,7 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
     ),
     "envpool": BackendEntry(
         "EnvPool",
-        "escalade.envs.envpool_backend",
+        "escalade.envs.envpool.backend",
         packages=("envpool",),
         extra="envpool",
         most_rows=1024,
@@ -57,7 +57,12 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         by_name_only=("Humanoid-", "CarRacing-"),
     ),
     "ale": BackendEntry(
-        "ALE", "escalade.envs.ale_backend", packages=("ale_py",), extra="atari", most_rows=64, fresh=True
+        "ALE",
+        "escalade.envs.pixels.ale_backend",
+        packages=("ale_py",),
+        extra="atari",
+        most_rows=64,
+        fresh=True,
     ),
     "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", most_rows=64, python=True),
 }

@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.environment import resolve
-from escalade.envs.envpool_families import family_of
-from escalade.envs.envpool_worlds import all_ids
+from escalade.envs.envpool.families import family_of
+from escalade.envs.envpool.worlds import all_ids
 from escalade.envs.providers import register_all
 from escalade.envs.spaces import describe, is_image, observation_size
 from escalade.errors import EnvironmentFailure, InputError

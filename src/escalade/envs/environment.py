@@ -29,12 +29,12 @@ from escalade.envs.contract import (
     innermost,
 )
 from escalade.envs.early_end import EarlyEnd
-from escalade.envs.envpool_worlds import BACKEND, WorldSpec, check_asked, find_world
+from escalade.envs.envpool.worlds import BACKEND, WorldSpec, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build
-from escalade.envs.frames import Frames
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.lookup import find_spec
 from escalade.envs.masks import LegalActions, mask_in_info
+from escalade.envs.pixels.frames import Frames
 from escalade.envs.providers import pip_line
 from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.readable import check_images, readable, text_parts

@@ -12,8 +12,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
-from escalade.envs.atari import frame_limit
-from escalade.envs.envpool_worlds import WorldSpec
+from escalade.envs.envpool.worlds import WorldSpec
+from escalade.envs.pixels.atari import frame_limit
 
 DEFAULT_LIMIT = 5000
 """Steps after which training ends the episodes of an environment without a limit, in evaluations too."""

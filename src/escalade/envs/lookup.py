@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.envs.envpool_worlds import all_ids, find_world
+from escalade.envs.envpool.worlds import all_ids, find_world
 from escalade.envs.factories import factory_spec
 from escalade.envs.providers import register
 from escalade.errors import InputError, nearest

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from escalade.envs.atari import FIRE, has_fire
+from escalade.envs.pixels.atari import FIRE, has_fire
 
 Env = gymnasium.Env[Any, Any]
 

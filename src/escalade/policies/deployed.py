@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import observation_dtype, observation_shape
 from escalade.errors import InputError
-from escalade.policies.layout import copy_module
 from escalade.policies.modules import Chain, State, VirtualBatchNorm, map_state, tensors_of
 from escalade.policies.policy import Policy, network_inputs
+from escalade.policies.population.layout import copy_module
 from escalade.support.exact import cpu_by_default
 
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from escalade.errors import InputError
-from escalade.policies.plastic import COEFFICIENTS, first_weights
-from escalade.policies.virtual_batch import EPSILON, REFERENCE_FRAMES
+from escalade.policies.population.plastic import COEFFICIENTS, first_weights
+from escalade.policies.population.virtual_batch import EPSILON, REFERENCE_FRAMES
 
 State = Any
 """A tensor, or tuples, lists and dicts of tensors."""
@@ -57,7 +57,9 @@ def tensors_of(state: State) -> list[Tensor]:
 
 
 class Products(nn.Module):
-    """Products of pairs, without parameters and state; see :class:`escalade.policies.products.ProductsLayer`.
+    """Products of pairs, without parameters and state.
+
+    See :class:`escalade.policies.population.products.ProductsLayer`.
 
     Args:
         features: numbers it takes.
@@ -87,7 +89,7 @@ class Products(nn.Module):
 class VirtualBatchNorm(nn.Module):
     """Batch normalisation by a fixed batch.
 
-    :class:`escalade.policies.virtual_batch.VirtualBatchNormLayer` runs it for many members.
+    :class:`escalade.policies.population.virtual_batch.VirtualBatchNormLayer` runs it for many members.
 
     Its state, mean and 1 / standard deviation of each channel, stays the same through an episode.
 
@@ -112,7 +114,7 @@ class VirtualBatchNorm(nn.Module):
 
 
 class PlasticLinear(nn.Module):
-    """A layer whose weights are its state; see :class:`escalade.policies.plastic.PlasticLayer`.
+    """A layer whose weights are its state; see :class:`escalade.policies.population.plastic.PlasticLayer`.
 
     Args:
         features: numbers it takes.

@@ -16,10 +16,10 @@ from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.architectures.shape import Request
 from escalade.policies.initialisation import INITIALISATIONS, initialise
-from escalade.policies.layout import Layout, Vector, refuse_scripted
-from escalade.policies.recognition import plain_pieces, stack_of
-from escalade.policies.stack import Stack
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.population.layout import Layout, Vector, refuse_scripted
+from escalade.policies.population.recognition import plain_pieces, stack_of
+from escalade.policies.population.stack import Stack
+from escalade.policies.population.torch_network import TorchNetwork
 from escalade.support.exact import cpu_by_default
 from escalade.support.imports import imported
 

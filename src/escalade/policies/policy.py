@@ -21,14 +21,14 @@ from escalade.envs.structured import as_batch_of_parts, is_structured
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
-from escalade.policies.layout import copy_on_cpu, on_cpu
 from escalade.policies.likeness import check_layers, layers_of
 from escalade.policies.modules import State, is_stateful, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
-from escalade.policies.stack import Stack
-from escalade.policies.torch_network import Batching, TorchNetwork
+from escalade.policies.population.layout import copy_on_cpu, on_cpu
+from escalade.policies.population.stack import Stack
+from escalade.policies.population.torch_network import Batching, TorchNetwork
 from escalade.storage.files import AnyPath, path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import write

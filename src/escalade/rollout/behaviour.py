@@ -40,7 +40,7 @@ class Behaviour:
         Raises:
             InputError: the environment has no such behaviour, or the function is not there.
         """
-        from escalade.envs.atari import is_atari
+        from escalade.envs.pixels.atari import is_atari
         from escalade.envs.spaces import observation_shape
 
         size = math.prod(observation_shape(environment.observation_space))

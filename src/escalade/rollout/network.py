@@ -13,7 +13,7 @@ Vector = NDArray[np.float32]
 
 
 class Forward(Protocol):
-    """Batched forward pass of several members; see :class:`escalade.policies.stack.StackForward`.
+    """Batched forward pass of several members; see :class:`escalade.policies.population.stack.StackForward`.
 
     The outputs of a row must not depend on the other rows, nor on how many there are, to the last bit.
     """

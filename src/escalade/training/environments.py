@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from escalade.config.options import Config
 from escalade.envs import Environment, resolve
-from escalade.envs.frames import FRAMES, Frames
+from escalade.envs.pixels.frames import FRAMES, Frames
 from escalade.rollout.behaviour import parse
 
 

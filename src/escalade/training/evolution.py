@@ -16,7 +16,7 @@ from escalade.config.conversion import toml_text
 from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
-from escalade.policies.layout import Layout, M, copy_module
+from escalade.policies.population.layout import Layout, M, copy_module
 from escalade.recorders import Goals, History, Recorder, Row, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import Numbers, check_arrays, record

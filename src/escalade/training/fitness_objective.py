@@ -20,7 +20,7 @@ from escalade.fitness.work import FitnessJob
 from escalade.perturbation import Population
 from escalade.perturbation.device import device_of
 from escalade.perturbation.factors import member_pieces
-from escalade.policies.layout import Layout, Vector, copy_module
+from escalade.policies.population.layout import Layout, Vector, copy_module
 from escalade.rollout.behaviour import check_sizes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors, read, write

@@ -15,11 +15,11 @@ from escalade.engines import Engine
 from escalade.envs import probe_purity
 from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, Stream
-from escalade.policies.layout import copy_module
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy
-from escalade.policies.torch_network import TorchNetwork
+from escalade.policies.population.layout import copy_module
+from escalade.policies.population.torch_network import TorchNetwork
 from escalade.recorders import DETERMINISTIC, info_columns
 from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes

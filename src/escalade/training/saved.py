@@ -18,11 +18,11 @@ from escalade.config.options import OPTIONS, Config
 from escalade.envs import Environment
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
-from escalade.policies.layout import copy_on_cpu
 from escalade.policies.likeness import check_layers
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
+from escalade.policies.population.layout import copy_on_cpu
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder

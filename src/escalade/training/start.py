@@ -12,11 +12,11 @@ from escalade.config.code import known_from
 from escalade.config.options import Config
 from escalade.errors import InputError, about
 from escalade.policies.growth import begin_with, check_actions, check_growth
-from escalade.policies.layout import copy_module
 from escalade.policies.networks import from_vector, frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of, load
 from escalade.policies.policy_file import KIND
+from escalade.policies.population.layout import copy_module
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
 from escalade.training.environments import find_environment

@@ -7,7 +7,7 @@ from typing import Any
 
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
-from escalade.policies.layout import Vector
+from escalade.policies.population.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.base import StrategyFactory
 from escalade.strategies.own import is_own

@@ -11,7 +11,7 @@ from torch import nn
 from escalade.errors import InputError
 from escalade.policies.architectures.shape import Request
 from escalade.policies.modules import Products
-from escalade.policies.products import product_count
+from escalade.policies.population.products import product_count
 
 _MOST = 10_000_000  # parameters; a search through more of them learns nothing in any time
 

@@ -1,7 +1,7 @@
 """The named networks. A new one is one file and one entry here.
 
 Its file has a function from a :class:`escalade.policies.architectures.shape.Request` to an nn.Module, made
-of layers that :mod:`escalade.policies.recognition` knows. It is imported when it is asked for.
+of layers that :mod:`escalade.policies.population.recognition` knows. It is imported when it is asked for.
 """
 
 from __future__ import annotations

@@ -1,0 +1,182 @@
+"""EnvPool: environments in C++, stepped as one batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escalade.envs.backends import BACKENDS
+from escalade.envs.environment import Environment
+from escalade.envs.envpool.families import import_for, make_pool
+from escalade.envs.envpool.object import PooledEnv, infos_of
+from escalade.envs.envpool.worlds import Flattening, settings
+from escalade.envs.factories import factory_spec
+from escalade.envs.gymnasium_backend import GymnasiumVector
+from escalade.envs.quiet import quiet
+from escalade.envs.registrations import own_id
+from escalade.envs.spaces import is_image, is_vector, same
+from escalade.envs.vector import VectorEnvironment
+
+_MOST_WORLDS: Final = 256  # episodes at once of an environment that only EnvPool has
+_WAVE_BYTES: Final = 2**31
+
+
+def supports(environment: Environment) -> bool:
+    """Tell whether EnvPool runs this environment: Gymnasium's own, an id of both, with the same spaces.
+
+    A user's class or arguments registered under a known id stay the user's.
+    """
+    own = own_id(environment.spec, environment.kwargs)
+    # EnvPool ends every episode at a limit of its own where it is given none.
+    if own is None or environment.max_episode_steps is None:
+        return False
+    if is_image(environment.observation_space):
+        return not environment.info_keys and own in import_for(own).list_all_envs()
+    if not (environment.plain and is_vector(environment.observation_space)):
+        return False
+    return _has_same_spaces(environment, own) and set(environment.info_keys) <= set(infos_of(own))
+
+
+def make_vector(environment: Environment, slots: int) -> VectorEnvironment:
+    """Slots for up to ``slots`` concurrent episodes; of images for 64 at most, as each is an object."""
+    if environment.exclusive:
+        if _needs_objects(environment):
+            return GymnasiumVector(environment, min(slots, BACKENDS["gymnasium"].most_rows))
+        return WorldVector(environment, slots)
+    if is_image(environment.observation_space):
+        most = BACKENDS["gymnasium"].most_rows
+        return GymnasiumVector(_of_objects(environment), min(slots, most))
+    return EnvPoolVector(environment, slots)
+
+
+def _needs_objects(environment: Environment) -> bool:
+    """Tell whether something stands between the environment and the policy, and needs an object."""
+    return bool(environment.wrappers) or environment.reward_info is not None or not environment.plain
+
+
+def _of_objects(environment: Environment) -> Environment:
+    """The same environment, made of EnvPool's objects instead of Gymnasium's."""
+    own = own_id(environment.spec, environment.kwargs) or environment.id
+    limit = environment.limits.own or environment.spec.max_episode_steps
+    factory = partial(PooledEnv, own, limit)
+    return replace(environment, spec=factory_spec(environment.id, factory), kwargs={})
+
+
+def _has_same_spaces(environment: Environment, own: str) -> bool:
+    envpool = import_for(own)  # takes long: not for environments that it cannot run
+    if own not in envpool.list_all_envs():
+        return False
+    with quiet():  # the bounds of some spaces warn when they are read
+        spec = envpool.make_spec(own)
+        observations, actions = spec.gymnasium_observation_space, spec.gymnasium_action_space
+    ours = environment.observation_space
+    return (
+        isinstance(environment.action_space, spaces.Box | spaces.Discrete)
+        and same(actions, environment.action_space)
+        # Not the bounds of observations: EnvPool leaves them out for Box2D, and nothing reads them.
+        and isinstance(observations, spaces.Box)
+        and observations.shape == ours.shape
+        and np.issubdtype(observations.dtype, np.floating) == np.issubdtype(np.dtype(ours.dtype), np.floating)
+    )
+
+
+class EnvPoolVector:
+    """A wave of episodes: one fresh pool, each environment in it with the seed of its episode.
+
+    EnvPool fixes seeds when a pool is made and ignores them afterwards; a pool used twice would
+    make an episode depend on what ran in its slot before.
+    """
+
+    refills = False
+
+    def __init__(self, environment: Environment, slots: int) -> None:
+        self.slots = slots
+        self._id = own_id(environment.spec, environment.kwargs) or environment.id
+        self._limit = environment.max_episode_steps
+        self._keys = environment.info_keys
+        self._infos = infos_of(self._id) if self._keys else {}
+        self._settings: dict[str, Any] = {}
+        self._pool: Any = None
+        self._send: Any = None
+        self._recv: Any = None
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        self.close()  # before the next: two would need twice the memory
+        self._pool = make_pool(self._id, seeds.tolist(), self._limit, **self._settings)
+        # The pool's own send and recv build an info dictionary around every batch, which costs
+        # more than stepping a dozen cart-poles. These two are what they call.
+        self._send, self._recv = self._pool._send, self._pool._recv
+        keys = self._pool._state_keys
+        self._observed = self._reader(keys)
+        self._reward, self._done = keys.index("reward"), keys.index("done")
+        if self._keys:
+            self._info = [keys.index(self._infos[key]) for key in self._keys]
+        self._dtype = self._pool.spec.action_array_spec["action"].dtype
+        self._pool._reset(self._pool.all_env_ids)
+        return np.asarray(self._observed(self._recv()))
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        ids = slots.astype(np.int32)
+        self._send([ids, ids, np.ascontiguousarray(actions, dtype=self._dtype)])
+        state = self._recv()
+        if self._keys:
+            self._latest = slots, [state[place] for place in self._info]
+        return self._observed(state), state[self._reward], state[self._done]
+
+    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        stepped, numbers = self._latest
+        order = np.argsort(stepped)
+        places = order[np.searchsorted(stepped, slots, sorter=order)]
+        return np.stack([np.asarray(number, np.float64)[places] for number in numbers], axis=1)
+
+    def close(self) -> None:
+        self._pool = self._send = self._recv = None
+
+    def _reader(self, keys: list[str]) -> Callable[[list[NDArray[Any]]], NDArray[Any]]:
+        return itemgetter(keys.index("obs"))
+
+
+class WorldVector(EnvPoolVector):
+    """The same for an environment that only EnvPool has: arguments of its own, and parts to flatten."""
+
+    def __init__(self, environment: Environment, slots: int) -> None:
+        super().__init__(environment, slots)
+        self._space = environment.observation_space
+        self._settings = settings(self._id, environment.kwargs)
+        # Some robots take hundreds of MB each. Episodes are the same in any number of slots.
+        before = _memory()
+        tried = make_pool(self._id, [0], self._limit, **self._settings)
+        size = _memory() - before
+        del tried  # only now: what a pool holds is free again when it ends
+        self.slots = min(slots, _MOST_WORLDS, max(1, _WAVE_BYTES // max(1, size)))
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        self._steps = np.zeros(len(slots), np.int64)
+        return super().reset(slots, seeds)
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        observations, rewards, ended = super().step(slots, actions)
+        self._steps[slots] += 1
+        return observations, rewards, ended | (self._steps[slots] == self._limit)  # some count one step more
+
+    def _reader(self, keys: list[str]) -> Callable[[list[NDArray[Any]]], NDArray[Any]]:
+        return Flattening(self._space, keys)
+
+
+def _memory() -> int:
+    """The bytes of memory that this process holds; EnvPool is for Linux."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,1 @@
+"""MuJoCo's tasks of Gymnasium, many episodes in one call."""

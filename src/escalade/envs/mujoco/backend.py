@@ -1,0 +1,116 @@
+"""Gymnasium's MuJoCo tasks, stepped as one batch by MuJoCo's own ``mujoco.batch`` (4.0 and later).
+
+Episodes are Gymnasium's bit for bit: its object loads the model, draws each start and holds the constants;
+MuJoCo promises of a batch the bits of one ``MjData`` a simulation; observations and rewards are those of
+:mod:`escalade.envs.mujoco.tasks`. There is one model, and a simulation is a row of numbers: a slot costs
+nothing to make, and a reset no more than drawing a start.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.envs.environment import Environment
+from escalade.envs.mujoco.tasks import TASKS
+from escalade.envs.registrations import is_gymnasiums_own
+from escalade.envs.vector import SlotError
+
+
+def supports(environment: Environment) -> bool:
+    """Gymnasium's own MuJoCo tasks whose observations hold no contact forces, without arguments."""
+    return (
+        environment.id in TASKS
+        and environment.plain
+        and not environment.kwargs
+        and set(environment.info_keys) <= set(TASKS[environment.id].infos)
+        and is_gymnasiums_own(environment.spec)
+        and importlib.util.find_spec("mujoco.batch") is not None
+    )
+
+
+def make_vector(environment: Environment, slots: int) -> MujocoVector:
+    """Slots for up to ``slots`` concurrent episodes."""
+    return MujocoVector(environment, slots)
+
+
+class MujocoVector:
+    """A row of state for each slot, stepped on the calling thread."""
+
+    refills = True
+
+    def __init__(self, environment: Environment, slots: int) -> None:
+        self.slots = slots
+        self._limit = environment.max_episode_steps or np.inf
+        self._env = cast(Any, environment.make().unwrapped)
+        self._env.set_state = self._keep_start  # a start is drawn there, and simulated here
+        self._task = TASKS[environment.id](self._env)
+        self._library: Any = importlib.import_module("mujoco.batch")
+        mujoco: Any = importlib.import_module("mujoco")
+        self._no_stage = mujoco.mjtStage.mjSTAGE_NONE.value
+        model = self._env.model
+        if not _may_touch(model):  # a search for contacts that finds none changes no bit
+            model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+        self._batch = self._library.Batch(model, slots, nthread=1)
+        self._fields = {name: self._batch.bind(name) for name in ("qpos", "qvel", *self._task.fields)}
+        self._ctrl = self._batch.bind("ctrl")
+        self._steps = np.zeros(slots, np.int64)
+        self._keys = environment.info_keys
+        self._infos = np.full((slots, len(self._keys)), np.nan)
+        self._row = 0  # the slot whose start is drawn
+
+    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
+        ids = np.sort(slots)
+        self._batch.reset(ids, stage=self._no_stage)
+        for slot, seed in zip(slots.tolist(), seeds.tolist(), strict=True):
+            self._row = slot
+            gymnasium.Env.reset(self._env, seed=seed)  # seeds its generator
+            self._env.reset_model()
+        self._run(slots, self._batch.forward, ids)
+        self._steps[slots] = 0
+        return self._task.observations(self._now(slots))
+
+    def step(
+        self, slots: NDArray[np.int64], actions: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        self._ctrl[slots] = actions
+        before = self._fields["qpos"][slots]
+        self._run(slots, self._batch.step, np.sort(slots), self._env.frame_skip)
+        now = self._now(slots)
+        outcome = self._task.outcome(before, now, actions)
+        for column, key in enumerate(self._keys):
+            self._infos[slots, column] = outcome.info[key]
+        self._steps[slots] += 1
+        ended = outcome.terminated | (self._steps[slots] >= self._limit)
+        return self._task.observations(now), outcome.rewards, ended
+
+    def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self._infos[slots]
+
+    def close(self) -> None:
+        """Close the environment that starts are drawn from."""
+        self._env.close()
+
+    def _keep_start(self, qpos: NDArray[np.float64], qvel: NDArray[np.float64]) -> None:
+        self._fields["qpos"][self._row], self._fields["qvel"][self._row] = qpos, qvel
+
+    def _now(self, slots: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+        return {name: field[slots] for name, field in self._fields.items()}
+
+    def _run(self, slots: NDArray[np.int64], call: Any, *arguments: Any) -> None:
+        try:
+            call(*arguments)
+        except self._library.SimulationError as problem:
+            raise SlotError(int(np.flatnonzero(slots == problem.ids[0])[0]), problem) from problem
+
+
+def _may_touch(model: Any) -> bool:
+    """Tell whether any two geoms of the model can be in contact."""
+    types = np.bitwise_or.reduce(model.geom_contype, initial=0)
+    affinities = np.bitwise_or.reduce(model.geom_conaffinity, initial=0)
+    return bool(types & affinities) or model.npair > 0

@@ -1,0 +1,1 @@
+"""Environments that show pixels: frames, Atari, and the emulator's own vector environment."""

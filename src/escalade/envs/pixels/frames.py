@@ -1,0 +1,310 @@
+"""Treatment of frames and actions between an environment and a policy, made of Gymnasium's wrappers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces, wrappers
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils import seeding
+
+from escalade.envs.observed import one_number
+from escalade.envs.owned import Owned
+from escalade.envs.pixels.atari import STICKINESS, NoopStart, is_atari
+from escalade.envs.pixels.channels import channels_first, channels_last, moved_first
+from escalade.envs.skipped_rendering import SkippedRendering
+from escalade.envs.spaces import is_image
+from escalade.errors import InputError
+
+Env = gymnasium.Env[Any, Any]
+
+
+_STICKY = "repeat_action_probability"
+_OF_IMAGES = ("max_pool", "grayscale", "crop", "resize")
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The options of images and frames; with the defaults, an environment is left as it is.
+
+    In this order: sticky actions, no-op starts, skipped frames, greyscale, crop, resize, stack.
+    """
+
+    grayscale: bool = False
+    crop: tuple[int, ...] = ()
+    """Rows TOP to BOTTOM, or also columns LEFT to RIGHT: what is kept of an image."""
+    resize: tuple[int, ...] = ()
+    """Height and width, or one number for both; by the mean of the area (OpenCV's INTER_AREA)."""
+    frame_skip: int | None = None
+    """Steps for which an action is repeated; None is as the environment has it."""
+    max_pool: bool = False
+    """True where an observation is the maximum of the last two skipped frames (Mnih et al. 2015)."""
+    frame_stack: int = 1
+    noop_max: int = 0
+    """An episode of an Atari game starts with 1 to this many no-ops."""
+    sticky_actions: float | None = None
+    """Probability that the last action is repeated (Machado et al. 2018); None is as it is there."""
+
+    @property
+    def off(self) -> bool:
+        """True where everything is left as the environment has it."""
+        return self == Frames()
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Height and width that images are resized to."""
+        return (self.resize[0], self.resize[-1]) if self.resize else None
+
+    def kept(self, height: int, width: int) -> tuple[int, ...]:
+        """Top, bottom, left and right of the part of an image that ``crop`` keeps."""
+        return (*(self.crop or (0, height)), 0, width)[:4]
+
+    @property
+    def pooled_skip(self) -> int:
+        """Steps that one observation is pooled from."""
+        return (self.frame_skip or 1) if self.max_pool else 1
+
+    def outer_skip(self, spec: EnvSpec) -> int:
+        """Steps of the environment inside that are one here; Atari's emulator skips by itself."""
+        return self.pooled_skip if is_atari(spec) else self.frame_skip or 1
+
+    def kwargs(self, spec: EnvSpec) -> dict[str, Any]:
+        """Arguments that make the environment leave to the wrappers what they do, and do the rest itself."""
+        if not is_atari(spec):
+            return {}
+        given: dict[str, Any] = {}
+        if self.frame_skip is not None:
+            given["frameskip"] = 1 if self.max_pool else self.frame_skip
+        if self.sticky_actions is not None:
+            given[_STICKY] = self.sticky_actions
+        return given
+
+    def refuse_twice(self, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
+        """Refuse arguments of the environment that an option says, too.
+
+        Raises:
+            InputError: one is among ``kwargs``.
+        """
+        for name, option in (("frameskip", "frame_skip"), (_STICKY, "sticky_actions")):
+            if name in kwargs and name in self.kwargs(spec):
+                raise InputError(
+                    f"`env_kwargs` {name} and `{option}` {getattr(self, option)} say the same: leave one "
+                    f"of them out (`{option}=none` takes back what a preset says)"
+                )
+
+    def stickiness(self, spec: EnvSpec, kwargs: dict[str, Any]) -> str:
+        """The chance that the last action is repeated, for a run's header; empty where there is none.
+
+        Args:
+            spec: the environment's.
+            kwargs: its arguments in the run.
+        """
+        own, chance = 0.0, self.sticky_actions or 0.0
+        if is_atari(spec):
+            own = spec.kwargs.get(_STICKY, STICKINESS)
+            chance = (self.kwargs(spec) | kwargs).get(_STICKY, own)
+        if own == chance == 0:
+            return ""
+        return f"sticky actions {chance:g}" + (f" instead of its {own:g}" if own != chance else "")
+
+    def wrap(self, env: Env, spec: EnvSpec) -> Env:
+        """The environment with everything that is asked for; images have their channels first.
+
+        Raises:
+            InputError: the environment lacks what an option is about.
+        """
+        if is_atari(spec):
+            env = self._wrap_atari(env)
+        elif self.off:
+            env = channels_first(env)
+        else:
+            env = self._wrap_plain(env, spec)
+        if self.frame_stack == 1:
+            return env
+        one = env.observation_space
+        env, shape = wrappers.FrameStackObservation(env, self.frame_stack), one.shape or ()
+        # A stack of small matrices stays one: three dimensions would make it an image.
+        if len(shape) == 3 or (len(shape) == 2 and min(shape) < _LEAST_PICTURE and not _whole_range(one)):
+            return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
+        return env
+
+    def _wrap_atari(self, env: Env) -> Env:
+        space = env.observation_space
+        if not isinstance(space, spaces.Box) or len(space.shape) < 2:
+            return self._wrap_ram(env)
+        if self.off:  # what a wrapper of the user's gives has its channels where they were put
+            return channels_first(as_image(env))
+        _check_untouched(env)
+        height, width = space.shape[:2] if self.crop or self.size is None else self.size
+        env = wrappers.AtariPreprocessing(
+            env,
+            noop_max=self.noop_max,
+            frame_skip=self.pooled_skip,
+            screen_size=(width, height),
+            grayscale_obs=self.grayscale or len(space.shape) == 2,
+        )
+        if self.crop:
+            env = self._cropped(env)
+            env = wrappers.ResizeObservation(env, self.size) if self.size else env
+        return _first_or_only(env)
+
+    def _wrap_ram(self, env: Env) -> Env:
+        """An Atari game seen through its memory: what is not about images."""
+        self._refuse(_OF_IMAGES, "needs images, and memory is none")
+        env = Owned(env) if self.frame_stack > 1 else env  # a stack holds what was given earlier
+        return NoopStart(env, self.noop_max) if self.noop_max else env
+
+    def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
+        self._refuse(("noop_max",), f"is for ALE's games, and {spec.id} is none of them")
+        if len(env.observation_space.shape or ()) < 2:
+            self._refuse(_OF_IMAGES, f"needs images, and {spec.id} gives none")
+        env = Owned(env)
+        if self.sticky_actions is not None:
+            env = StickyAction(env, self.sticky_actions)
+        if self.frame_skip is not None and self.frame_skip > 1:
+            env = (PooledFrameSkip if self.max_pool else FrameSkip)(env, self.frame_skip)
+        if not (self.crop or self.grayscale or self.size):
+            return channels_first(env)
+        env = channels_last(env)
+        if not _whole_range(env.observation_space):
+            self._refuse(
+                ("grayscale", "resize"),
+                f"needs images of whole numbers from 0 to 255, and {spec.id} has none",
+            )
+        if (env.observation_space.shape or ())[2:] != (3,):
+            self._refuse(("grayscale",), f"needs images of three colours, and {spec.id} has none")
+        env = self._cropped(env) if self.crop else env
+        env = wrappers.GrayscaleObservation(env) if self.grayscale else env
+        env = wrappers.ResizeObservation(env, self.size) if self.size else env
+        return _first_or_only(env)
+
+    def _cropped(self, env: Env) -> Env:
+        """The part of the image that is kept."""
+        space = env.observation_space
+        assert space.shape is not None
+        height, width = space.shape[:2]
+        top, bottom, left, right = self.kept(height, width)
+        if bottom > height or right > width:
+            shown = ",".join(map(str, self.crop))
+            raise InputError(f"`crop` {shown} reaches out of the image of {height} x {width}")
+
+        def kept(image: Any) -> Any:
+            return np.ascontiguousarray(image[top:bottom, left:right])
+
+        assert isinstance(space, spaces.Box)
+        low, high = kept(space.low), kept(space.high)
+        return wrappers.TransformObservation(env, kept, spaces.Box(low, high, dtype=space.dtype.type))
+
+    def _refuse(self, names: tuple[str, ...], why: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise InputError(f"`{name}` {why}: leave it out")
+
+
+FRAMES = tuple(option.name for option in fields(Frames))
+"""The names of the options."""
+
+
+class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
+
+    Observations that are left out are not drawn, where that is a matter of cost alone: see
+    :class:`SkippedRendering`.
+    """
+
+    def __init__(self, env: Env, skip: int) -> None:
+        super().__init__(env)
+        self._skip = skip
+        self._rendering = SkippedRendering(env)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        with self._rendering.skipped():
+            for _ in range(self._skip - 1):
+                observation, reward, terminated, truncated, info = self.env.step(action)
+                total += one_number(reward)
+                if terminated or truncated:
+                    return self._rendering.draw(observation), total, terminated, truncated, info
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, total + one_number(reward), terminated, truncated, info
+
+
+class PooledFrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """The same; gives the maximum of the last two observations (Mnih et al. 2015), or of the only one.
+
+    Gymnasium's MaxAndSkipObservation pools with an observation of an earlier step, or of an earlier episode,
+    where an episode ends before the last two.
+    """
+
+    def __init__(self, env: Env, skip: int) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total, latest = 0.0, list[Any]()
+        for _ in range(self._skip):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += one_number(reward)
+            latest = [*latest[-1:], observation]
+            if terminated or truncated:
+                break
+        return np.max(latest, axis=0), total, terminated, truncated, info
+
+
+class StickyAction(wrappers.StickyAction[Any, Any]):
+    """Gymnasium's, whose draws follow from the episode's seed in every environment.
+
+    They come from the environment's generator, which one with a generator of its own leaves unseeded.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        before = self.np_random
+        found = super().reset(seed=seed, options=options)
+        if seed is not None and self.np_random is before:
+            self.np_random = seeding.np_random(seed)[0]
+        return found
+
+
+_LEAST_PICTURE = 16
+"""The least side of a matrix of other numbers than 0 to 255 that is taken for a picture."""
+
+
+def _check_untouched(env: Env) -> None:
+    """Refuse wrappers that change what a game shows: its frames are read from the emulator, behind them.
+
+    Raises:
+        InputError: names the wrapper.
+    """
+    while env is not env.unwrapped:
+        inner: Env = env.env  # type: ignore[attr-defined]
+        changed = env.observation_space != inner.observation_space
+        if changed or isinstance(env, gymnasium.ObservationWrapper):
+            raise InputError(
+                f"`wrappers`: {type(env).__name__} changes observations, and frames of a game are read from "
+                "the emulator, without it: leave out the options of frames, or let it crop, resize and stack "
+                "itself"
+            )
+        env = inner
+
+
+def _whole_range(space: spaces.Space[Any]) -> bool:
+    return space.dtype == np.uint8 and space == spaces.Box(0, 255, space.shape or (), np.uint8)
+
+
+def _first_or_only(env: Env) -> Env:
+    """Images of (H, W, C) with their channels first, and those of (H, W) with one channel.
+
+    The channels are last. Sizes would not tell: a cropped image may be no larger than its channels.
+    """
+    return moved_first(env) if is_image(env.observation_space) else as_image(env)
+
+
+def as_image(env: Env) -> Env:
+    """Grey images of (H, W), which have no channel yet, as (1, H, W)."""
+    shape = env.observation_space.shape
+    if shape is None or len(shape) != 2:
+        return env
+    return wrappers.ReshapeObservation(env, (1, *shape))

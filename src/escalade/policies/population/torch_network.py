@@ -1,0 +1,228 @@
+"""Any nn.Module as a population: one vmapped call a step through torch.func, or a call a member."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import vmap
+
+from escalade.errors import InputError
+from escalade.perturbation import CenterPopulation, LowRank, NoiseSource, Population, write_all
+from escalade.policies.modules import State, is_stateful, map_state
+from escalade.policies.population.layout import Layout, Vector, copy_module
+from escalade.policies.population.member_parameters import (
+    FactoredParameters,
+    MemberParameters,
+    WrittenParameters,
+)
+from escalade.policies.population.member_state import MemberState, initial_state
+from escalade.policies.vmapping import is_refusal, slow_operations, unwarned
+from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
+
+_BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_NEEDS_STATE = (
+    "a module with a state needs a method `initial_state(seed)`, which returns the state of a new episode "
+    "without a batch dimension"
+)
+
+
+@dataclass(frozen=True)
+class Batching:
+    """The extent to which vmap can batch a module."""
+
+    refusal: str | None = None
+    """Vmap's message, if members are called one at a time."""
+    slow: tuple[str, ...] = ()
+    """Names of the operations that vmap runs one member at a time."""
+
+
+@dataclass(frozen=True)
+class TorchNetwork:
+    """A module whose evolved parameters, in the order of ``named_parameters()``, are the flat vector."""
+
+    module: nn.Module
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The place of each parameter in the flat vector."""
+        return Layout(self.module)
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return self.layout.dimension
+
+    def forward(self, rows: int, source: NoiseSource | None = None) -> TorchForward:
+        """Room for ``rows`` members whose noise is of ``source``."""
+        return TorchForward(self.module, self.layout, rows, source)
+
+    def check(self, shape: tuple[int, ...], outputs: int) -> Batching:
+        """Try three forward passes of one observation of ``shape``, of which the first and last are alike.
+
+        Raises:
+            InputError: the module fails, or gives another number of outputs, another kind of state, or other
+                numbers when it begins again.
+        """
+        forward, seen = self.forward(1), np.zeros((1, *shape), dtype=np.float32)
+        try:
+            with one_thread(), slow_operations() as slow:
+                first = self._begun(forward)(seen)
+                forward(seen + 1)
+                again = self._begun(forward)(seen)
+        except Exception as problem:
+            hint = f"; {_NEEDS_STATE}" if isinstance(problem, TypeError) and _lacks_state(self.module) else ""
+            raise InputError(
+                f"policy fails on a batch of {_sizes(shape)} numbers: {problem}{hint}"
+            ) from problem
+        if first.shape != (1, outputs):
+            given = first.shape[1:]
+            raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given}")
+        if not np.array_equal(first, again, equal_nan=True):
+            raise InputError(
+                "policy gives other numbers when it is called again: what it draws, or keeps in itself, "
+                "would reach other members; what it remembers must be a state (`initial_state`)"
+            )
+        return Batching(forward.one_at_a_time, tuple(sorted(slow)))
+
+    def _begun(self, forward: TorchForward) -> TorchForward:
+        forward.load(0, CenterPopulation(self.layout.to_vector(self.module)), 0)
+        return forward
+
+
+class TorchForward:
+    """The forward pass of up to ``rows`` members, in blocks of one fixed size.
+
+    Kernels may choose their way by the size of a batch. Every call here has the same size, filled
+    up with idle members where there are too few, so the batch around a member changes nothing.
+
+    What vmap cannot batch is called a member at a time, from memory that lies the same way for all of
+    them: kernels may choose their way by that too.
+    """
+
+    def __init__(
+        self, module: nn.Module, layout: Layout, rows: int, source: NoiseSource | None = None
+    ) -> None:
+        # Of a product for all members, a row's bits may depend on its place unless there are 32 of them.
+        self._block = block = _BLOCK if isinstance(source, LowRank) else min(_BLOCK, rows)
+        self._rows = -(-rows // block) * block
+        # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
+        self._skeleton = copy_module(module).eval().requires_grad_(False)
+        self._buffers = dict(self._skeleton.named_buffers())
+        self._members: MemberParameters
+        if isinstance(source, LowRank):
+            self._members = FactoredParameters(self._skeleton, layout, source, self._rows, block)
+        else:
+            self._members = WrittenParameters(self._skeleton, layout, self._rows, block)
+        self.one_at_a_time: str | None = None
+        """The message of vmap, once it has refused the module."""
+        self._layout = layout
+        self._stateful = is_stateful(module)
+        # A stateful module's is known when it first begins an episode.
+        self._state = None if self._stateful else MemberState((), self._rows, block)
+        buffers_axis = dict.fromkeys(self._buffers, None)
+        self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0, 0))
+
+    def __call__(self, observations: Vector) -> Vector:
+        """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W)."""
+        count = len(observations)
+        size = self._block
+        padded = np.zeros((-(-count // size) * size, *observations.shape[1:]), dtype=np.float32)
+        padded[:count] = observations
+        blocks = torch.split(torch.from_numpy(padded), size)
+        with torch.no_grad(), one_torch_thread(), cpu_by_default():
+            outputs = [
+                self._outputs(number, block, count - number * size) for number, block in enumerate(blocks)
+            ]
+            return np.asarray(torch.cat(outputs)[:count].numpy())
+
+    def begin(self, center: Vector | None) -> None:
+        """Begin a generation of members around ``center``."""
+        self._members.begin(center)
+
+    def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
+        """Begin an episode in ``row``: the member's parameters and its first state."""
+        self._members.load(row, population, member)
+        if self._stateful:
+            own = self._layout.views(torch.from_numpy(write_all(population, [member])))
+            own = {name: part[0] for name, part in own.items()}
+            with torch.no_grad(), one_torch_thread(), cpu_by_default():
+                first = initial_state(self._skeleton, own, seed)
+                if self._state is None:
+                    self._state = MemberState(first, self._rows, self._block)
+                self._state.begin(row, first)
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Move the given members, in order, to the front."""
+        self._members.keep(rows)
+        if self._state is not None:
+            self._state.keep(rows)
+
+    def _outputs(self, number: int, observations: Tensor, used: int) -> Tensor:
+        """Outputs of a block, of which the first ``used`` members are not idle."""
+        if self.one_at_a_time is None:
+            try:
+                return self._batched(number, observations)
+            except RuntimeError as problem:
+                if not is_refusal(problem):
+                    raise
+                self.one_at_a_time = str(problem)
+        rows = range(number * self._block, number * self._block + min(used, self._block))
+        found = (self._alone(row, observations[row % self._block].clone()) for row in rows)
+        # Copies: an output may be a parameter, which the next member writes over.
+        return torch.stack([output.clone() for output in found])
+
+    def _alone(self, row: int, observation: Tensor) -> Tensor:
+        before = self._states.of(row)
+        output, after = self._one(self._members.row(row), self._buffers, observation, before)
+        self._states.begin(row, after)
+        return output
+
+    def _batched(self, number: int, observations: Tensor) -> Tensor:
+        members, before = self._members.block(number), self._states.block(number)
+        with unwarned:
+            outputs, after = self._call(members, self._buffers, observations, before)
+        self._states.advance(number, after)
+        return outputs
+
+    @property
+    def _states(self) -> MemberState:
+        """The members' states, which there are once one has begun an episode."""
+        assert self._state is not None
+        return self._state
+
+    def _one(
+        self, parameters: Any, buffers: dict[str, Tensor], observation: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """A member's outputs and its next state; that of a module without one is an empty tuple."""
+        given = (observation[None], map_state(lambda part: part[None], state))
+        result = self._members.call(parameters, buffers, given if self._stateful else given[:1])
+        if not self._stateful:
+            if not isinstance(result, Tensor):
+                raise InputError(f"`forward` returns a {type(result).__name__}, not a tensor; {_NEEDS_STATE}")
+            return result[0], ()
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
+        output, after = result
+        return output[0], map_state(lambda part: part[0], after)
+
+
+def _lacks_state(module: nn.Module) -> bool:
+    """Tell whether ``forward`` takes a state, and nothing provides one."""
+    if is_stateful(module):
+        return False
+    parameters = inspect.signature(module.forward).parameters.values()
+    return sum(part.default is part.empty and part.kind in _POSITIONAL for part in parameters) > 1
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))

@@ -1,0 +1,79 @@
+"""The options of a run of ``evolve`` as plain values, which a resumed run must have too."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from escalade.policies.population.layout import Layout
+from escalade.storage.tensors import State
+from escalade.strategies.base import StrategyFactory
+from escalade.support.keywords import fixed_by
+
+_SHOWN = 16  # numbers of a vector, at most, that are written out
+_LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
+
+
+def facts_of(
+    module: nn.Module,
+    fitness: Callable[..., Any],
+    layout: Layout,
+    strategy: str | StrategyFactory,
+    asked: Mapping[str, Any],
+) -> State:
+    """Plain values of all that moves the centre: every option, and the rest of the module by a digest.
+
+    What is code goes by its name; the function of a partial fitness too, whatever it fixes.
+    """
+    fixed = fixed_by(strategy)
+    plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
+    shapes = {name: list(shape) for name, shape in layout.shapes.items()}
+    while isinstance(fitness, partial):
+        fitness = fitness.func
+    named_by = {"module": type(module).__name__, "fitness": _plain(fitness), "parameters": shapes}
+    named_by["order_of_parameters"] = list(shapes)  # which a dict of a checkpoint does not keep
+    return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(module)
+
+
+def _of_what_stays(module: nn.Module) -> State:
+    """A digest of a module's frozen parameters and buffers, and its types; nothing of a plain module.
+
+    Of a tensor with more than 65,536 numbers as many are looked at, spread evenly.
+    """
+    evolved = {name: part for name, part in module.named_parameters() if part.requires_grad}
+    types = sorted({str(part.dtype).removeprefix("torch.") for part in evolved.values()} - {"float32"})
+    found: State = {"types": ", ".join(types)} if types else {}
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    staying = [(name, tensor) for name, tensor in tensors if name not in evolved]
+    if staying:
+        digest = hashlib.sha256()
+        for name, tensor in staying:
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} ".encode())
+            if tensor.layout == torch.strided and tensor.device.type != "meta":
+                flat = tensor.detach().reshape(-1)[:: max(1, tensor.numel() // _LOOKED_AT)]
+                plain = flat.resolve_conj().resolve_neg().cpu().contiguous()
+                digest.update(plain.view(torch.uint8).numpy().tobytes())
+        found["frozen_and_buffers"] = f"{len(staying)} tensors, SHA-256 {digest.hexdigest()}"
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, partial):
+        named = [f"{name}={_plain(item)}" for name, item in value.keywords.items()]
+        return f"{_plain(value.func)}({', '.join([*map(str, map(_plain, value.args)), *named])})"
+    if isinstance(value, torch.Tensor):  # numpy has no bfloat16
+        value = value.detach().double().cpu().numpy()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        digest = hashlib.sha256(value.tobytes()).hexdigest()
+        return str(value.tolist()) if value.size <= _SHOWN else f"{value.size} numbers, SHA-256 {digest}"
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return value if isinstance(value, str | bool | int | float) else str(value)

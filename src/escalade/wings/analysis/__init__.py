@@ -1,0 +1,1 @@
+"""Finished runs: curves, comparisons, scores, reports, and a run watched from outside."""

@@ -1,0 +1,199 @@
+"""Tables of how runs ended, by configuration, and of the options in which the configurations differ."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+from escalade.errors import InputError
+from escalade.support.frames import data_frame
+from escalade.support.statistics import interquartile_mean, interval
+from escalade.training.run_facts import RunFacts, shown
+from escalade.wings.analysis.compare_tables import as_text, records, tables
+from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
+from escalade.wings.analysis.profiles import draw_profiles
+from escalade.wings.analysis.scores import Bounds, Scores, score
+
+
+@dataclass(frozen=True)
+class ComparisonLine:
+    """The runs of one configuration. Numbers are None where no run has them."""
+
+    env: str
+    label: str
+    runs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    ended: int
+    """The runs that have come to their end: the others go on, or were interrupted."""
+    solved: int
+    at_target: int
+    """The runs that stopped because they met their target: that rule chose their last return."""
+    eval_episodes: int
+    """Episodes that the returns rest on, those of all runs together."""
+    return_mean: float | None
+    """Mean return of the runs' latest evaluations."""
+    return_iqm: float | None
+    """Their interquartile mean."""
+    return_low: float | None
+    return_high: float | None
+    """The ends of its 95 % bootstrap interval; None for a single run."""
+    env_steps: float | None
+    """Median over the runs; so are the seconds."""
+    seconds: float | None
+    without_return: tuple[str, ...] = ()
+    """The runs whose last evaluation is no number: they are in no mean."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of :func:`compare`; a notebook shows its tables."""
+
+    lines: tuple[ComparisonLine, ...]
+    options: dict[str, tuple[str, ...]]
+    """The options in which the lines differ, and their values, one a line."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Folders that hold another one's run once more, and did not count; and those that did."""
+    scores: Scores | None = None
+    """Scores of methods across tasks; None where no bounds were given."""
+
+    def to_pandas(self) -> Any:
+        """The lines as a ``pandas.DataFrame``, with a column ``option_NAME`` for each option that differs.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        rows = records(self)
+        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def to_markdown(self) -> str:
+        """The tables, in the markdown of GitHub."""
+        return "\n\n".join(table.markdown() for table in tables(self))
+
+    def to_latex(self) -> str:
+        """The tables, as LaTeX's ``tabular``; they need no package."""
+        return "\n\n".join(table.latex() for table in tables(self))
+
+    def to_csv(self) -> str:
+        """The lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
+        rows, text = records(self), io.StringIO(newline="")
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue().rstrip("\n")
+
+    def to_json(self) -> str:
+        """All of it, as one JSON object."""
+        return json.dumps(asdict(self), default=lambda array: array.tolist())
+
+    def __str__(self) -> str:
+        """The tables as text, as ``escalade compare`` prints them."""
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in tables(self))
+
+
+def compare(
+    runs: AnyRun | Sequence[AnyRun],
+    *,
+    group_by: str | Sequence[str] | None = None,
+    normalize: Bounds | None = None,
+    output: AnyRun | None = None,
+) -> Comparison:
+    """Compare how runs ended, a line for each environment and configuration.
+
+    See :func:`escalade.wings.analysis.groups.group_runs` for what makes a configuration. A run that has not
+    ended counts with its latest evaluation so far.
+
+    Args:
+        runs: run folders, or folders of runs.
+        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
+        normalize: by environment, the returns that score 0 and 1. Lines of the same label are then one
+            method, which is scored across all environments; see :func:`escalade.wings.analysis.scores.score`.
+        output: a picture of the methods' performance profiles, png, pdf or svg; None draws none.
+
+    Raises:
+        InputError: a folder is no run, its files cannot be read, or an argument is wrong.
+        StorageFailure: the picture could not be written.
+    """
+    if output is not None and normalize is None:
+        raise InputError(
+            "`output` is a picture of normalised scores: give `normalize` too, or draw learning "
+            "curves with plot"
+        )
+    groups = group_runs(runs, group_by)
+    copies = {copy: original for group in groups for copy, original in group.copies.items()}
+    scores = None if normalize is None else score(_returns_by_method(groups), normalize)
+    if scores is not None and output is not None:
+        draw_profiles({method.label: method.profile for method in scores.methods}, output)
+    return Comparison(tuple(map(_line, groups)), _differences(groups), copies, scores)
+
+
+def _line(group: RunGroup) -> ComparisonLine:
+    returns = _returns(group)
+    low = high = None
+    if len(returns) > 1:
+        ends = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [np.array(returns)])
+        low, high = map(float, ends)
+    return ComparisonLine(
+        env=group.task,
+        label=group.label,
+        runs=tuple(str(run.folder.path) for run in group.runs),
+        seeds=tuple(int(run.options.get("seed", 0)) for run in group.runs),
+        ended=sum(run.summary.get("stop_reason") not in (None, "interrupted") for run in group.runs),
+        solved=group.solved,
+        at_target=sum(run.summary.get("stop_reason") == "solved" for run in group.runs),
+        eval_episodes=sum(map(_episodes, group.runs)),
+        return_mean=fmean(returns) if returns else None,
+        return_iqm=float(interquartile_mean(np.array(returns))) if returns else None,
+        return_low=low,
+        return_high=high,
+        env_steps=_median(group, "env_steps"),
+        seconds=_median(group, "seconds"),
+        without_return=tuple(str(run.folder.path) for run in group.runs if run.diverged),
+    )
+
+
+def _returns(group: RunGroup) -> list[float]:
+    """The mean returns of the runs' latest evaluations; a run without one is left out."""
+    return [value for run in group.runs if (value := run.latest("eval_return_mean")) is not None]
+
+
+def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, list[float]]]:
+    found: dict[str, dict[str, list[float]]] = {}
+    for group in groups:
+        diverged = [math.nan for run in group.runs if run.diverged]
+        found.setdefault(group.label, {})[group.task] = _returns(group) + diverged
+    return found
+
+
+def _episodes(run: RunFacts) -> int:
+    """The number of episodes in the run's latest evaluation."""
+    if run.latest("eval_return_mean") is None:
+        return 0
+    return int(run.summary.get("eval_episodes") or run.options.get("eval_episodes") or 1)
+
+
+def _median(group: RunGroup, name: str) -> float | None:
+    known = [value for run in group.runs if (value := run.latest(name)) is not None]
+    return median(known) if known else None
+
+
+def _differences(groups: Sequence[RunGroup]) -> dict[str, tuple[str, ...]]:
+    """Each option in which groups differ, but for seeds and where runs ran."""
+    names = dict.fromkeys(name for group in groups for run in group.runs for name in run.told())
+    values = {name: tuple(_values(group, name) for group in groups) for name in names}
+    return {name: of for name, of in values.items() if len(set(of)) > 1}
+
+
+def _values(group: RunGroup, name: str) -> str:
+    """The group's values of an option: one, or several with ``or`` between."""
+    return " or ".join(dict.fromkeys(shown(name, run.flat.get(name)) for run in group.runs))

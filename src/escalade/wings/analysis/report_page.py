@@ -1,0 +1,258 @@
+"""A report of runs: one HTML file that needs nothing else, in light and dark, on a phone and on a desk."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from escalade.media.charts import Chart
+from escalade.media.curves import Curves
+from escalade.storage.files import read_bytes, write_bytes
+from escalade.support.mappings import differing
+from escalade.support.tables import Table
+from escalade.wings.analysis.page_figure import figure_html, plane_html, swatch
+from escalade.wings.analysis.panels import Workers, own_charts, shared_charts
+from escalade.wings.analysis.plane import Archived, coverage
+from escalade.wings.analysis.report_style import STYLE
+
+if TYPE_CHECKING:
+    from escalade.api.collections import Collection
+
+_FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
+"""Media types of films, by ending."""
+
+# Nothing is loaded from anywhere, and no script runs, whatever a run's names hold.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The contents of a report about one run."""
+
+    curves: Curves
+    subject: str
+    """The environment's id, or the module's name."""
+    facts: Mapping[str, str]
+    """A row of the table of runs, by heading."""
+    options: Mapping[str, str]
+    """Every option, as text."""
+    changed: frozenset[str]
+    """Names of options that are not at their defaults."""
+    versions: Mapping[str, str]
+    commands: Sequence[tuple[str, str]]
+    """Commands that reproduce the run: the purpose of each, and the command."""
+    workers: Workers
+    film: Path | None = None
+    notes: Sequence[str] = field(default=())
+    archived: Archived | None = None
+    """The archive of a search for novelty; None where the run was none, or nothing is in it."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The contents of a report about several configurations."""
+
+    tables: Sequence[Table]
+    charts: Sequence[Chart]
+    """A chart for each task, with one curve for each configuration."""
+    caption: str
+
+
+def write_report(
+    runs: Sequence[Reported],
+    output: Path,
+    over: str = "steps",
+    sweeps: Sequence[Collection] = (),
+    compared: Compared | None = None,
+) -> None:
+    """Write the page.
+
+    Args:
+        runs: at least one.
+        output: the file; it is replaced.
+        over: what curves are drawn over: a key of :data:`escalade.media.curves.X_AXES`.
+        sweeps: those that runs come from.
+        compared: the comparison of the runs' configurations, if there are several.
+
+    Raises:
+        InputError: the path is wrong.
+        StorageFailure: the disk is full.
+    """
+    write_bytes(output, page(runs, over, sweeps, compared).encode())
+
+
+def page(
+    runs: Sequence[Reported], over: str, sweeps: Sequence[Collection] = (), compared: Compared | None = None
+) -> str:
+    """The page as text."""
+    numbers = count()
+    title = ", ".join(dict.fromkeys(run.subject for run in runs))
+    many = "a run" if len(runs) == 1 else f"{len(runs)} runs"
+    parts = [
+        f"<header><h1>{_e(title)}</h1><p>Report of {many}, made by Escalade</p></header>",
+        *([] if compared is None else [_comparison(compared, numbers)]),
+        *map(_sweep, sweeps),
+        _section("Result", _result(runs) + "".join(map(_notes, runs))),
+        *(_film(run, len(runs) > 1) for run in runs if run.film is not None),
+        _learning(runs, over, numbers),
+        _section("Configuration", _configuration(runs)),
+        _section("Versions", _versions(runs)),
+        _section("To run it again", "".join(_commands(run, len(runs) > 1) for run in runs)),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{_e(title)}: report</title><style>{STYLE}</style></head>"
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _sweep(sweep: Collection) -> str:
+    chosen = f"<h3>Chosen by the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
+    pictures = "".join(_plot(title, path) for title, path in sweep.pictures)
+    shown = f'<h3>Trials</h3><div class="charts">{pictures}</div>' if pictures else ""
+    return _section(f"Sweep: {sweep.name}", _pairs(sweep.facts) + chosen + shown)
+
+
+def _plot(title: str, path: Path) -> str:
+    name = _e(title)
+    return f'<figure><h3>{name}</h3><img class="plot" alt="{name}" src="{_data("image/png", path)}"></figure>'
+
+
+def _data(kind: str, path: Path) -> str:
+    """A file as an address that needs no other file."""
+    return f"data:{kind};base64,{base64.b64encode(read_bytes(path)).decode()}"
+
+
+def _result(runs: Sequence[Reported]) -> str:
+    return _pairs(runs[0].facts) if len(runs) == 1 else _table([run.facts for run in runs])
+
+
+def _comparison(compared: Compared, numbers: Iterator[int]) -> str:
+    parts = []
+    for table in compared.tables:
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        parts += [f"<h3>{_e(table.title)}</h3>", _table(rows)]
+        parts += [f'<p class="note">{_e(note)}</p>' for note in table.notes]
+    below = f"<p>{_e(compared.caption)}</p>" if compared.caption else ""
+    return _section("Comparison", "".join(parts) + _charts(compared.charts, numbers) + below)
+
+
+def _learning(runs: Sequence[Reported], over: str, numbers: Iterator[int]) -> str:
+    curves = [run.curves for run in runs]
+    parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
+    for run in runs:
+        own = own_charts(run.curves, run.workers, over)
+        name = f": {run.curves.name}" if len(runs) > 1 else ""
+        if run.archived is not None:
+            covered = figure_html(coverage(run.archived, run.curves, over), next(numbers))
+            shown = plane_html(run.archived, next(numbers)) + covered
+            parts.append(_section(f"Novelty{name}", f'<div class="charts">{shown}</div>'))
+        if own:
+            parts.append(_section(f"Population and workers{name}", _charts(own, numbers)))
+    return "".join(parts)
+
+
+def _charts(charts: Sequence[Chart], numbers: Iterator[int]) -> str:
+    return f'<div class="charts">{"".join(figure_html(chart, next(numbers)) for chart in charts)}</div>'
+
+
+def _legend(runs: Sequence[Reported]) -> str:
+    if len(runs) == 1:
+        return ""
+    items = (f"<li>{swatch(number)}{_e(run.curves.name)}</li>" for number, run in enumerate(runs))
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _configuration(runs: Sequence[Reported]) -> str:
+    differ = differing([run.options for run in runs])
+    shared = [name for name in dict.fromkeys(n for run in runs for n in run.options) if name not in differ]
+    changed = [name for name in shared if any(name in run.changed for run in runs)]
+    rest = [name for name in shared if name not in changed]
+    parts = []
+    if len(runs) > 1:
+        words = "<p>All options are the same.</p>"
+        parts.append("<h3>What differs</h3>")
+        parts.append(_columns(runs, differ) if differ else words)
+    heading = "Shared, and not the default" if len(runs) > 1 else "Not the default"
+    if changed:
+        parts.append(f"<h3>{heading}</h3>{_pairs({n: _option(runs, n) for n in changed})}")
+    if rest:
+        table = _pairs({name: _option(runs, name) for name in rest})
+        parts.append(f"<details><summary>{len(rest)} options at their defaults</summary>{table}</details>")
+    return "".join(parts)
+
+
+def _option(runs: Sequence[Reported], name: str) -> str:
+    return next(run.options[name] for run in runs if name in run.options)
+
+
+def _columns(runs: Sequence[Reported], names: Sequence[str]) -> str:
+    """A row a run, a column an option."""
+    return _table([{"run": r.curves.name} | {n: r.options.get(n, "-") for n in names} for r in runs])
+
+
+def _versions(runs: Sequence[Reported]) -> str:
+    known = [run.versions for run in runs if run.versions]
+    if not known:
+        return "<p>A run records them when it ends, and none of these has.</p>"
+    if all(versions == known[0] for versions in known) and len(known) == len(runs):
+        return _pairs(known[0])
+    names = list(dict.fromkeys(name for versions in known for name in versions))
+    return _table([{"run": r.curves.name} | {n: r.versions.get(n, "-") for n in names} for r in runs])
+
+
+def _commands(run: Reported, named: bool) -> str:
+    parts = [f"<h3>{_e(run.curves.name)}</h3>"] if named else []
+    for text, command in run.commands:
+        parts.append(f"<p>{_e(text)}</p>")
+        if command:  # whose lines break between two flags
+            flags = " ".join(f"<span>{_e(part)}</span>" for part in re.split(r" (?=--)", command))
+            parts.append(f"<pre><code>{flags}</code></pre>")
+    return "".join(parts)
+
+
+def _film(run: Reported, named: bool) -> str:
+    assert run.film is not None
+    kind = _FILMS[run.film.suffix.lower()]
+    source = _data(kind, run.film)
+    label = f"An episode of {run.subject}, played by {run.curves.name}"
+    if kind.startswith("image/"):
+        shown = f'<img class="film" alt="{_e(label)}" src="{source}">'
+    else:
+        how = f'controls loop muted playsinline aria-label="{_e(label)}"'
+        shown = f'<video class="film" {how} src="{source}"></video>'
+    return _section(f"Film{f': {run.curves.name}' if named else ''}", shown)
+
+
+def _notes(run: Reported) -> str:
+    return "".join(f'<p class="note">{_e(run.curves.name)}: {_e(note)}</p>' for note in run.notes)
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{_e(title)}</h2>{content}</section>"
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """A table that scrolls sideways in a box of its own where it is wider than the page."""
+    heads = "".join(f'<th scope="col">{_e(name)}</th>' for name in rows[0])
+    body = "".join(f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in row.values())}</tr>" for row in rows)
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide" role="region" aria-label="table" tabindex="0">{table}</div>'
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    items = "".join(f"<div><dt>{_e(name)}</dt><dd>{_e(value)}</dd></div>" for name, value in values.items())
+    return f"<dl>{items}</dl>"
+
+
+def _e(text: str) -> str:
+    return html.escape(text)

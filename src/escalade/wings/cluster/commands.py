@@ -1,0 +1,81 @@
+"""Runs that live on a cluster by themselves: ``train --detached``, ``attach`` and ``stop``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from escalade.cli.arguments import Parser, add_argument, add_command
+from escalade.cli.output import say
+from escalade.config.options import Config
+from escalade.errors import InputError
+from escalade.support.numbers import number
+
+_STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://..."
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags of ``train`` that leave a run on the cluster."""
+    parser.add_argument(
+        "--detached",
+        action="store_true",
+        help="leave the run on the Ray cluster, kept at --storage (default: no)",
+    )
+    add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
+
+
+def requested(parsed: argparse.Namespace) -> bool:
+    """Return whether a flag of detached runs was typed."""
+    return parsed.detached or parsed.storage is not None
+
+
+def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
+    """Start the run and print how to find it again."""
+    if not parsed.detached:
+        raise InputError("`storage` is for a run that is `detached`: leave it out")
+    if not parsed.storage:
+        raise InputError(f"`detached` needs `storage`: a {_STORAGE}")
+    (config,) = configs.values()
+    from escalade.wings.cluster.detached import start_detached
+
+    name = start_detached(config, parsed.storage)
+    say(f"started {name}; follow it with: escalade attach {name}; end it with: escalade stop {name}")
+    return 0
+
+
+def add_attach(commands: Any) -> None:
+    """``escalade attach``."""
+    _add(commands, "attach", _attach)
+
+
+def add_stop(commands: Any) -> None:
+    """``escalade stop``."""
+    _add(commands, "stop", _stop)
+
+
+def _add(commands: Any, name: str, run: Any) -> None:
+    example = "HalfCheetah-v5-ars-seed0-20260101-120000"
+    parser = add_command(commands, name, "RUN", run, examples=[example])
+    parser.add_argument("run", metavar="RUN", help="name of the run")
+    add_argument(parser, "--address", "ADDRESS", "of the cluster: auto, or HOST:PORT of its head", "auto")
+
+
+def _attach(parsed: argparse.Namespace) -> int:
+    from escalade.wings.cluster.detached import attach
+
+    return _report(attach(parsed.run, say, parsed.address or "auto"))
+
+
+def _stop(parsed: argparse.Namespace) -> int:
+    from escalade.wings.cluster.detached import stop
+
+    return _report(stop(parsed.run, say, parsed.address or "auto"))
+
+
+def _report(summary: dict[str, Any]) -> int:
+    mean = summary["eval_return_mean"]
+    evaluated = "" if mean is None else f", return {number(mean)} ± {number(summary['eval_return_std'])}"
+    say(f"{summary['stop_reason']}: {summary['generations']} generations{evaluated}")
+    say(f"run folder: {summary['storage']}")
+    return 0

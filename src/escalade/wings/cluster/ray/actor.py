@@ -1,0 +1,271 @@
+"""A worker of the cluster: an actor that serves chunks of items from one thread.
+
+Chunks are calls. Several may be in hand at once; their items run in the slots of one work, and a call
+returns when its last item is done. So slots never stand empty between two chunks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from escalade.engines.base import Factory, Work
+from escalade.engines.feed import JobDropped
+from escalade.engines.results import Results
+from escalade.errors import EngineFailure, EscaladeError
+from escalade.support.own_process import become_worker
+from escalade.support.versions import versions
+from escalade.wings.cluster.ray.messages import UnfitNode
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Answer = Future["Results | None"]
+
+
+class RayWorker:
+    """The actor. Ray makes it anew where it was lost; it works once it was asked whether it is ready."""
+
+    def __init__(self) -> None:
+        import ray
+
+        self._ray = ray
+        self._node = ray.get_runtime_context().get_node_id()
+        self._begun = threading.Lock()
+        self._info: Future[dict[str, Any]] = Future()
+        self._feed = ChunkFeed()
+        self._notes: deque[str] = deque()
+
+    def ready(
+        self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
+    ) -> tuple[str, dict[str, Any]]:
+        """Wait until the work is built: the node, and what the work says of itself.
+
+        Args:
+            factory: reference to the pickled factory of the work, and the arrays in it.
+            processes: how many lead the work's items; with one, and no ``step_timeout``, this one does.
+            step_timeout: see :class:`escalade.engines.base.EngineOptions`.
+            versions: of the driver's packages; this node's must be the same.
+        """
+        if self._begun.acquire(blocking=False):
+            arguments = factory, processes, step_timeout, versions
+            threading.Thread(target=self._serve, args=arguments, daemon=True).start()
+        return self._node, self._info.result()
+
+    def run(
+        self, number: int, job: list[Any], items: Sequence[int]
+    ) -> tuple[str, Results | None, float, list[str]] | None:
+        """Run items of job ``number``; ``job`` holds a reference to it, which is fetched once.
+
+        Returns:
+            Nothing where this actor was made anew since it was asked whether it is ready.
+        """
+        feed = self._feed
+        if not self._begun.locked():
+            return None
+        if number > feed.number:
+            feed.turn_to(number, self._ray.get(job[0]))
+        results = feed.add(number, items).result()
+        notes: list[str] = []
+        with suppress(IndexError):  # none left, for another call may take some too
+            while True:
+                notes.append(self._notes.popleft())
+        return self._node, results, feed.take_busy_seconds(), notes
+
+    def _serve(self, factory: list[Any], processes: int, *options: Any) -> None:
+        try:
+            work = self._build(factory, processes, *options)
+            self._info.set_result(work.info())
+            self._feed.serve(work)
+        except BaseException as problem:  # noqa: BLE001 - the engine raises it
+            ours = _as_ours(problem, self._node)
+            if not self._info.done():
+                self._info.set_exception(ours)
+            self._feed.fail(ours)
+
+    def _build(
+        self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
+    ) -> Work:
+        import cloudpickle
+
+        from escalade.support.exact import one_thread
+
+        if differs := difference(all_versions(), versions):
+            raise UnfitNode(f"has {differs}: install the same versions on every node", self._node)
+        self._one_thread = one_thread()  # kept: what nobody keeps would end at once
+        self._one_thread.__enter__()  # for good: the process has no other purpose
+        # A thread that hangs cannot be ended, a process can.
+        has_crew = processes > 1 or step_timeout is not None
+        if not has_crew:
+            become_worker()
+        pickled, arrays = self._ray.get(factory[0])
+        # This reads what the engine, which started this actor, has just written.
+        make: Factory = cloudpickle.loads(pickled, buffers=arrays)
+        if has_crew:
+            from escalade.wings.cluster.ray.crew import Crew
+
+            return Crew(make, max(1, processes), step_timeout, self._notes.append)
+        return make()
+
+
+def all_versions() -> dict[str, str]:
+    """Escalade's own version, and those of all that can change a last bit."""
+    return {"escalade": metadata.version("escalade")} | versions()
+
+
+def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """Name what differs; empty when nothing does. A package that only one side has is no difference."""
+    names = [name for name in theirs if name in ours and theirs[name] != ours[name]]
+    return ", ".join(f"{name} {theirs[name]} (here {ours[name]})" for name in names)
+
+
+def _as_ours(problem: BaseException, node: str) -> EscaladeError:
+    """An exception of Escalade's for any: Ray can carry it, and its text says all that a user needs."""
+    said = str(problem) if isinstance(problem, EscaladeError) else f"{type(problem).__name__}: {problem}"
+    missing = next((cause for cause in _causes(problem) if isinstance(cause, ImportError)), None)
+    if missing is not None:
+        name = missing.name or missing
+        return UnfitNode(f"cannot import {name} ({said}): install its package on every node", node)
+    if isinstance(problem, EscaladeError):
+        return problem
+    failure = EngineFailure(f"a worker failed: {said}")
+    failure.add_note("".join(traceback.format_exception(problem)))
+    return failure
+
+
+def _causes(problem: BaseException | None) -> Iterator[BaseException]:
+    while problem is not None:
+        yield problem
+        problem = problem.__cause__ or problem.__context__
+
+
+class _OpenChunk:
+    def __init__(self, items: int) -> None:
+        self.results = Results(items)
+        self.answer: Answer = Future()
+
+
+class ChunkFeed:
+    """Items of all chunks in one line; results back to the chunk that asked."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._job: Any = None
+        self._fresh = False
+        self._busy_seconds = self._resumed = 0.0
+        self._news = threading.Condition()
+        self._waiting: deque[int] = deque()
+        self._chunks: dict[int, _OpenChunk] = {}  # by item
+        self._problem: EscaladeError | None = None
+
+    def turn_to(self, number: int, job: Any) -> None:
+        """Drop the job before: whoever still waits for its chunks gets None."""
+        with self._news:
+            if number <= self.number:
+                return
+            self.number, self._job, self._fresh = number, job, True
+            self._forget(set(self._chunks.values()))
+            self._news.notify()
+
+    def add(self, number: int, items: Sequence[int]) -> Answer:
+        """Line up a chunk; the answer holds its results. One that is asked for again is the later call's."""
+        chunk = _OpenChunk(len(items))
+        with self._news:
+            if self._problem is not None:
+                chunk.answer.set_exception(self._problem)
+            elif number != self.number:
+                chunk.answer.set_result(None)
+            else:
+                self._forget({self._chunks[item] for item in items if item in self._chunks})
+                self._chunks.update(dict.fromkeys(items, chunk))
+                self._waiting.extend(items)
+                self._news.notify()
+        return chunk.answer
+
+    def _forget(self, chunks: set[_OpenChunk]) -> None:
+        """Answer None to whoever waits for these."""
+        for chunk in chunks:
+            chunk.answer.set_result(None)
+        self._chunks = {item: chunk for item, chunk in self._chunks.items() if chunk not in chunks}
+        self._waiting = deque(item for item in self._waiting if item in self._chunks)
+
+    def serve(self, work: Work) -> None:
+        """Run jobs on ``work`` for ever."""
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._fresh)
+                self._fresh, job = False, self._job
+            work.begin(job)
+            self._resumed = time.monotonic()
+            with suppress(JobDropped):
+                work.run(self)
+            with self._news:
+                self._count_busy()
+
+    def fail(self, problem: EscaladeError) -> None:
+        """The work is broken: say so to all that wait, and to whoever asks later."""
+        with self._news:
+            self._problem = problem
+            for chunk in set(self._chunks.values()):
+                chunk.answer.set_exception(problem)
+            self._chunks.clear()
+
+    def take_busy_seconds(self) -> float:
+        """Seconds with something to do since the last call."""
+        with self._news:
+            taken, self._busy_seconds = self._busy_seconds, 0.0
+        return taken
+
+    def take(self, most: int, wait: bool) -> list[int]:
+        with self._news:
+            if wait and not self._waiting and not self._fresh:
+                self._count_busy()
+                self._news.wait_for(lambda: self._waiting or self._fresh)
+                self._resumed = time.monotonic()
+            if self._fresh:  # what is left of the job before is worthless
+                return []
+            return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    def put(self, item: int, result: Any) -> None:
+        self.put_many([item], [result])
+
+    def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any] | list[Any]) -> None:
+        with self._news:
+            if self._fresh:
+                return
+            places: dict[_OpenChunk, list[int]] = {}
+            for place, item in enumerate(map(int, items)):
+                chunk = self._chunks.pop(item, None)
+                if chunk is not None:
+                    places.setdefault(chunk, []).append(place)
+            for chunk, mine in places.items():
+                theirs = items, rows
+                if len(mine) < len(items):
+                    kept = [rows[place] for place in mine] if isinstance(rows, list) else rows[mine]
+                    theirs = [int(items[place]) for place in mine], kept
+                chunk.results.put_many(*theirs)
+                if not chunk.results.missing:
+                    self._count_busy()
+                    chunk.answer.set_result(chunk.results)
+
+    def put_raised(self, item: int, words: str) -> None:
+        with self._news:
+            if not self._fresh and item in self._chunks:
+                self._chunks[item].results.raised[item] = words
+
+    def alive(self) -> None:
+        """Nobody listens; but look for another job."""
+        if self._fresh:
+            raise JobDropped
+
+    def _count_busy(self) -> None:
+        now = time.monotonic()
+        self._busy_seconds += now - self._resumed
+        self._resumed = now

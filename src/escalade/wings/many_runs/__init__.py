@@ -1,0 +1,1 @@
+"""Several runs as one: seeds, configurations, and sweeps of options."""

@@ -1,0 +1,1 @@
+"""Functions of a vector: searches with bounds, integers, restarts and rules to stop."""

@@ -1,0 +1,152 @@
+"""Minimise (or maximise) a function of a vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from escalade.errors import InputError
+from escalade.fitness.catching import Catch
+from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
+from escalade.strategies.base import Direction, StrategyFactory
+from escalade.strategies.bounds import Given
+from escalade.support.naming import called
+from escalade.support.numbers import counted, seed_number, workers_in_words
+from escalade.training.limits import Limits
+from escalade.wings.optimize.earlier import EarlierPoints
+from escalade.wings.optimize.function_calls import FunctionCalls, check_function
+from escalade.wings.optimize.optimum import Optimum
+from escalade.wings.optimize.search import Search, turn
+from escalade.wings.optimize.search_plan import SearchOptions, SearchPlan
+
+Function = Callable[[Any], Any]
+"""A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
+
+
+def optimize(
+    function: Function,
+    x0: ArrayLike | Tensor | EarlierPoints | Callable[[np.random.Generator], ArrayLike],
+    strategy: str | StrategyFactory = "cma-es",
+    *,
+    direction: Direction = "minimize",
+    sigma: float | ArrayLike | None = None,
+    population: int | None = None,
+    bounds: Given | None = None,
+    integers: Sequence[int] | None = None,
+    budget: int | None = None,
+    seconds: float | None = None,
+    target: float | None = None,
+    tolerance: float = 1e-11,
+    restarts: Literal["ipop", "bipop"] | None = None,
+    vectorized: bool = False,
+    workers: int = 0,
+    catch: Catch = False,
+    callback: Callable[[Optimum], bool | None] | None = None,
+    recorders: Sequence[str | Recorder] = (),
+    verbose: bool = False,
+    seed: int = 0,
+) -> Optimum:
+    """Search for the smallest (or largest) value of a function of a vector.
+
+    The search is in float64. A value that is NaN, infinite or beyond 1e30 counts as the worst of its
+    generation. The same seed gives the same points on one machine with as many threads of BLAS, whatever
+    the number of workers, if the function gives the same values. A function that draws random numbers does:
+    before each call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its
+    point. They are put back after each generation.
+
+    Args:
+        function: takes a vector, shape (dimension,), and gives a number. It gets numpy arrays, or tensors
+            where ``x0`` is a tensor; they are its own.
+        x0: where to begin, shape (dimension,), or a function of a ``numpy.random.Generator`` that gives such
+            a vector, called for every search. A search after the first begins at a random point within the
+            bounds, or at the same vector where there are none. For cma-es also :class:`EarlierPoints`:
+            points whose values are known, of this function or one like it.
+        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``,
+            which takes one by dimension, integers, restarts and budget (``strategy`` of the result names it);
+            or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
+        direction: ``minimize`` or ``maximize``.
+        sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
+            bounds and 0.5 elsewhere when not given. It never exceeds the range between two bounds, neither at
+            first nor when the strategy adapts it.
+        population: points a generation; the strategy's default when not given.
+        bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers a parameter,
+            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
+            are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
+            never called outside.
+        integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask; for cma-es,
+            which then keeps other whole numbers in reach (Hamano et al. 2022, arXiv 2205.13482).
+        budget: evaluations after which to stop, at the end of a generation.
+        seconds: time after which to stop, at the end of a generation. A generation that is not done when a
+            tenth of it (at least 2 s) has passed beyond is given up.
+        target: stop when a value as good as this is found.
+        tolerance: when a search has converged, see :class:`escalade.wings.optimize.stopping.StopRules`.
+        restarts: for cma-es, sep-cma-es, ma-es and xnes: start again after convergence, with populations that
+            double (``ipop``), or with large and small ones in turns (``bipop``), until the budget is used,
+            the target is found, or the population has doubled nine times.
+        vectorized: the function takes all points of a generation, shape (n, dimension), and gives shape (n,).
+        workers: processes that call the function, each on one thread; 0 calls it in this process. The
+            function travels by value (cloudpickle), so a script needs no ``__main__`` guard.
+        catch: exceptions of the function that count as NaN does: a type, a tuple of types, or True for every
+            ``Exception``. ``failures`` of the result counts the points; with ``vectorized`` all of a call.
+        callback: called after each generation with the :class:`Optimum` so far, its ``stop_reason`` empty;
+            True stops, and so does StopIteration. Its arrays are the callback's own.
+        recorders: objects with the methods of :class:`escalade.recorders.Recorder`, or names such as
+            ``notebook``, that get a row for each generation. A return in it is a value of the function, an
+            episode a point. Those that write into a run folder are refused: a search has none.
+        verbose: print how the search goes.
+        seed: the same seed gives the same search.
+
+    Raises:
+        InputError: an argument is impossible; the function gave something other than numbers, or no finite
+            one; or ``seconds`` ended inside the first generation. The message names it.
+        EnvironmentFailure: the function raised what ``catch`` does not name, or it raised at every point of
+            the search so far. The message names the point and the generation.
+
+    Examples:
+        >>> import numpy as np
+        >>> found = optimize(lambda x: ((x - 3) ** 2).sum(), np.zeros(4), bounds=(-5, 5))
+        >>> bool(abs(found.best - 3).max() < 1e-4), found.stop_reason
+        (True, 'tolfun')
+    """
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be a function of an Optimum, not {callback!r}")
+    check_function(function, "x")
+    check_recorders(recorders)
+    limits = Limits(seconds=seconds)
+    options = SearchOptions(
+        strategy, direction, sigma, population, bounds, integers, budget, target, tolerance, restarts
+    )
+    plan = SearchPlan(options, x0, seed_number(seed))
+    space = plan.space
+    with ExitStack() as closing:
+        calls = FunctionCalls(
+            function, workers=workers, vectorized=vectorized, tensors=space.tensors, catch=catch, seed=seed
+        )
+        closing.enter_context(calls)
+        goals = Goals(
+            f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
+            + workers_in_words(workers),
+            target,
+            seconds=seconds,
+            minimize=direction == "minimize",
+            print_evaluations=False,
+        )
+        wanted = [*recorders, *(["console"] if verbose else [])]
+        announcer = Announcer()
+        listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
+        search = Search(space, direction, budget, target, limits, listening, callback, plan.name)
+        calls.engine.on_note = search.say
+        announcer.give_to(search.say)
+        if plan.note:
+            search.say(plan.note)
+        (reason,) = turn([(search, plan.turns(search))], calls, limits)
+        found = search.found(reason)
+    if math.isnan(found.best_fitness):
+        raise InputError("the function gave no finite number up to 1e30 at all: there is nothing to optimise")
+    return found

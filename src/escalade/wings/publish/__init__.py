@@ -1,0 +1,1 @@
+"""Policies for others: ONNX and TorchScript, and repositories of Hugging Face."""

@@ -1,0 +1,106 @@
+"""The models that pools compile: without pictures, and with the same physics."""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from escalade.envs.envpool import families as envpool_families
+from escalade.envs.envpool import models as envpool_models
+from escalade.envs.envpool.families import import_for, make_pool
+from escalade.envs.envpool.models import without_textures
+
+pytest.importorskip("envpool")
+IDS = ("CheetahRun-v1", "FishSwim-v1", "Ant-v4", "FetchReachDense-v1", "MetaWorld/DrawerClose-v3")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    without_textures.cache_clear()
+    yield tmp_path / "escalade" / "envpool-models"
+    without_textures.cache_clear()
+
+
+def base_of(env_id):
+    return envpool_families._registered(env_id)[2]["base_path"]
+
+
+def walk(env_id, **settings):
+    """What two environments show in an episode with random actions."""
+    pool = make_pool(env_id, [3, 4], None, **settings)
+    chosen, seen = np.random.default_rng(1), [pool.reset()[0]]
+    for _ in range(40):
+        actions = chosen.uniform(-1, 1, (2, *pool.action_space.shape))
+        seen += pool.step(actions.astype(pool.action_space.dtype))[:2]
+    return seen
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_model_without_pictures_moves_as_the_whole_one_does(env_id):
+    np.testing.assert_equal(walk(env_id), walk(env_id, base_path=base_of(env_id)))
+
+
+def test_pools_take_the_copy_and_those_that_draw_take_the_original(monkeypatch):
+    envpool, taken = import_for("CheetahRun-v1"), []
+    monkeypatch.setattr(envpool, "make", lambda *_, **settings: taken.append(settings.get("base_path")))
+    make_pool("CheetahRun-v1", [1], None)
+    make_pool("CheetahRun-v1", [1], None, render_mode="rgb_array")
+    make_pool("CartPole-v1", [1], None)
+    make_pool("CheetahRun-v1", [1], None, base_path="mine")
+    assert taken == [without_textures(base_of("CheetahRun-v1")), None, None, "mine"]
+
+
+def test_a_copy_that_could_not_be_put_in_its_place_is_not_taken(monkeypatch):
+    def full(self, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "rename", full)
+    base = base_of("CheetahRun-v1")
+    assert without_textures(base) == base
+
+
+def test_every_texture_of_the_copy_is_one_pixel_and_all_else_is_linked(own_cache):
+    copy = without_textures(base_of("CheetahRun-v1"))
+    (only,) = own_cache.iterdir()
+    assert copy == str(only)
+    texts = [file.read_text() for file in only.rglob("*.xml") if not file.is_symlink()]
+    tags = [tag for text in texts for tag in re.findall(r"<texture[^>]*>", text)]
+    assert len(tags) > 40
+    assert all('builtin="flat" width="1" height="1"' in tag and "file" not in tag for tag in tags)
+    dog = only / "mujoco" / "assets_dmc" / "dog_assets"
+    assert dog.is_symlink()
+    assert any(dog.iterdir())
+
+
+def test_a_texture_keeps_the_name_that_materials_call_it_by():
+    text = '<texture file="a/wood.png" type="2d"/><texture name="skin"\n rgb1="1 0 0" width="9"></texture>'
+    pixels = envpool_models._TEXTURE.sub(envpool_models._one_pixel, text)
+    assert pixels == (
+        '<texture name="wood" type="2d" builtin="flat" width="1" height="1"/>'
+        '<texture name="skin" type="cube" builtin="flat" width="1" height="1"></texture>'
+    )
+
+
+def test_the_copy_is_made_once_and_again_for_other_files(tmp_path, own_cache):
+    base = tmp_path / "base"
+    (base / "mujoco").mkdir(parents=True)
+    model = base / "mujoco" / "a.xml"
+    model.write_text("<texture name='x'/>")
+    first = without_textures(str(base))
+    without_textures.cache_clear()
+    assert without_textures(str(base)) == first
+    os.utime(base / "mujoco", (1, 1))
+    without_textures.cache_clear()
+    assert without_textures(str(base)) != first
+    assert len(list(own_cache.iterdir())) == 2
+
+
+def test_a_home_that_cannot_be_written_costs_time_alone(tmp_path, monkeypatch):
+    (tmp_path / "mujoco").mkdir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert without_textures(str(tmp_path)) == str(tmp_path)

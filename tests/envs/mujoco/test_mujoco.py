@@ -1,0 +1,134 @@
+"""MuJoCo's own batch plays Gymnasium's episodes, bit for bit, and makes nothing anew for them."""
+
+import importlib.util
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+
+import escalade
+from escalade import InputError
+from escalade.envs import Environment, SlotError, resolve, settle_backend, vectorize
+from escalade.envs.mujoco.backend import MujocoVector, _may_touch
+from escalade.envs.mujoco.tasks import TASKS
+
+batch = pytest.importorskip("mujoco.batch")
+LIMIT = 25
+
+
+def seeded(values):
+    return np.array(values, np.int64)
+
+
+def both(env, slots):
+    """The same slots on this backend and on Gymnasium's, with everything that is said of a step."""
+    environment = resolve(env, max_episode_steps=LIMIT, info_keys=TASKS[env].infos)
+    return [vectorize(replace(environment, backend=name), slots) for name in ("mujoco", "gymnasium")]
+
+
+def assert_same_bits(ours, theirs):
+    assert ours.dtype == theirs.dtype
+    assert ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("env", TASKS)
+def test_episodes_are_gymnasiums_in_slots_in_any_order_and_used_before(env):
+    ours, theirs = both(env, 7)
+    chance = np.random.default_rng(1)
+    space = resolve(env).action_space
+    slots, ends = seeded([4, 0, 6, 3, 5]), 0  # one and two stay empty for a while
+    assert_same_bits(ours.reset(slots, slots + 50), theirs.reset(slots, slots + 50))
+    for step in range(60):
+        shape = (len(slots), *space.shape)
+        actions = (chance.uniform(space.low, space.high, shape) * 1.2).astype(np.float32)
+        (seen, rewards, ended), expected = ours.step(slots, actions), theirs.step(slots, actions)
+        assert_same_bits(seen, expected[0])
+        assert_same_bits(rewards, expected[1])
+        assert ended.tolist() == expected[2].tolist()
+        assert_same_bits(ours.infos(slots), theirs.infos(slots))
+        ends += int(ended.sum())
+        again = slots[ended][::-1]
+        if step == 5:
+            again = np.append(again, [2, 1])
+        if len(again):
+            seeds = chance.integers(2**31, size=len(again))
+            assert_same_bits(ours.reset(again, seeds), theirs.reset(again, seeds))
+            slots = np.concatenate([slots[~ended], again])
+    assert ends >= 10
+    for vector in (ours, theirs):
+        vector.close()
+
+
+def test_a_run_has_the_bits_of_gymnasiums_backend(tmp_path):
+    options = {"preset": None, "population": 6, "hidden": (4,), "generations": 2, "max_episode_steps": 9}
+    options |= {"workers": 0, "seed": 3, "eval_every": 1, "eval_episodes": 2, "verbose": False}
+    found = {}
+    for backend in ("mujoco", "gymnasium"):
+        run = escalade.train("Reacher-v5", backend=backend, run_dir=tmp_path / backend, **options)
+        found[backend] = run.summary["params_sha256"], run.summary["eval_return_mean"]
+    assert found["mujoco"] == found["gymnasium"]
+
+
+def test_a_run_makes_one_environment_whatever_its_slots_and_episodes(monkeypatch):
+    made, steps = [], []
+    make = Environment.make
+    monkeypatch.setattr(Environment, "make", lambda self, *args: made.append(1) or make(self, *args))
+    environment = resolve("Reacher-v5", backend="mujoco", max_episode_steps=3)
+    made.clear()
+    vector = vectorize(environment, 50)
+    step = vector._batch.step
+    vector._batch.step = lambda *args: steps.append(args) or step(*args)
+    everyone, still = np.arange(50), np.zeros((50, 2), np.float32)
+    for wave in range(4):
+        vector.reset(everyone, everyone + wave)
+        ends = [vector.step(everyone, still)[2].all() for _ in range(3)]
+        assert ends == [False, False, True]
+    assert (len(made), len(steps)) == (1, 12)
+
+
+def test_a_model_whose_geoms_cannot_touch_is_not_searched_for_contacts():
+    model = gymnasium.make("Reacher-v5").unwrapped.model
+    assert not _may_touch(model)
+    model.geom_contype[3] = 1
+    assert _may_touch(model)
+    assert _may_touch(gymnasium.make("Hopper-v5").unwrapped.model)
+
+
+def test_a_simulation_that_fails_is_named_by_its_slot():
+    vector = vectorize(resolve("Hopper-v5", backend="mujoco"), 4)
+    slots = seeded([3, 0, 2])
+    vector.reset(slots, slots)
+
+    def fails(ids, nstep):
+        raise batch.SimulationError(np.array([2], np.int32), "stack overflow")
+
+    vector._batch.step = fails
+    with pytest.raises(SlotError, match="stack overflow") as failure:
+        vector.step(slots, np.zeros((3, 3), np.float32))
+    assert failure.value.row == 2
+
+
+def test_auto_takes_it_where_gymnasiums_own_task_is_asked_for():
+    assert settle_backend(resolve("Walker2d-v5")).backend == "mujoco"
+    assert isinstance(vectorize(resolve("Swimmer-v5"), 1), MujocoVector)
+    assert settle_backend(resolve("Hopper-v5", info_keys=["reward_survive"])).backend == "mujoco"
+    for other in (
+        resolve("Ant-v5"),
+        resolve("Hopper-v4"),
+        resolve("Hopper-v5", {"healthy_reward": 2.0}),
+        resolve("Hopper-v5", info_keys=["no_such"]),
+        resolve("Hopper-v5", reward_info="reward_forward"),
+        resolve("CartPole-v1"),
+    ):
+        assert settle_backend(other).backend in ("envpool", "gymnasium")
+
+
+def test_an_older_mujoco_is_left_to_the_other_backends(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "mujoco.batch" else find(name)
+    )
+    assert settle_backend(resolve("Hopper-v5")).backend in ("envpool", "gymnasium")
+    with pytest.raises(InputError, match=r"MuJoCo's batch \(of 4.0 and later\) has no Hopper-v5"):
+        settle_backend(resolve("Hopper-v5", backend="mujoco"))

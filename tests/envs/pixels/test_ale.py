@@ -1,0 +1,124 @@
+"""Atari games on the ALE backend and on Gymnasium's: the same episodes, bit for bit."""
+
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.registration import WrapperSpec
+
+from escalade import InputError
+from escalade.envs import resolve, settle_backend, vectorize
+from escalade.envs.pixels.ale_backend import supports
+from escalade.envs.pixels.frames import Frames
+
+pytest.importorskip("ale_py")
+pytest.importorskip("cv2")
+
+PIXELS = Frames(
+    grayscale=True,
+    resize=(20, 16),
+    frame_skip=4,
+    max_pool=True,
+    frame_stack=3,
+    noop_max=9,
+    sticky_actions=0.0,
+)
+CASES = {
+    "pixels": ("ALE/Pong-v5", {}, PIXELS, 12),
+    "sticky": ("ALE/Breakout-v5", {}, Frames(crop=(34, 194), resize=(20,), grayscale=True), None),
+    "colours": (
+        "ALE/Breakout-v5",
+        {"repeat_action_probability": 0.0},
+        Frames(crop=(30, 200, 8, 152), frame_skip=16),
+        None,
+    ),
+    "thin": ("ALE/Breakout-v5", {"repeat_action_probability": 0.0}, Frames(crop=(100, 102)), None),
+    "memory": (
+        "ALE/SpaceInvaders-v5",
+        {"obs_type": "ram", "difficulty": 1},
+        Frames(frame_skip=3, frame_stack=2, noop_max=5, sticky_actions=0.0),
+        9,
+    ),
+    "as it is": ("ALE/Pong-v5", {"repeat_action_probability": 0.0, "obs_type": "grayscale"}, Frames(), None),
+    "carries over": ("ALE/Assault-v5", {}, Frames(resize=(20,), sticky_actions=0.0), None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_episodes_are_gymnasiums(case):
+    env, kwargs, frames, limit = CASES[case]
+    ours = resolve(env, kwargs, "ale", limit, frames=frames)
+    theirs = resolve(env, kwargs, "gymnasium", limit, frames=frames)
+    assert settle_backend(ours) == ours
+    one, two = vectorize(ours, 2), vectorize(theirs, 1)
+    chance = np.random.default_rng(1)
+    slot, alone = np.array([1]), np.array([0])
+    for seed in (5, 6):  # the second one after the first, in the same emulator
+        first, second = one.reset(slot, np.array([seed])), two.reset(alone, np.array([seed]))
+        for _ in range(14):
+            np.testing.assert_array_equal(first, second)
+            assert first.dtype == second.dtype
+            action = chance.integers(ours.action_space.n, size=1)
+            first, reward, ended = one.step(slot, action)
+            second, expected, over = two.step(alone, action)
+            assert (reward.tolist(), ended.tolist()) == (expected.tolist(), over.tolist())
+            if ended[0]:
+                break
+        assert bool(ended[0]) == (limit is not None) or case == "colours"
+    one.close()
+    two.close()
+
+
+ENDINGS = {
+    "colours": ({}, Frames()),
+    "grey": ({"obs_type": "grayscale"}, Frames()),
+    "memory": ({"obs_type": "ram"}, Frames()),
+    "treated": ({}, Frames(grayscale=True, frame_skip=4)),
+    "pooled": ({}, Frames(frame_skip=4, max_pool=True)),
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_the_last_observation_of_a_game_that_is_over_is_gymnasiums(case):
+    kwargs, frames = ENDINGS[case]
+    kwargs = kwargs | {"repeat_action_probability": 0.0}
+    one, two = (
+        vectorize(resolve("ALE/Breakout-v5", kwargs, backend, frames=frames), 1)
+        for backend in ("ale", "gymnasium")
+    )
+    chance, slot, over = np.random.default_rng(3), np.array([0]), False
+    one.reset(slot, np.array([5]))
+    second = two.reset(slot, np.array([5]))[0]
+    while not over:
+        before, action = second, chance.integers(4, size=1)
+        first, _, ended = one.step(slot, action)
+        second, _, expected = two.step(slot, action)
+        over = bool(expected[0])
+        assert bool(ended[0]) == over
+    np.testing.assert_array_equal(first, second)
+    # Gymnasium's wrapper of frames shows the picture before once more, and its environment a new one.
+    assert np.array_equal(before, second) == (not frames.off)
+    one.close()
+    two.close()
+
+
+def test_a_wrappers_stack_of_frames_keeps_its_channels_first():
+    wrappers = ["gymnasium.wrappers:AtariPreprocessing", "gymnasium.wrappers:FrameStackObservation(4)"]
+    game = resolve("ALE/Pong-v5", {"frameskip": 1}, wrappers=wrappers)
+    assert game.observation_space.shape == (4, 84, 84)
+
+
+def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
+    game = resolve("ALE/Pong-v5", frames=PIXELS)
+    assert settle_backend(game).backend == "ale"
+    assert game.observation_space.shape == (3, 20, 16)
+    assert game.max_episode_steps == 27000
+    spec = gymnasium.spec("ALE/Pong-v5")
+    worth = WrapperSpec("TransformReward", "gymnasium.wrappers:TransformReward", {"func": abs})
+    wrapped = replace(spec, id="Worth-v0", additional_wrappers=(worth,))
+    assert not supports(replace(game, spec=wrapped))
+    ending = resolve("ALE/Pong-v5", frames=PIXELS, early_end=5)
+    assert settle_backend(ending).backend == "gymnasium"
+    with pytest.raises(InputError, match="ALE has no CartPole-v1"):
+        settle_backend(resolve("CartPole-v1", backend="ale"))

@@ -1,0 +1,363 @@
+"""Every option of frames against Gymnasium's own wrappers on recorded frames, with its errors."""
+
+import itertools
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces, wrappers
+from gymnasium.envs.registration import EnvSpec
+
+from escalade import InputError
+from escalade.envs import resolve
+from escalade.envs.pixels.frames import Frames
+from escalade.envs.wrappers import LifeLossEnds
+
+pytest.importorskip("cv2")
+
+HEIGHT, WIDTH, LENGTH = 10, 8, 40
+RECORDED = np.random.default_rng(4).integers(0, 256, (LENGTH, HEIGHT, WIDTH, 3), np.uint8)
+GREY = RECORDED.mean(axis=3).astype(np.uint8)
+ATARI = EnvSpec("Recorded-v0", entry_point="ale_py.env:AtariEnv")
+PLAIN = EnvSpec("Recorded-v0", entry_point="somewhere:Else")
+CROP = (2, 9, 1, 7)
+
+
+class Recorded(gymnasium.Env[Any, Any]):
+    """Plays recorded frames, whatever the actions; it loses a life every seventh. Also its own emulator."""
+
+    observation_space = spaces.Box(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
+    action_space = spaces.Discrete(3)
+    _frameskip = 1
+
+    def __init__(self, shape: str = "rgb") -> None:
+        self.ale = self
+        self.given: list[int] = []
+        if shape == "grey":
+            self.observation_space = spaces.Box(0, 255, (HEIGHT, WIDTH), np.uint8)
+        elif shape == "ram":
+            self.observation_space = spaces.Box(0, 255, (HEIGHT,), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at = 0
+        return self.frame(), {"lives": self.lives()}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.given.append(int(action))
+        self.at += 1
+        return self.frame(), float(self.at), self.at >= LENGTH - 1, False, {"lives": self.lives()}
+
+    def frame(self) -> np.ndarray:
+        kinds = {3: RECORDED, 2: GREY, 1: RECORDED[:, :, 0, 0]}
+        return kinds[len(self.observation_space.shape)][self.at].copy()
+
+    def lives(self) -> int:
+        return 9 - self.at // 7
+
+    def get_action_meanings(self) -> list[str]:
+        return ["NOOP", "FIRE", "RIGHT"]
+
+    def getScreenGrayscale(self, out: np.ndarray) -> None:  # noqa: N802 - the emulator's name
+        out[:] = GREY[self.at]
+
+    def getScreenRGB(self, out: np.ndarray) -> None:  # noqa: N802
+        out[:] = RECORDED[self.at]
+
+
+def played(env, seed=3, steps=4):
+    """Observations but the last of an ended episode, rewards and ends."""
+    seen, rewards, ended = [np.array(env.reset(seed=seed)[0])], [], False
+    for step in range(steps):
+        observation, reward, terminated, truncated, _ = env.step(step % 3)
+        rewards.append(float(reward))
+        ended = terminated or truncated
+        if ended:
+            break
+        seen.append(np.array(observation))
+    return seen, rewards, ended
+
+
+def crop(env, part):
+    top, bottom, left, right = part
+    space = spaces.Box(0, 255, (bottom - top, right - left, *env.observation_space.shape[2:]), np.uint8)
+    return wrappers.TransformObservation(env, lambda image: image[top:bottom, left:right], space)
+
+
+def channels(observation, *, stacked, grey):
+    """(K, H, W, C), (K, H, W), (H, W, C) or (H, W) as (channels, H, W)."""
+    frames = observation if stacked else observation[None]
+    frames = frames[..., None] if grey else frames
+    return np.concatenate([np.moveaxis(frame, -1, 0) for frame in frames])
+
+
+def equal(ours, theirs, *, stacked, grey):
+    assert ours[1:] == theirs[1:]
+    assert len(ours[0]) == len(theirs[0])
+    for one, two in zip(ours[0], theirs[0], strict=True):
+        np.testing.assert_array_equal(one, channels(two, stacked=stacked, grey=grey))
+        assert one.dtype == np.uint8
+
+
+ON_OFF = (False, True)
+
+
+@pytest.mark.parametrize("grey", ON_OFF)
+@pytest.mark.parametrize("skip", [None, 4])
+def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
+    for cut, size, stack, noops in itertools.product(((), CROP), ((), (5, 6)), (1, 3), (0, 4)):
+        pooled = (skip or 1) > 1
+        frames = Frames(grey, cut, size, skip, pooled, stack, noops)
+        height, width = size if size and not cut else (HEIGHT, WIDTH)
+        theirs = wrappers.AtariPreprocessing(
+            Recorded(), noops, skip or 1, (width, height), grayscale_obs=grey
+        )
+        theirs = crop(theirs, cut) if cut else theirs
+        theirs = wrappers.ResizeObservation(theirs, size) if size and cut else theirs
+        theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
+        ours = frames.wrap(Recorded(), ATARI)
+        colours = 1 if grey else 3
+        expected = size or (7, 6) if cut else size or (HEIGHT, WIDTH)
+        assert ours.observation_space.shape == ((stack * colours), *expected)
+        equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
+
+
+@pytest.mark.parametrize("grey", ON_OFF)
+@pytest.mark.parametrize("skip", [1, 2])
+def test_images_of_others_are_those_of_gymnasiums_wrappers(grey, skip):
+    for cut, size, stack, pooled, sticky in itertools.product(
+        ((), CROP), ((), (5, 6)), (1, 3), ON_OFF, (None, 0.5)
+    ):
+        if pooled and (skip or 1) < 2:
+            continue
+        frames = Frames(grey, cut, size, skip, pooled, stack, sticky_actions=sticky)
+        theirs = wrappers.StickyAction(Recorded(), sticky) if sticky else Recorded()
+        if pooled:
+            theirs = wrappers.MaxAndSkipObservation(theirs, skip)
+        elif (skip or 1) > 1:
+            theirs = Repeated(theirs, skip)
+        theirs = crop(theirs, cut) if cut else theirs
+        theirs = wrappers.GrayscaleObservation(theirs) if grey else theirs
+        theirs = wrappers.ResizeObservation(theirs, size) if size else theirs
+        theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
+        ours = frames.wrap(Recorded(), PLAIN)
+        equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
+        assert ours.unwrapped.given == theirs.unwrapped.given
+
+
+class Repeated(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Each action so many times: Gymnasium's skip takes a maximum, too."""
+
+    def __init__(self, env: Any, times: int) -> None:
+        super().__init__(env)
+        self.times = times
+
+    def step(self, action: Any) -> Any:
+        steps = [self.env.step(action) for _ in range(self.times)]
+        observation, _, terminated, truncated, info = steps[-1]
+        return observation, sum(step[1] for step in steps), terminated, truncated, info
+
+
+def test_grey_emulators_give_grey_images():
+    ours = Frames(resize=(5,)).wrap(Recorded("grey"), ATARI)
+    theirs = wrappers.AtariPreprocessing(Recorded("grey"), 0, 1, 5)
+    equal(played(ours), played(theirs), stacked=False, grey=True)
+    plain = Frames().wrap(Recorded("grey"), ATARI)
+    np.testing.assert_array_equal(plain.reset()[0], GREY[:1])
+
+
+def test_memory_starts_and_ends_like_images():
+    frames = Frames(noop_max=5, frame_stack=2)
+    ours = frames.wrap(LifeLossEnds(Recorded("ram")), ATARI)
+    theirs = wrappers.AtariPreprocessing(Recorded(), 5, 1, 4, terminal_on_life_loss=True)
+    _, rewards, ended = played(ours, steps=9)
+    assert (rewards, ended) == played(theirs, steps=9)[1:]
+    assert ended
+    assert ours.unwrapped.at == theirs.unwrapped.at
+    first = ours.reset(seed=3)[0]
+    assert first.shape == (2, HEIGHT)
+
+
+def test_atari_skips_and_sticks_in_the_emulator():
+    assert Frames(frame_skip=4, sticky_actions=0.25).kwargs(ATARI) == {
+        "frameskip": 4,
+        "repeat_action_probability": 0.25,
+    }
+    assert Frames(frame_skip=4, max_pool=True).kwargs(ATARI) == {"frameskip": 1}
+    assert Frames().kwargs(ATARI) == Frames(frame_skip=4, sticky_actions=0.5).kwargs(PLAIN) == {}
+
+
+@pytest.mark.parametrize(
+    ("frames", "registered", "kwargs", "said"),
+    [
+        (Frames(), {"repeat_action_probability": 0.25}, {}, "sticky actions 0.25"),
+        (Frames(), {}, {}, "sticky actions 0.25"),
+        (
+            Frames(sticky_actions=0.0),
+            {"repeat_action_probability": 0.25},
+            {},
+            "sticky actions 0 instead of its 0.25",
+        ),
+        (Frames(), {"repeat_action_probability": 0.0}, {}, ""),
+        (Frames(), {}, {"repeat_action_probability": 0.5}, "sticky actions 0.5 instead of its 0.25"),
+    ],
+)
+def test_a_games_sticky_actions_are_named(frames, registered, kwargs, said):
+    game = EnvSpec("Recorded-v0", entry_point=ATARI.entry_point, kwargs=registered)
+    assert frames.stickiness(game, kwargs) == said
+
+
+def test_sticky_actions_of_others_are_named_where_they_were_asked_for():
+    assert Frames(sticky_actions=0.5).stickiness(PLAIN, {}) == "sticky actions 0.5 instead of its 0"
+    assert Frames().stickiness(PLAIN, {}) == ""
+
+
+def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
+    pytest.importorskip("ale_py")
+    import escalade
+
+    ram = {"obs_type": "ram"}
+    options = {"policy": "linear", "population": 2, "workers": 0, "generations": 1, "eval_episodes": 1}
+    options |= {"env_kwargs": ram, "sticky_actions": 0.0, "max_episode_steps": 2}
+    escalade.train("ALE/Pong-v5", preset=None, run_dir=tmp_path / "run", **options)
+    assert ", sticky actions 0 instead of its 0.25\n" in capsys.readouterr().out
+
+
+REFUSED = [
+    (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for ALE's games, and Recorded-v0 is none of them"),
+    (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
+    (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`max_pool` needs images"),
+    (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, and memory is none"),
+    (Frames(crop=(0, 11)), "rgb", PLAIN, "`crop` 0,11 reaches out of the image of 10 x 8"),
+    (Frames(crop=(0, 9, 0, 9)), "rgb", ATARI, "`crop` 0,9,0,9 reaches out"),
+]
+
+
+@pytest.mark.parametrize(("frames", "shape", "spec", "said"), REFUSED)
+def test_what_does_not_fit_is_refused(frames, shape, spec, said):
+    with pytest.raises(InputError, match=said):
+        frames.wrap(Recorded(shape), spec)
+
+
+class ChannelsFirst(Recorded):
+    observation_space = spaces.Box(0, 255, (3, HEIGHT, WIDTH), np.uint8)
+
+    def frame(self) -> np.ndarray:
+        return np.moveaxis(RECORDED[self.at], -1, 0).copy()
+
+
+@pytest.mark.parametrize(
+    "frames", [Frames(crop=CROP), Frames(grayscale=True), Frames(resize=(4, 6), crop=CROP, grayscale=True)]
+)
+def test_images_with_their_channels_first_are_cut_as_others_are(frames):
+    first, last = (frames.wrap(env, PLAIN) for env in (ChannelsFirst(), Recorded()))
+    assert first.observation_space == last.observation_space
+    np.testing.assert_array_equal(first.reset(seed=0)[0], last.reset(seed=0)[0])
+    np.testing.assert_array_equal(first.step(0)[0], last.step(0)[0])
+
+
+@pytest.mark.parametrize("env", [ChannelsFirst, Recorded])
+def test_a_part_that_is_thinner_than_its_colours_are_many_keeps_them_first(env):
+    thin, whole = (Frames(crop=rows).wrap(env(), PLAIN) for rows in ((2, 4), (0, HEIGHT)))
+    assert thin.observation_space.shape == (3, 2, WIDTH)
+    np.testing.assert_array_equal(thin.reset(seed=0)[0], whole.reset(seed=0)[0][:, 2:4])
+    small = Frames(resize=(6, 2)).wrap(env(), PLAIN)
+    assert small.observation_space.shape == small.reset(seed=0)[0].shape == (3, 6, 2)
+
+
+def test_grayscale_needs_colours():
+    class Four(Recorded):
+        observation_space = spaces.Box(0, 255, (4, HEIGHT, WIDTH), np.uint8)
+
+    with pytest.raises(InputError, match="`grayscale` needs images of three colours"):
+        Frames(grayscale=True).wrap(Four(), PLAIN)
+
+
+def test_images_of_other_numbers_can_be_cropped_and_not_resized():
+    space = spaces.Box(-1.0, np.inf, (HEIGHT, WIDTH, 3), np.float32)
+    floats = wrappers.TransformObservation(Recorded(), lambda image: image.astype(np.float32), space)
+    ours = Frames(crop=CROP).wrap(floats, PLAIN)
+    assert ours.observation_space == spaces.Box(-1.0, np.inf, (3, 7, 6), np.float32)
+    assert ours.observation_space.contains(ours.reset(seed=1)[0])
+    for option in ({"resize": (5,)}, {"grayscale": True}):
+        with pytest.raises(
+            InputError, match=f"`{next(iter(option))}` needs images of whole numbers from 0 to 255"
+        ):
+            Frames(**option).wrap(floats, PLAIN)
+
+
+class Odd(gymnasium.Env[Any, Any]):
+    """Gives one array for ever, writes to its actions, and has a generator of its own; ends after 6 steps."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+    action_space = spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.own, self.at, self.seen, self.taken = np.random.default_rng(seed), 0, np.zeros(2), []
+        return self.seen, {}
+
+    def step(self, action: Any) -> Any:
+        self.taken.append(float(action[0]))
+        action *= 0
+        self.at += 1
+        self.seen[:] = self.at
+        return self.seen, 1.0, self.at == 6, False, {}
+
+
+def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others_are():
+    env = Frames(frame_stack=3, frame_skip=2).wrap(Odd(), PLAIN)
+    env.reset(seed=0)
+    action = np.ones(1, np.float32)
+    stacked = [env.step(action)[0] for _ in range(3)][-1]
+    np.testing.assert_array_equal(stacked[:, 0], [2, 4, 6])
+    assert env.unwrapped.taken == [1.0] * 6
+    assert action[0] == 1
+
+
+def test_a_stack_of_a_games_memory_holds_what_was_given_earlier():
+    env = Frames(frame_stack=3).wrap(Odd(), gymnasium.spec("ALE/Pong-v5"))
+    env.reset(seed=0)
+    stacked = [env.step(np.ones(1, np.float32))[0] for _ in range(3)][-1]
+    np.testing.assert_array_equal(stacked[:, 0], [1, 2, 3])
+
+
+def test_a_stack_of_matrices_that_are_no_pictures_is_no_image():
+    class Table(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2, 3), np.float32)
+        action_space = gymnasium.spaces.Discrete(2)
+
+    stacked = Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space
+    assert stacked.shape == (8, 3)
+    for picture in (gymnasium.spaces.Box(0, 255, (2, 3), np.uint8), gymnasium.spaces.Box(0, 1, (16, 20))):
+        Table.observation_space = picture
+        assert Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space.shape == (4, *picture.shape)
+
+
+def test_sticky_actions_follow_from_the_seed_in_an_environment_with_a_generator_of_its_own():
+    env = Frames(sticky_actions=0.5).wrap(Odd(), PLAIN)
+
+    def taken(seed):
+        env.reset(seed=seed)
+        for number in range(6):
+            env.step(np.array([number], np.float32))
+        return env.unwrapped.taken
+
+    first, other = taken(3), taken(4)
+    assert taken(3) == first != other != list(range(6))
+
+
+def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():
+    env = Frames(frame_skip=4, max_pool=True).wrap(Recorded(), PLAIN)
+    env.reset(seed=0)
+    steps = -(-(LENGTH - 1) // 4)
+    last = [env.step(0) for _ in range(steps)][-1]
+    assert last[2]  # in the third of four: 39 steps are nine times four and three
+    expected = np.moveaxis(RECORDED[LENGTH - 2 : LENGTH].max(axis=0), -1, 0)
+    np.testing.assert_array_equal(last[0], expected)
+
+
+def test_what_an_option_says_is_not_said_again_in_the_arguments():
+    pytest.importorskip("ale_py")
+    with pytest.raises(InputError, match="`env_kwargs` frameskip and `frame_skip` 2 say the same"):
+        resolve("ALE/Pong-v5", {"frameskip": 5}, frames=Frames(frame_skip=2))

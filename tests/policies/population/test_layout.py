@@ -1,0 +1,143 @@
+"""Where a module's parameters lie in the flat vector: order, transposition, types, memory."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from escalade.errors import InputError
+from escalade.policies.networks import layout_of
+from escalade.policies.population.layout import Layout, copy_module
+
+
+def module():
+    torch.manual_seed(0)
+    made = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2), nn.Linear(2, 4, bias=False))
+    made[1].weight.requires_grad_(False)
+    return made
+
+
+@pytest.mark.parametrize("transposed", [(), ("0.weight",), ("0.weight", "2.weight")])
+def test_a_vector_is_read_written_and_stacked_in_one_order(transposed):
+    made = module()
+    layout = Layout(made, transposed)
+    assert list(layout.shapes) == ["0.weight", "0.bias", "1.bias", "2.weight"]
+    assert layout.dimension == 6 + 2 + 2 + 8
+    vector = layout.to_vector(made)
+    first = made[0].weight.T if "0.weight" in transposed else made[0].weight
+    np.testing.assert_array_equal(vector[:6], first.detach().numpy().reshape(-1))
+    members = np.stack([vector, 2 * vector, 3 * vector])
+    stacked = layout.stack(members)
+    for row, member in enumerate(members):
+        layout.writer(made)(member)
+        np.testing.assert_array_equal(layout.to_vector(made), member)
+        for name, part in made.named_parameters():
+            if name in stacked:
+                assert torch.equal(stacked[name][row], part)
+    assert "1.weight" not in stacked
+
+
+def test_what_is_given_away_is_never_written_again():
+    made = module()
+    layout = Layout(made)
+    vector = layout.to_vector(made)
+    kept = vector.copy()
+    layout.writer(made)(np.zeros(layout.dimension, np.float32))
+    np.testing.assert_array_equal(vector, kept)
+
+
+def test_a_stack_of_members_is_made_in_their_memory():
+    members = np.ones((2, Layout(module()).dimension), np.float32)
+    stacked = Layout(module()).stack(members)
+    members[:] = 5
+    assert all(torch.equal(part, torch.full_like(part, 5)) for part in stacked.values())
+
+
+def test_members_are_cast_to_the_types_of_the_parameters():
+    made = nn.Linear(2, 2).double()
+    made.bias = nn.Parameter(torch.zeros(2, dtype=torch.bfloat16))
+    layout = Layout(made)
+    stacked = layout.stack(np.ones((3, 6), np.float32))
+    assert {name: part.dtype for name, part in stacked.items()} == {
+        "weight": torch.float64,
+        "bias": torch.bfloat16,
+    }
+    assert layout.to_vector(made).dtype == np.float32
+
+
+def test_plain_stacks_hold_weights_transposed_and_others_do_not():
+    plain = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))
+    assert [part.transposed for part in layout_of(plain).parts] == [True, False, True, False]
+    other = nn.Sequential(nn.Linear(3, 2), nn.GELU())
+    assert not any(part.transposed for part in layout_of(other).parts)
+
+
+def test_a_copy_shares_nothing_and_keeps_ties():
+    made = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    made[1].weight = made[0].weight
+    copied = copy_module(made)
+    assert copied[1].weight is copied[0].weight
+    assert copied[0].weight.data_ptr() != made[0].weight.data_ptr()
+
+
+def test_a_frozen_parameter_without_numbers_is_refused_by_name():
+    made = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta").requires_grad_(False))
+    with pytest.raises(InputError, match=r"parameter '1.weight' is on the meta device and has no numbers"):
+        Layout(made)
+
+
+@pytest.mark.filterwarnings("ignore:.*Lazy modules")  # torch's
+def test_a_buffer_without_a_shape_is_refused_by_name():
+    made = nn.Sequential(nn.Linear(2, 2), nn.LazyBatchNorm1d(affine=False))
+    with pytest.raises(InputError, match=r"buffer '1.running_mean' has no shape yet: run one forward pass"):
+        Layout(made)
+
+
+def test_a_sparse_parameter_is_refused_by_name():
+    made = nn.Linear(2, 2)
+    made.links = nn.Parameter(torch.eye(3).to_sparse())
+    with pytest.raises(InputError, match=r"parameter 'links' is torch.sparse_coo: .*call .to_dense\(\)"):
+        Layout(made)
+
+
+def test_what_is_written_is_what_autocast_rounds():
+    made, inputs = nn.Linear(4, 4), torch.ones(1, 4)
+    layout = Layout(made)
+    write, seen = layout.writer(made), []
+    with torch.autocast("cpu", torch.bfloat16):
+        for number in (1.0, 2.0, 3.0):
+            write(np.full(layout.dimension, number, np.float32))
+            seen.append(made(inputs)[0, 0].item())
+    assert seen == [5.0, 10.0, 15.0]
+
+
+class Whole(nn.Module):
+    """Parts of one stretch of memory: each is a buffer, or evolves where its name says so."""
+
+    def __init__(self, **parts):
+        super().__init__()
+        self.memory = torch.arange(100.0)
+        for name, part in parts.items():
+            if name.startswith("evolved"):
+                setattr(self, name, nn.Parameter(self.memory[part]))
+            else:
+                self.register_buffer(name, self.memory[part])
+
+
+@pytest.mark.parametrize("evolved", [slice(15, 18), slice(50, 60), slice(99, 100)])
+def test_memory_within_that_of_a_buffer_is_found_whatever_lies_between(evolved):
+    made = Whole(all=slice(0, 100), some=slice(10, 20), more=slice(12, 14), evolved=evolved)
+    with pytest.raises(InputError, match=r"'(all|some)' and 'evolved' share memory|'evolved' and '"):
+        Layout(made)
+
+
+def test_buffers_that_share_memory_with_each_other_alone_are_allowed():
+    made = Whole(
+        evolved=slice(0, 10),
+        wide=slice(10, 50),
+        within=slice(20, 30),
+        beyond=slice(40, 60),
+        evolved_too=slice(60, 90),
+        last=slice(90, 100),
+    )
+    assert Layout(made).dimension == 40

@@ -1,0 +1,805 @@
+"""Members of any module as one callable: the outputs of the module with each member's parameters."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from tests.devices import PLACE
+from torch import nn
+
+from escalade.errors import InputError
+from escalade.perturbation import CenterPopulation, GaussianPopulation
+from escalade.perturbation.registry import make_source
+from escalade.policies.population.layout import Layout
+from escalade.policies.population.members import Members
+from escalade.policies.population.module_caller import ModuleCaller
+from escalade.policies.vmapping import slow_operations, unwarned
+
+COUNT = 3
+
+
+class Own(nn.Module):
+    """A module that computes ``function(self, *inputs)``; parts and parameters are attributes of its own."""
+
+    def __init__(self, function, **parts):
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, nn.Parameter(part) if isinstance(part, torch.Tensor) else part)
+
+    def forward(self, *inputs):
+        return self.function(self, *inputs)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(20, 16), nn.Linear(16, 20, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens):
+        return self.head(torch.tanh(self.embedding(tokens)))
+
+
+class Aliased(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 12))
+        self.alias = [self.weight.detach()]
+
+    def forward(self, x):
+        return x @ self.alias[0]
+
+
+class Cube(torch.autograd.Function):
+    """Written as for backward passes alone: torch.func refuses it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x**3
+
+
+def heads_meet(self, query, key):
+    query, key = self.part(query), self.part(key)
+    return nn.functional.scaled_dot_product_attention(query, key, key)
+
+
+def attends(self, query, *others):
+    keys = others[0] if others else query
+    return self.part(query, keys, keys, need_weights=False)[0]
+
+
+# Each: the module, and the shapes of its inputs (of tokens where they are named so).
+SHARED = {
+    "linear": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)), [(5, 12)]),
+    "conv1d": (
+        lambda: nn.Sequential(nn.Conv1d(4, 12, 5, dilation=2, padding="same"), nn.Tanh()),
+        [(2, 4, 30)],
+    ),
+    "conv2d": (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 12, 3, 2, groups=4)), [(2, 3, 16, 16)]),
+    "one image": (lambda: nn.Conv2d(3, 8, 3, padding=1), [(3, 6, 6)]),
+    "conv3d": (lambda: nn.Conv3d(2, 6, 2), [(1, 2, 4, 4, 4)]),
+    "tied": (Tied, ["tokens"]),
+    "norms": (
+        lambda: nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.RMSNorm(16), nn.PReLU()),
+        [(4, 8)],
+    ),
+    "batch norm": (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)).eval(), [(2, 3, 6, 6)]),
+    "attention": (lambda: Own(attends, part=nn.MultiheadAttention(16, 4, batch_first=True)), [(3, 6, 16)]),
+    "attention across": (lambda: Own(attends, part=nn.MultiheadAttention(16, 4)), [(6, 3, 16), (5, 3, 16)]),
+    "attention of other sizes": (
+        lambda: Own(attends, part=nn.MultiheadAttention(16, 4, kdim=12, vdim=12)),
+        [(6, 3, 16), (5, 3, 12)],
+    ),
+    "attention to the same keys in all batches": (
+        lambda: Own(heads_meet, part=nn.Linear(16, 8)),
+        [(4, 2, 6, 16), (1, 2, 5, 16)],
+    ),
+    "attention of the same queries in all batches": (
+        lambda: Own(heads_meet, part=nn.Linear(16, 8)),
+        [(1, 2, 6, 16), (4, 2, 5, 16)],
+    ),
+    "attention to keys without batches": (
+        lambda: Own(heads_meet, part=nn.Linear(16, 8)),
+        [(4, 2, 6, 16), (2, 5, 16)],
+    ),
+    "lstm": (
+        lambda: Own(
+            lambda self, x: self.part(x)[0], part=nn.LSTM(10, 12, 2, bidirectional=True, batch_first=True)
+        ),
+        [(3, 5, 10)],
+    ),
+    "gru": (lambda: Own(lambda self, x: torch.cat(self.part(x)), part=nn.GRU(10, 12)), [(5, 3, 10)]),
+    "rnn": (lambda: Own(lambda self, x: self.part(x)[0], part=nn.RNN(10, 12, bias=False)), [(5, 3, 10)]),
+    "cells": (
+        lambda: Own(
+            lambda self, x: self.gru(self.lstm(x)[0]), lstm=nn.LSTMCell(10, 12), gru=nn.GRUCell(12, 9)
+        ),
+        [(3, 10)],
+    ),
+    "encoder": (
+        lambda: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2, enable_nested_tensor=False
+        ).eval(),
+        [(3, 6, 16)],
+    ),
+    "encoder and decoder": (
+        lambda: nn.Transformer(16, 2, 1, 1, 32, batch_first=True).eval(),
+        [(3, 6, 16), (3, 4, 16)],
+    ),
+    "products": (
+        lambda: Own(
+            lambda self, x: torch.addmm(self.bias, x, self.first) @ self.second,
+            first=torch.randn(8, 12),
+            second=torch.randn(12, 10),
+            bias=torch.randn(12),
+        ),
+        [(4, 8)],
+    ),
+    "a product by keyword": (
+        lambda: Own(lambda self, x: torch.mm(x, mat2=self.weight), weight=torch.randn(8, 12)),
+        [(4, 8)],
+    ),
+    "views": (
+        lambda: Own(
+            lambda self, x: sum(x @ part.T for part in self.weight.chunk(2)) @ self.other.transpose(0, 1),
+            weight=torch.randn(24, 8),
+            other=torch.randn(9, 12),
+        ),
+        [(4, 8)],
+    ),
+    "a branch that members agree on": (
+        lambda: Own(
+            lambda self, x: self.part(x) if x.shape[0] > 0 and x[0, 0] < 99 else x, part=nn.Linear(8, 10)
+        ),
+        [(4, 8)],
+    ),
+    "a bias that broadcasts": (
+        lambda: Own(
+            lambda self, x: torch.addmm(self.bias[:1], x, self.weight),
+            weight=torch.randn(8, 12),
+            bias=torch.randn(12),
+        ),
+        [(4, 8)],
+    ),
+    "float64": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)).double(), [(5, 12)]),
+    "bfloat16": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)).bfloat16(), [(5, 12)]),
+}
+WRITTEN = {
+    "a bias with rows": (
+        lambda: Own(
+            lambda self, x: nn.functional.linear(x, self.weight, self.bias[None]),
+            weight=torch.randn(12, 8),
+            bias=torch.randn(12),
+        ),
+        [(4, 8)],
+        "'weight' is written out .*linear",
+    ),
+    "einsum": (
+        lambda: Own(lambda self, x: torch.einsum("bi,oi->bo", x, self.weight), weight=torch.randn(8, 12)),
+        [(4, 12)],
+        "parameter 'weight' is written out .*einsum",
+    ),
+    "bilinear": (lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], "'weight' is written out .*bilinear"),
+    "transposed": (lambda: nn.ConvTranspose2d(4, 12, 3), [(2, 4, 6, 6)], "written out .*conv_transpose2d"),
+    "used twice": (
+        lambda: Own(lambda self, x: self.part(x) * self.part.weight.abs().mean(), part=nn.Linear(8, 10)),
+        [(4, 8)],
+        "'part.weight' is written out .*abs",
+    ),
+    "norm over two axes": (
+        lambda: nn.LayerNorm((8, 16)),
+        [(4, 8, 16)],
+        "'(weight|bias)' is written out .*layer_norm",
+    ),
+    "attention to parameters": (
+        lambda: Own(
+            lambda self, x: nn.functional.scaled_dot_product_attention(x, self.key, value=self.value),
+            key=torch.randn(5, 16),
+            value=torch.randn(5, 16),
+        ),
+        [(3, 6, 16)],
+        "'(key|value)' is written out .*scaled_dot_product_attention",
+    ),
+    "attention with a mask that is a parameter": (
+        lambda: Own(
+            lambda self, x: nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=self.mask),
+            mask=torch.randn(6, 6),
+        ),
+        [(3, 6, 16)],
+        "'mask' is written out .*scaled_dot_product_attention",
+    ),
+    "linear layer of a parameter": (
+        lambda: Own(
+            lambda self, x: x + self.part(self.tokens), part=nn.Linear(12, 8), tokens=torch.randn(5, 12)
+        ),
+        [(5, 8)],
+        "'(tokens|part.weight)' is written out .*linear",
+    ),
+    "norm of a parameter": (
+        lambda: Own(
+            lambda self, x: x + self.part(self.tokens), part=nn.LayerNorm(12), tokens=torch.randn(5, 12)
+        ),
+        [(5, 12)],
+        "'tokens' is written out .*layer_norm",
+    ),
+    "convolution of a parameter": (
+        lambda: Own(
+            lambda self, x: x + self.part(self.image), part=nn.Conv1d(4, 9, 3), image=torch.randn(4, 12)
+        ),
+        [(9, 10)],
+        "'(image|part.weight)' is written out .*conv1d",
+    ),
+    "transposed by keywords": (
+        lambda: Own(
+            lambda self, x: x @ torch.transpose(input=self.weight, dim0=0, dim1=1), weight=torch.randn(8, 12)
+        ),
+        [(4, 12)],
+        "'weight' is written out .*transpose",
+    ),
+    "in chunks by keywords": (
+        lambda: Own(
+            lambda self, x: sum(x @ part.T for part in torch.chunk(input=self.weight, chunks=2)),
+            weight=torch.randn(8, 12),
+        ),
+        [(4, 12)],
+        "'weight' is written out .*chunk",
+    ),
+}
+ALONE = {
+    "a function of its own": (
+        lambda: Own(lambda self, x: Cube.apply(self.part(x)), part=nn.Linear(8, 10)),
+        [(4, 8)],
+        "one after the other.*must override the setup_context",
+    ),
+    "a product into a tensor": (
+        lambda: Own(
+            lambda self, x: torch.mm(x, self.weight, out=torch.empty(4, 12)), weight=torch.randn(8, 12)
+        ),
+        [(4, 8)],
+        "one after the other.*Batching rule not implemented",
+    ),
+    "no rule": (
+        lambda: Own(lambda self, x: self.part(x)[0], part=nn.LSTM(10, 12, proj_size=4)),
+        [(5, 3, 10)],
+        "one after the other.*Batching rule not implemented",
+    ),
+    "a branch that members differ in": (
+        lambda: Own(lambda self, x: self.part(x) if x[0, 0] > 0 else -self.part(x), part=nn.Linear(8, 10)),
+        [(1, 8)],
+        "one after the other.*vmap",
+    ),
+    "numbers that numpy is given": (
+        lambda: Own(
+            lambda self, x: x @ torch.from_numpy(self.weight.detach().numpy().copy()),
+            weight=torch.randn(8, 12),
+        ),
+        [(4, 8)],
+        "one after the other.*data pointer",
+    ),
+    "the parameter's memory by another name": (
+        Aliased,
+        [(4, 8)],
+        "one after the other.*outputs are others",
+    ),
+}
+
+
+def setting(make, shapes, rank=2, perturbation=None, place="cpu"):
+    """The members 1 to 3 of a population of four, and inputs for them."""
+    torch.manual_seed(0)
+    module = make().to(place)
+    dtype, layout = next(module.parameters()).dtype, Layout(module)
+    source = make_source(perturbation or f"low-rank:{rank}", 1, layout.held_shapes)
+    population = GaussianPopulation(layout.to_vector(module), 0.05, source, 1, 0, 4)
+    caller = ModuleCaller(module, layout, source)
+    members = Members(caller, population, range(1, 1 + COUNT))
+    inputs = [
+        torch.randint(0, 20, (COUNT, 2, 7)) if shape == "tokens" else torch.randn(COUNT, *shape).to(dtype)
+        for shape in shapes
+    ]
+    return members, [part.to(place) for part in inputs]
+
+
+def expected(members, inputs):
+    """The outputs of the module with each member's parameters written into it."""
+    caller = members._caller
+    center = caller.layout.to_vector(caller.module)
+    outputs = []
+    with torch.no_grad():
+        for place in range(len(members)):
+            members.write(place)
+            outputs.append(caller.module(*(part[place] for part in inputs)))
+    caller.begin(center)
+    return torch.stack(outputs)
+
+
+def check(members, inputs):
+    with torch.no_grad():
+        found = members(*inputs)
+    right = expected(members, inputs)
+    allowed = 1e-5 if right.dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found, right, rtol=0, atol=allowed * max(1.0, float(right.abs().max())))
+    assert not torch.equal(right[0], right[1])  # members do differ
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("name", SHARED)
+def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name, rank):
+    members, inputs = setting(*SHARED[name], rank=rank, place=PLACE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(members, inputs)
+
+
+@pytest.mark.filterwarnings("ignore:.* runs for one member after the other")  # bilinear
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
+    *made, note = WRITTEN[name]
+    members, inputs = setting(*made, rank=1, place=PLACE)
+    with pytest.warns(UserWarning, match=note):
+        check(members, inputs)
+    with warnings.catch_warnings():  # said once
+        warnings.filterwarnings("error", message=".*written out")
+        check(members, inputs)
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")  # torch's
+@pytest.mark.parametrize("name", ALONE)
+def test_what_cannot_be_batched_is_called_a_member_at_a_time_with_a_note(name):
+    *made, note = ALONE[name]
+    members, inputs = setting(*made, rank=1)
+    inputs[0][:, ..., 0] = torch.tensor([1.0, -1.0, 1.0]).reshape(COUNT, *[1] * (inputs[0].ndim - 2))
+    with pytest.warns(UserWarning, match=note):
+        check(members, inputs)
+    # What vmap refuses in this call it may take in the next; outputs that are others stay so.
+    others = name == "the parameter's memory by another name"
+    assert (bool(members._caller.one_at_a_time), members._caller._refused) == (others, not others)
+
+
+@pytest.mark.parametrize("name", ["linear", "tied", "lstm", "attention"])
+def test_members_of_full_noise_are_called_the_same_way(name):
+    check(*setting(*SHARED[name], perturbation="full", place=PLACE))
+
+
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+@pytest.mark.parametrize("name", ["linear", "conv2d", "attention", "lstm"])
+def test_members_are_called_together_under_autocast(name, perturbation):
+    members, inputs = setting(*SHARED[name], perturbation=perturbation)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = members(*inputs)
+        right = expected(members, inputs)
+    assert members._caller.one_at_a_time is None
+    torch.testing.assert_close(found, right, rtol=0, atol=0.05, check_dtype=False)
+    assert not torch.equal(right[0], right[1])
+
+
+@pytest.mark.parametrize("make", [lambda: nn.Linear(8, 6), lambda: nn.Conv1d(8, 6, 3, groups=2)])
+def test_a_batch_may_be_empty(make):
+    shape = (0, 8) if isinstance(make(), nn.Linear) else (0, 8, 5)
+    members, inputs = setting(make, [shape], rank=1)
+    with torch.no_grad():
+        assert members(*inputs).shape == expected(members, inputs).shape
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+def test_the_module_keeps_the_centre():
+    members, inputs = setting(*ALONE["no rule"][:2])
+    before = members._caller.layout.to_vector(members._caller.module)
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+        members(*inputs)
+    np.testing.assert_array_equal(members._caller.layout.to_vector(members._caller.module), before)
+
+
+def test_the_probe_draws_nothing_from_the_callers_generators():
+    members, inputs = setting(lambda: nn.Sequential(nn.Linear(8, 10), nn.Dropout(0.5)), [(4, 8)])
+    torch.manual_seed(3)
+    with torch.no_grad():
+        first = members(*inputs)
+        torch.manual_seed(3)
+        assert torch.equal(members(*inputs), first)
+    assert members._caller.one_at_a_time is None
+
+
+def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
+    """On a GPU they do, to lay their weights side by side, which a batch of members has no memory for."""
+    laid = []
+
+    def lay(self):
+        if any(torch._C._functorch.is_batchedtensor(part) for part in self._flat_weights):
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        laid.append(self)
+
+    monkeypatch.setattr(nn.RNNBase, "flatten_parameters", lay)
+
+    def forward(self, x):
+        self.part.flatten_parameters()  # as many modules do
+        return self.part(x)[0]
+
+    for perturbation in ("full", "low-rank:1"):
+        module = lambda: Own(forward, part=nn.GRU(10, 12))  # noqa: E731
+        members, inputs = setting(module, [(5, 3, 10)], perturbation=perturbation)
+        laid.clear()
+        check(members, inputs)
+        assert not members._caller._refused
+        assert not laid
+
+
+def test_rows_grouped_by_member_go_through_the_module_itself():
+    members, inputs = setting(*SHARED["tied"])
+    with torch.no_grad():
+        separate = members(*inputs)
+        with members.grouped() as module:
+            grouped = module(inputs[0].flatten(0, 1))
+        assert torch.equal(grouped, separate.flatten(0, 1))
+        assert "forward" not in vars(module)
+        with members.grouped() as module, pytest.raises(InputError, match="a multiple of 3 rows"):
+            module(inputs[0].flatten(0, 1)[:4])
+
+
+def hooked():
+    made = nn.Linear(8, 6)
+    made.register_forward_pre_hook(lambda module, given: (2 * given[0],))
+    made.register_forward_hook(lambda module, given, found: found + 1)
+    return made
+
+
+def normed():
+    """Its weight is computed by a hook, of the member's own parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's: there is a newer way
+        return nn.utils.weight_norm(nn.Linear(8, 6))
+
+
+@pytest.mark.filterwarnings("ignore:.* runs for one member after the other|parameter .* is written out")
+@pytest.mark.parametrize("make", [hooked, normed])
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+def test_hooks_of_a_grouped_module_are_called_once(make, perturbation):
+    members, (x,) = setting(make, [(4, 8)], perturbation=perturbation)
+    with torch.no_grad(), members.grouped() as module:
+        found = module(x.flatten(0, 1))
+    torch.testing.assert_close(found, expected(members, [x]).flatten(0, 1))
+
+
+class Scored(nn.Module):
+    """Gives one number for all rows, and the rows: as language models do, whose first output is the loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, rows):
+        found = self.layer(rows)
+        return found.mean(), found
+
+
+def test_a_grouped_modules_hooks_are_called_once_and_numbers_are_one_a_member():
+    def before(module, given):
+        return (given[0] + 1,)
+
+    def after(module, given, found):
+        return tuple(2 * part for part in found)
+
+    module = Scored()
+    module.register_forward_pre_hook(before)
+    hook = module.register_forward_hook(after)
+    members, (inputs,) = setting(lambda: module, [(5, 4)])
+    with torch.no_grad():
+        numbers, rows = members(inputs)
+        with members.grouped() as grouped:
+            found = [grouped(inputs.flatten(0, 1)) for _ in range(2)]
+    for number, row in found:
+        assert torch.equal(number, numbers)
+        assert torch.equal(row, rows.flatten(0, 1))
+    assert numbers.shape == (COUNT,)
+    assert hook.id in members._caller.module._forward_hooks
+
+
+def test_a_hook_that_is_made_while_a_module_is_grouped_is_called_and_stays():
+    members, (x,) = setting(lambda: nn.Linear(8, 6), [(4, 8)], perturbation="full")
+    with torch.no_grad(), members.grouped() as module:
+        before = module(x.flatten(0, 1))
+        hook = module.register_forward_hook(lambda module, given, found: found + 1)
+        assert torch.equal(module(x.flatten(0, 1)), before + 1)
+        assert torch.equal(module(x.flatten(0, 1)), before + 1)
+    assert list(module._forward_hooks) == [hook.id]
+
+
+def test_tensors_without_the_members_axis_are_refused():
+    members, inputs = setting(*SHARED["linear"])
+    with pytest.raises(
+        InputError, match=r"leading axis of 3 members, not of shape \(5, 12\): use .expand\(3, ...\)"
+    ):
+        members(inputs[0][0])
+
+
+def test_parameters_are_written_out_when_asked_for():
+    members, _ = setting(*SHARED["linear"])
+    written = members.parameters
+    assert {name: tuple(part.shape) for name, part in written.items()} == {
+        "0.weight": (3, 30, 12),
+        "0.bias": (3, 30),
+        "2.weight": (3, 9, 30),
+        "2.bias": (3, 9),
+    }
+    assert len(members) == COUNT
+
+
+class Counts(nn.Module):
+    """Keeps its last output and the number of its calls, in buffers or in attributes."""
+
+    def __init__(self, replaces, registers=True):
+        super().__init__()
+        self.part, self.replaces = nn.Linear(8, 4), replaces
+        for name, kept in {"calls": torch.zeros(()), "last": torch.zeros(4)}.items():
+            if registers:
+                self.register_buffer(name, kept)
+            else:
+                setattr(self, name, kept)
+
+    def forward(self, x):
+        self.calls += 1
+        found = torch.tanh(self.part(x) + 0.5 * self.last) * self.calls
+        if self.replaces:
+            self.last = found.detach()
+        return found
+
+
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+@pytest.mark.parametrize("replaces", [False, True])
+@pytest.mark.parametrize("registers", [False, True])
+def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
+    registers, replaces, perturbation
+):
+    members, (x,) = setting(lambda: Counts(replaces, registers), [(8,)], perturbation=perturbation)
+    module = members._caller.module
+    with torch.no_grad(), pytest.warns(UserWarning, match="it writes to its buffers|one after the other"):
+        found = [members(x) for _ in range(3)]
+    assert module.calls == 0
+    assert not module.last.any()
+    for place in range(COUNT):
+        with torch.no_grad():
+            members.write(place)
+            for number in range(3):
+                torch.testing.assert_close(found[number][place], module(x[place]))
+            module.calls.zero_()
+            module.last = torch.zeros(4)
+
+
+class Shows(nn.Module):
+    """Leaves its hidden numbers where somebody may look at them, and never reads them."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.calls = nn.Linear(8, 6), nn.Linear(6, 4), []
+        self.hidden = None
+
+    def forward(self, x):
+        self.calls.append(len(x))
+        self.hidden = torch.tanh(self.first(x))
+        return self.second(self.hidden)
+
+
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+def test_attributes_that_no_call_reads_do_not_part_the_members(perturbation):
+    members, (x,) = setting(Shows, [(8,)], perturbation=perturbation)
+    module = members._caller.module
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error")
+        found = [members(x) for _ in range(2)]
+    assert members._caller.one_at_a_time is None
+    assert module.hidden is None
+    for made in found:
+        torch.testing.assert_close(made, expected(members, [x]))
+
+
+def test_a_call_that_cannot_be_batched_decides_nothing_for_the_next():
+    calls = []
+
+    def long_ones_apart(self, x):
+        calls.append(x)
+        if len(x) > 20:
+            kept = torch.zeros(len(x), 4)
+            kept.copy_(self.part(x))
+            return kept
+        return self.part(x)
+
+    members, (long,) = setting(lambda: Own(long_ones_apart, part=nn.Linear(8, 4)), [(30, 8)])
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+        torch.testing.assert_close(members(long), expected(members, [long]))
+    short = long[:, :5]
+    with torch.no_grad():
+        members(short)  # and is compared with the module
+        calls.clear()
+        torch.testing.assert_close(members(short), expected(members, [short]))
+    assert len(calls) == 1 + COUNT  # those that were expected
+
+
+@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
+def test_a_refusal_is_remembered_for_calls_like_it():
+    calls = []
+
+    def summed(self, x):
+        calls.append(x)
+        total = torch.zeros(len(x), 4)
+        total += self.part(x)
+        return total
+
+    def tried(x):
+        calls.clear()
+        with torch.no_grad():
+            members(x)
+        return len(calls) - COUNT
+
+    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
+    assert [tried(x), tried(x), tried(-x)] == [1, 0, 0]
+    assert [tried(x[:, :3]), tried(x[:, :3])] == [1, 0]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert [tried(x), tried(x)] == [1, 0]
+
+
+@pytest.mark.parametrize("chooses", [lambda x: bool(x.sum() > 0), lambda x: np.random.random() < 0.5])
+@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
+def test_a_refusal_of_some_members_or_draws_decides_nothing_for_others(chooses):
+    calls = []
+
+    def summed(self, x):
+        calls.append(x)
+        if chooses(x):
+            return self.part(x)
+        total = torch.zeros(len(x), 4)
+        total += self.part(x)
+        return total
+
+    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
+    with torch.no_grad():
+        for seed, inputs in ((0, -x.abs()), (1, x.abs())):  # refused, and batched
+            np.random.seed(seed)
+            members(inputs)
+        calls.clear()
+        np.random.seed(1)
+        members(x.abs())
+    assert len(calls) == 1
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_the_other():
+    def remembers(self, x):
+        self.seen = self.seen + 1
+        return x @ self.weight.abs() * self.seen
+
+    def make():
+        made = Own(remembers, weight=torch.randn(8, 4))
+        made.seen = torch.zeros(())
+        return made
+
+    members, (x,) = setting(make, [(5, 8)], rank=1)
+    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
+        for _ in range(2):
+            members(x)
+    assert ["one after the other" in str(one.message) for one in said] == [True]
+
+
+@pytest.mark.filterwarnings("always")
+def test_an_operation_that_vmap_has_no_rule_for_is_noted_once():
+    members, inputs = setting(lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], perturbation="full")
+    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
+        for _ in range(2):
+            members(*inputs)
+    (note,) = said
+    assert str(note.message).startswith("bilinear of Bilinear runs for one member after the other")
+
+
+@pytest.mark.filterwarnings("always")
+def test_vmaps_own_warnings_are_those_of_others_calls():
+    x, weight = torch.ones(3, 4), torch.ones(5, 4, 4)
+
+    def call():
+        torch.func.vmap(lambda part: nn.functional.bilinear(part, part, weight))(x)
+
+    with warnings.catch_warnings(record=True) as shown:
+        with slow_operations() as slow, unwarned:
+            warnings.warn("the caller's", stacklevel=1)
+            call()
+        with unwarned:
+            call()
+    assert (slow, [str(one.message) for one in shown]) == ({"bilinear"}, ["the caller's"])
+    with pytest.warns(UserWarning, match="performance drop"):
+        call()
+
+
+def test_sums_in_place_are_called_a_member_at_a_time():
+    def summed(self, x):
+        total = torch.zeros(len(x), 4)
+        total += self.part(x)
+        return total
+
+    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
+    with torch.no_grad(), pytest.warns(UserWarning, match="doesn't match the broadcast shape"):
+        torch.testing.assert_close(members(x), expected(members, [x]))
+
+
+def halves(self, x):
+    return self.part(x) / 2 if x[0] > 0 else self.part(x)
+
+
+def test_a_batch_that_disagrees_decides_nothing_for_the_next():
+    members, (x,) = setting(lambda: Own(halves, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
+    x[:, 0] = torch.tensor([1.0, -1.0, 1.0])
+    with torch.no_grad(), pytest.warns(UserWarning, match="members of Own are called one after the other"):
+        found = members(x)
+    torch.testing.assert_close(found, expected(members, [x]))
+    assert members._caller.one_at_a_time is None
+    assert not members._caller._probed  # by the first batch whose members agree
+
+
+def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
+    def outputs(self, x):
+        found = self.part(x)
+        return {"found": found, "size": float(found.abs().sum()), "none": None, "name": "here"}
+
+    members, (x,) = setting(lambda: Own(outputs, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+        made = members(x)
+    torch.testing.assert_close(made["size"], made["found"].abs().sum(dim=1).double())
+    assert (made["none"], made["name"]) == (None, "here")
+
+    def pair(self, x):
+        return self.part(x), None
+
+    members, (x,) = setting(lambda: Own(pair, part=nn.Linear(8, 4)), [(8,)])
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error")
+        found, none = members(x)
+    assert none is None
+    assert found.shape == (COUNT, 4)
+
+    def strange(self, x):
+        return [object(), float(self.part(x).sum())]
+
+    members, (x,) = setting(lambda: Own(strange, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
+    refused = pytest.raises(InputError, match="gives each member a object: with `batched`, let it return")
+    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"), refused:
+        members(x)
+
+
+def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_or_masked():
+    class Alias(Aliased):
+        def forward(self, x):
+            found = super().forward(x)
+            return found.argmax(dim=-1) if self.whole else torch.cat([found, torch.full((1,), -1e9)])
+
+    for whole in (True, False):
+
+        def make(whole=whole):
+            made = Alias()
+            made.whole = whole
+            return made
+
+        members, inputs = setting(make, [(8,)], perturbation="full")
+        members._population = GaussianPopulation(
+            members._caller.layout.to_vector(members._caller.module),
+            3.0,
+            members._population.source,
+            1,
+            0,
+            4,
+        )
+        with torch.no_grad(), pytest.warns(UserWarning, match="its outputs are others than"):
+            members(*inputs)
+
+
+@pytest.mark.parametrize("members_first", [False, True])
+@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
+@pytest.mark.parametrize("name", ["gru", "encoder", "bfloat16"])
+def test_the_centres_bits_are_the_modules_whatever_was_found_of_others(name, perturbation, members_first):
+    members, inputs = setting(*SHARED[name], perturbation=perturbation)
+    caller = members._caller
+    center = Members(caller, CenterPopulation(caller.layout.to_vector(caller.module)), range(1))
+    with torch.no_grad():
+        if members_first:
+            members(*inputs)
+        found = center(*(part[:1] for part in inputs))
+        assert torch.equal(found, caller.module(*(part[0] for part in inputs))[None])

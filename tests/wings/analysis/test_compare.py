@@ -1,0 +1,273 @@
+"""Comparisons of runs: by configuration and across tasks, in every form that they are shown in."""
+
+import base64
+import csv
+import importlib.util
+import io
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import torch
+from tests.commands import summary
+
+import escalade
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.support.numbers import number, plain
+from escalade.wings.analysis.command_compare import say_comparison
+from escalade.wings.analysis.scores import parse_bounds, score
+
+OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
+OPTIONS |= {"generations": 2, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
+BOUNDS = {"CartPole-v1": (0.0, 20.0), "Acrobot-v1": (-40.0, 0.0)}
+
+
+@pytest.fixture(scope="module")
+def runs(museum):
+    folder = museum.show("six runs of two tasks", make_runs)
+    return [folder / name for name in ("0.1-1", "0.1-2", "0.5-1", "0.5-2", "0.1-3", "acrobot")]
+
+
+def make_runs(folder):
+    for sigma in (0.1, 0.5):
+        for seed in (1, 2):
+            place = folder / f"{sigma}-{seed}"
+            escalade.train("CartPole-v1", seed=seed, run_dir=place, sigma=sigma, **OPTIONS)
+    other = OPTIONS | {"generations": 3, "target_return": 5.0}
+    escalade.train("CartPole-v1", seed=3, run_dir=folder / "0.1-3", sigma=0.1, **other)
+    escalade.train("Acrobot-v1", seed=1, run_dir=folder / "acrobot", sigma=0.1, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def found(runs):
+    return escalade.compare([*runs, runs[0]])  # named twice, it counts once
+
+
+def test_groups_are_of_one_environment_and_configuration(found):
+    assert [(line.env, line.label, len(line.runs)) for line in found.lines] == [
+        ("CartPole-v1", "ars, sigma=0.1", 3),
+        ("CartPole-v1", "ars, sigma=0.5", 2),
+        ("Acrobot-v1", "ars", 1),
+    ]
+    assert [line.solved for line in found.lines] == [1, 0, 0]
+    assert found.copies == {}
+
+
+def test_runs_that_stopped_at_their_target_are_marked_with_the_episodes_of_their_means(runs, found):
+    episodes = [summary(run)["eval_episodes"] for run in runs]
+    assert [(line.at_target, line.eval_episodes) for line in found.lines] == [
+        (1, episodes[0] + episodes[1] + episodes[4]),
+        (0, 4),
+        (0, 2),
+    ]
+    assert episodes[4] > 2  # those of the confirmation
+    marked, plain, *_ = (line for line in found.to_markdown().splitlines() if line.startswith("| ars"))
+    assert marked.split("|")[3].strip().endswith("\\*")
+    assert "\\*" not in plain
+    assert "1 of 5 runs stopped at their target" in found.to_markdown()
+
+
+def test_copies_of_a_run_count_once_and_are_named(runs, tmp_path, capsys):
+    copy, again = tmp_path / "copy", tmp_path / "again"
+    shutil.copytree(runs[0], copy)
+    escalade.train("CartPole-v1", seed=1, run_dir=again, sigma=0.1, **OPTIONS | {"workers": 1})
+    original = str(runs[0])
+    found = escalade.compare([runs[0], copy, runs[1], again])
+    assert found.copies == {str(copy): original, str(again): original}  # equal bits are no more evidence
+    (line,) = found.lines
+    assert (len(line.runs), line.seeds) == (2, (1, 2))
+    assert line == escalade.compare(runs[:2]).lines[0]
+    assert cli.main(["plot", original, str(copy), "--output", str(tmp_path / "c.svg")]) == 0
+    assert f"left out: {copy} is a copy of {original}" in capsys.readouterr().out
+    assert cli.main(["compare", original, str(copy)]) == 0
+    assert "is a copy of" in " ".join(capsys.readouterr().out.split())  # the console breaks long lines
+
+
+def test_methods_are_scored_across_tasks(runs, tmp_path):
+    picture = tmp_path / "profiles.svg"
+    found = escalade.compare(runs, group_by=["sigma"], normalize=BOUNDS, output=picture)
+    half, *_ = found.scores.methods
+    assert [of.label for of in found.scores.methods] == ["sigma=0.1"]
+    assert found.scores.left_out == {"sigma=0.5": ("Acrobot-v1",)}
+    assert half.runs == 4
+    assert half.score_low <= half.score_iqm <= half.score_high
+    assert "<!-- sigma=0.1 (4 runs) -->" in picture.read_text()
+    assert "share of runs with a higher score" in picture.read_text()
+    assert "left out: sigma=0.5 has no run on Acrobot-v1" in found.to_markdown()
+    shown = json.loads(found.to_json())["scores"]["methods"][0]
+    assert shown["score_iqm"] == half.score_iqm
+    assert len(shown["profile"]["at"]) == len(shown["profile"]["middle"])
+
+
+def test_scores_are_between_the_bounds_of_their_task():
+    returns = {"a": {"T": [0, 10], "U": [-1, -3]}, "b": {"T": [5, 5], "U": [-2, -4]}}
+    found = score(returns, {"T": (0, 10), "U": (-5, 0)})
+    first, second = found.methods
+    assert first.score_iqm == pytest.approx((0.4 + 0.8) / 2)  # of 0, 0.4, 0.8 and 1
+    assert second.score_iqm == pytest.approx(0.5)  # of 0.2, 0.5, 0.5 and 0.6
+    assert first.profile.middle[np.searchsorted(first.profile.at, 0.5)] == pytest.approx(0.5)
+    (pair,) = found.improvements
+    assert (pair.first, pair.second) == ("a", "b")
+    assert pair.probability == pytest.approx((2 / 4 + 3 / 4) / 2)
+    assert pair.low <= pair.probability <= pair.high
+    nothing = score({"a": {"T": [float("nan")] * 4}, "b": {"T": [-5.0, -8.0]}}, {"T": (0, 10)})
+    assert nothing.methods[0].score_iqm == pytest.approx(-0.8)  # as the worst that there is
+    assert nothing.improvements[0].probability == pytest.approx(0.25)
+    single = score({"a": {"T": [5]}}, {"T": (10, 0)}).methods[0]  # less is better
+    assert (single.score_iqm, single.score_low) == (0.5, None)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"CartPole-v1": (0, 20)}, "`normalize` has no bounds for Acrobot-v1"),
+        (BOUNDS | {"Acrobot-v2": (0, 1)}, "no run is of 'Acrobot-v2'.*Acrobot-v1"),
+        (BOUNDS | {"Acrobot-v1": (1, 1)}, "Acrobot-v1=1,1 must be two different finite numbers"),
+        (BOUNDS | {"Acrobot-v1": 500}, "Acrobot-v1=500 must be two numbers, LOW and HIGH"),
+        (BOUNDS | {"Acrobot-v1": (500,)}, r"Acrobot-v1=\(500,\) must be two numbers"),
+        (BOUNDS | {"Acrobot-v1": ("low", 1)}, "must be two numbers"),
+        (BOUNDS, "no configuration has runs with a return on all 2 tasks.*`group_by`"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(bounds, said, runs):
+    with pytest.raises(InputError, match=said):
+        escalade.compare(runs, normalize=bounds)
+
+
+def test_bounds_are_typed_with_their_task():
+    assert parse_bounds(["ALE/Pong-v5=-20.7,14.6", "Linear: snes=1,0"]) == {
+        "ALE/Pong-v5": (-20.7, 14.6),
+        "Linear: snes": (1.0, 0.0),
+    }
+    for wrong in ("1,2", "T=1", "T=1,2,3", "T=a,b", "=1,2"):
+        with pytest.raises(InputError, match="`normalize`"):
+            parse_bounds([wrong])
+
+
+def test_every_format_has_the_same_numbers(runs, found, capsys):
+    def printed(*arguments):
+        assert cli.main(["compare", *map(str, runs), *arguments]) == 0
+        return capsys.readouterr().out
+
+    assert json.loads(printed("--json")) == json.loads(printed("--format", "json"))
+    lines = json.loads(printed("--json"))["lines"]
+    rows = list(csv.DictReader(io.StringIO(printed("--format", "csv"))))
+    for line, row in zip(lines, rows, strict=True):
+        assert float(row["return_iqm"]) == line["return_iqm"]
+        assert int(row["runs"]) == len(line["runs"])
+    assert [row["option_sigma"] for row in rows] == ["0.1", "0.5", "0.1"]
+    mean = number(lines[1]["return_mean"])
+    assert f"| ars, sigma=0.5 | 2 | {mean} |" in printed("--format", "markdown")
+    latex = printed("--format", "latex")
+    assert rf"ars, sigma=0.5 & 2 & {mean} &" in latex
+    assert r"IQM [95 \%]" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
+    assert cli.main(["compare", str(runs[0]), "--json", "--format", "csv"]) == 2
+    assert "choose one" in capsys.readouterr().err
+
+
+def test_a_notebook_shows_tables_and_pictures(runs, found, tmp_path, monkeypatch):
+    page = found._repr_html_()
+    assert page.count("<table>") == 3
+    assert "ars, sigma=0.1" in page
+    drawn = escalade.plot(runs, tmp_path / "c.png")
+    assert drawn._repr_png_() == (tmp_path / "c.png").read_bytes()
+    assert drawn._repr_svg_() is None
+    assert escalade.plot(runs, tmp_path / "c.svg")._repr_svg_().startswith("<?xml")
+
+    class Pandas:
+        DataFrame = staticmethod(lambda columns: columns)
+
+    monkeypatch.setitem(sys.modules, "pandas", Pandas)
+    assert found.to_pandas()["return_iqm"] == [line.return_iqm for line in found.lines]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="pip install pandas"):
+        found.to_pandas()
+
+
+def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
+    for seed in (1, 2):
+        options = {"population": 4, "generations": 2, "eval_every": 1, "workers": 0, "verbose": False}
+        options |= {"seed": seed, "run_dir": tmp_path / "runs" / f"seed{seed}"}
+        escalade.evolve(torch.nn.Linear(2, 1), lambda module: -module.weight.norm().item(), **options)
+    assert escalade.plot([tmp_path / "runs"], tmp_path / "c.svg").left_out == ()
+    assert "evaluations of members" in (tmp_path / "c.svg").read_text()
+    (line,) = escalade.compare([tmp_path / "runs"]).lines
+    assert (line.env, line.label, len(line.runs)) == ("Linear", "openai-es", 2)
+    assert (line.seeds, line.env_steps, line.ended, line.eval_episodes) == ((1, 2), None, 2, 2)
+
+
+@pytest.mark.parametrize("x0", [np.zeros(3), torch.zeros(20)], ids=["array", "tensor"])
+def test_an_optimum_is_shown_as_a_table_and_a_picture(x0, monkeypatch):
+    found = escalade.optimize(lambda x: ((x - 3) ** 2).sum(), x0, budget=60)
+    picture, page = found._repr_png_(), found._repr_html_()
+    assert picture.startswith(b"\x89PNG")
+    assert base64.b64encode(picture).decode() in page
+    assert f"optimum of {len(x0)} parameters" in page
+    assert f">{plain(found.best_fitness)}<" in page
+    assert (", ..." in page) == (len(x0) > 8)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert found._repr_png_() is None
+    assert "<img" not in found._repr_html_()
+
+
+def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(runs, tmp_path):
+    for run in runs[:2]:
+        shutil.copytree(run, tmp_path / run.name)
+    said = tmp_path / runs[1].name / "summary.json"
+    said.write_text(json.dumps(json.loads(said.read_text()) | {"eval_return_mean": None}))
+    (line,) = escalade.compare(tmp_path).lines
+    (other,) = escalade.compare(tmp_path / runs[0].name).lines
+    assert (len(line.runs), line.ended) == (2, 2)
+    assert line.return_mean == other.return_mean
+    assert line.without_return == (str(tmp_path / runs[1].name),)
+    shown = escalade.compare(tmp_path)._repr_html_()
+    assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in shown
+
+
+def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
+    options = {"preset": None, "population": 4, "workers": 0, "verbose": False, "seed": 3}
+    for generations in (1, 2):
+        run_dir = tmp_path / str(generations)
+        escalade.train("CartPole-v1", generations=generations, run_dir=run_dir, **options)
+    said = "ars: seed 3 is that of 2 runs, which with the same options are one run at several lengths"
+    assert said in escalade.compare(tmp_path).to_markdown()
+    assert "seed 3 is that" not in escalade.compare(tmp_path / "1").to_markdown()
+
+
+@pytest.mark.parametrize("show", [escalade.compare, escalade.plot, escalade.report, escalade.sweep])
+@pytest.mark.parametrize("given", [None, 3])
+def test_what_is_no_path_is_one_line(show, given):
+    with pytest.raises(InputError, match=f"{given} is no path"):
+        show(given)
+
+
+def test_names_are_told_apart_in_a_narrow_terminal_too(found, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    say_comparison(found)
+    shown = capsys.readouterr().out
+    assert all(line.label in shown for line in found.lines)
+    assert "…" not in shown
+
+
+def test_a_run_that_only_begins_to_start_is_no_obstacle(runs, tmp_path):
+    (tmp_path / "starting").mkdir()
+    config = (runs[0] / "config.toml").read_text().replace("seed = 1", "seed = 77")
+    (tmp_path / "starting" / "config.toml").write_text(config)
+    escalade.compare([*runs[:4], tmp_path / "starting"])
+    escalade.plot([*runs[:4], tmp_path / "starting"], tmp_path / "both.png")
+
+
+def test_a_run_that_diverged_scores_0(runs, tmp_path):
+    for run in runs[:2]:
+        shutil.copytree(run, tmp_path / run.name)
+    said = tmp_path / runs[1].name / "summary.json"
+    said.write_text(json.dumps(json.loads(said.read_text()) | {"eval_return_mean": None}))
+    found = escalade.compare(tmp_path, normalize={"CartPole-v1": (0, 10)})
+    (method,) = found.scores.methods
+    assert method.runs == 2
+    known = escalade.compare(tmp_path / runs[0].name).lines[0].return_mean
+    assert method.score_iqm == pytest.approx(known / 10 / 2)

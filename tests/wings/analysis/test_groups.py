@@ -1,0 +1,167 @@
+"""What runs are called among others."""
+
+import tomllib
+from types import SimpleNamespace
+
+import pytest
+from torch import nn
+
+import escalade
+from escalade import InputError
+from escalade.config import conversion
+from escalade.config.files import read_config
+from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
+from escalade.training.run_facts import assignments, read_facts
+from escalade.wings.analysis.groups import find_runs, group_runs
+from escalade.wings.many_runs.series import series_folder
+
+SMALL = {"preset": None, "policy": "linear", "population": 12, "workers": 0, "generations": 1}
+SMALL |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
+
+
+def labels(tmp_path, *configurations, **grouping):
+    folders = []
+    for number, options in enumerate(configurations):
+        folders.append(tmp_path / str(number))
+        escalade.train("CartPole-v1", run_dir=folders[-1], **SMALL | options)
+    return [group.label for group in group_runs(folders, **grouping)]
+
+
+def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
+    runs = (
+        {"strategy": "cma-es", "sigma": 0.5},
+        {"strategy": "openai-es:optimizer=sgd", "sigma": 0.1, "lr": 0.01},
+        {"strategy": "ars", "sigma": 0.1, "lr": 0.02},
+    )
+    ours = labels(tmp_path / "a", *runs)
+    assert ours == [
+        "cma-es, sigma=0.5",
+        "openai-es, sigma=0.1, lr=0.01, optimizer=sgd",
+        "ars, sigma=0.1, lr=0.02",
+    ]
+    assert labels(tmp_path / "b", *runs, group_by=["strategy", "lr"]) == [
+        "strategy=cma-es",
+        "strategy=openai-es, lr=0.01",
+        "strategy=ars, lr=0.02",
+    ]
+    assert labels(tmp_path / "c", runs[0], group_by="lr") == ["lr=default"]
+    assert labels(tmp_path / "d", *runs[:2], group_by=["optimizer"]) == ["optimizer=default", "optimizer=sgd"]
+
+
+def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
+    sigmas = (0.1 + 0.2, 0.012345678, 0.012345679)
+    assert labels(tmp_path, *({"sigma": sigma} for sigma in sigmas)) == [
+        "ars, sigma=0.3",
+        "ars, sigma=0.01235",
+        "ars, sigma=0.01235 (3)",
+    ]
+
+
+def test_runs_that_differ_in_how_they_are_evaluated_are_one_configuration(tmp_path):
+    evaluated = ({}, {"eval_episodes": 3, "seed": 1}, {"eval_every": 2, "target_return": 400.0, "seed": 2})
+    assert labels(tmp_path, *evaluated) == ["ars"]
+
+
+def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
+    options = {"max_episode_steps": 5, "run_dir": tmp_path}
+    escalade.train("CartPole-v1", seeds=range(2), **SMALL | options)
+    escalade.resume(tmp_path / "seed1", eval_episodes=3, eval_every=2, verbose=False)
+    (group,) = group_runs(tmp_path)
+    assert len(group.runs) == 2
+    (line,) = escalade.compare(tmp_path).lines
+    assert line.eval_episodes == 1 + 3
+    again = SMALL | options | {"eval_episodes": 4}  # finished runs are evaluated again, and not trained
+    runs = escalade.train("CartPole-v1", seeds=range(2), **again)
+    assert [(run.summary["eval_episodes"], run.summary["generations"]) for run in runs] == [(4, 1)] * 2
+
+
+def test_the_same_run_with_other_evaluations_is_a_copy(tmp_path):
+    for episodes in (1, 2):
+        options = SMALL | {"eval_episodes": episodes, "max_episode_steps": 5}
+        escalade.train("CartPole-v1", run_dir=tmp_path / str(episodes), **options)
+    found = escalade.compare(tmp_path)
+    assert found.copies == {str(tmp_path / "2"): str(tmp_path / "1")}
+
+
+def test_options_without_a_strategy_stand_as_they_are():
+    assert assignments({"lr": 1e-5, "sigma": 1234.5678}, ["lr", "sigma"]) == "lr=1e-05, sigma=1234.6"
+    own = {"strategy": "mine:Own", "optimizer": "adam"}
+    assert assignments(own, own) == "strategy=mine:Own, optimizer=adam"
+
+
+def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
+    for name in ("one", "series/two"):
+        escalade.train("CartPole-v1", run_dir=tmp_path / name, **SMALL)
+    named = sorted(tmp_path.glob("*/*"))
+    assert {"checkpoints", "policy.safetensors", "two"} <= {path.name for path in named}
+    assert [folder.path.name for folder in find_runs(named)] == ["two"]
+    assert [folder.path.name for folder in find_runs([*named, tmp_path / "one"])] == ["two", "one"]
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(InputError, match="xxx"):
+        find_runs([tmp_path / ("x" * 300), tmp_path])
+
+
+def test_the_facts_of_both_kinds_of_runs_are_read(tmp_path):
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "trained", target_return=400.0, **SMALL)
+    facts = read_facts(run.folder)
+    assert (facts.task, facts.target) == ("CartPole-v1", 400.0)
+    assert facts.options == vars(facts.config) == vars(read_config(run.folder))
+    options = {"population": 4, "generations": 1, "run_dir": tmp_path / "evolved"}
+    evolved = escalade.evolve(nn.Linear(2, 1), lambda module: float(module.weight.sum()), **options)
+    facts = read_facts(evolved.folder)
+    assert (facts.task, facts.target, facts.config) == ("Linear", None, None)
+    assert (facts.options["population"], facts.options["parameters"]) == (4, 3)
+    assert "order_of_parameters" not in facts.options  # earlier runs have none, and are of the same group
+    with pytest.raises(InputError, match=r"evolved is a run of escalade\.evolve"):
+        read_config(evolved.folder)
+
+
+def test_strategies_and_sizes_of_modules_are_lines_of_one_task(tmp_path):
+    for size, strategy in [(2, "openai-es"), (3, "openai-es"), (2, "snes")]:
+        folder = tmp_path / f"{strategy}-{size}"
+        options = {"population": 4, "generations": 1, "strategy": strategy, "run_dir": folder}
+        escalade.evolve(nn.Linear(size, 1), lambda module: float(module.weight.sum()), **options)
+    groups = group_runs(tmp_path)
+    assert {group.task for group in groups} == {"Linear"}
+    sizes = ["openai-es, parameters=3", "openai-es, parameters=4", "snes, parameters=3"]
+    assert sorted(group.label for group in groups) == sizes
+
+
+def test_networks_of_ones_own_are_told_apart_by_their_parameters(tmp_path):
+    options = {name: value for name, value in SMALL.items() if name != "policy"}
+    for size in (2, 3):
+        network = nn.Sequential(nn.Linear(4, size), nn.Linear(size, 2))
+        escalade.train("CartPole-v1", network=network, run_dir=tmp_path / str(size), **options)
+    escalade.train("CartPole-v1", policy="linear", run_dir=tmp_path / "line", **options)
+    (tmp_path / "2" / "summary.json").rename(tmp_path / "summary.json")  # as of a run that goes on
+    labels = [group.label.partition(", ")[2] for group in group_runs(tmp_path)]
+    assert [label.partition("parameters=")[2] for label in labels] == ["16", "23", ""]
+
+
+def test_a_config_is_read_once(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.write_config('env = "CartPole-v1"\n')
+    parsed = []
+
+    def loads(text):
+        parsed.append(text)
+        return tomllib.loads(text)
+
+    monkeypatch.setattr(conversion, "tomllib", SimpleNamespace(loads=loads))
+    assert read_config(folder).env == "CartPole-v1"
+    assert len(parsed) == 1  # what is checked and what is used are the same, whoever writes meanwhile
+    read_facts(folder)
+    assert len(parsed) == 2
+
+
+def test_the_order_of_keys_tells_no_runs_apart(tmp_path):
+    strategies = ("openai-es:optimizer=sgd,momentum=0.5", "openai-es:momentum=0.5,optimizer=sgd")
+    runs = [{"strategy": each, "lr": 0.1, "seed": seed} for seed, each in enumerate(strategies)]
+    assert len(labels(tmp_path, *runs)) == 1
+    nested = ({"a": {"c": 1, "d": 2}, "b": 2}, {"b": 2, "a": {"d": 2, "c": 1}})
+    configs = [Config(env="any", env_kwargs=each) for each in nested]
+    assert len({series_folder({"config": config}, None) for config in configs}) == 1

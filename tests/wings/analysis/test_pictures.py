@@ -1,0 +1,236 @@
+"""Curves and films are produced without a display, and hold what they should."""
+
+import gc
+import re
+import shutil
+import struct
+from types import SimpleNamespace
+
+import gymnasium
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+import escalade
+from escalade import EnvironmentFailure, InputError
+from escalade.envs import resolve
+from escalade.envs.pixels.frames import Frames
+from escalade.media import video
+from escalade.media.charts import _wrapped
+from escalade.media.curves import plot_run
+from escalade.media.figure import fit_returns, style
+from escalade.media.playing import make_drawing
+from escalade.media.smoothing import smoothed
+from escalade.media.video import record_episode
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures") / "run"
+    options = {"population": 4, "workers": 0, "generations": 3, "hidden": [4], "eval_every": 1}
+    return escalade.train(
+        "CartPole-v1", preset=None, verbose=False, run_dir=str(folder), target_return=400.0, **options
+    )
+
+
+def test_a_run_leaves_a_curve(run):
+    data = run.folder.curve.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    assert width >= 800
+    assert height >= 400
+    picture = imageio.imread(run.folder.curve)
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+@pytest.mark.filterwarnings("ignore:.*returned nan:RuntimeWarning")
+def test_runs_of_evolve_and_runs_without_numbers_leave_a_curve(tmp_path):
+    options = {"population": 4, "generations": 3, "verbose": False}
+    escalade.evolve(torch.nn.Linear(1, 1), lambda module: 0.0, run_dir=tmp_path / "a", **options)
+    env = "tests.environments:Diverges-v0"
+    escalade.train(env, run_dir=tmp_path / "b", workers=0, hidden=(4,), cutoff=9, **options)
+    for name in "ab":
+        assert (tmp_path / name / "curve.png").stat().st_size > 1000
+
+
+def test_a_run_that_begins_with_a_solution_leaves_a_curve(run, tmp_path):
+    """Its first evaluation is its last: there is a row, and no update."""
+    start = {"start_from": run, "max_episode_steps": 5, "target_return": 5.0}
+    solved = escalade.train(
+        "CartPole-v1", preset=None, workers=0, run_dir=tmp_path / "r", **start, verbose=False
+    )
+    assert (solved.summary["stop_reason"], solved.summary["generations"]) == ("solved", 1)
+    assert solved.folder.curve.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_a_curve_is_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
+    plot_run(run.folder.path, tmp_path / f"c.{ending}")
+    drawn = (tmp_path / f"c.{ending}").read_bytes()
+    assert drawn.startswith(start)
+    assert len(list(tmp_path.iterdir())) == 1
+    plot_run(run.folder.path, tmp_path / f"c.{ending}")
+    assert (tmp_path / f"c.{ending}").read_bytes() == drawn
+    assert b"CreationDate" not in drawn
+    assert b"<dc:date>" not in drawn
+
+
+# imageio leaves it to the collector to close the pipes of the film that is read back.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_a_film_has_a_frame_a_step(ending, run, tmp_path, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    output = tmp_path / f"film.{ending}"
+    total, steps = escalade.render(run.folder.path, output, seed=3, max_steps=12)
+    assert 8 <= steps <= 12
+    assert total == steps
+    frames = imageio.imread(output, index=None if ending == "gif" else ...)
+    # Gifs keep every second frame of CartPole's 50 a second, and of equal ones in a row only one.
+    assert 3 <= len(frames) <= (steps + 2) // 2 if ending == "gif" else len(frames) == steps + 1
+    assert frames[0].std() > 1
+    assert not np.array_equal(frames[0], frames[-1])
+    assert len(list(tmp_path.iterdir())) == 1
+    gc.collect()
+
+
+class Still:
+    def act(self, observation, **_):
+        return 0
+
+
+class Lost:
+    def act(self, observation, **_):
+        raise RuntimeError("which way?")
+
+
+def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
+    total, steps = record_episode(resolve("CartPole-v1"), Still(), tmp_path / "f.gif", seed=5)
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=5)
+    expected, ended = 0, False
+    while not ended:
+        *_, ended, _, _ = env.step(0)
+        expected += 1
+    assert (total, steps) == (expected, expected)
+
+
+@pytest.mark.parametrize(("skip", "fps"), [(None, 50), (1, 50), (4, 12.5)])
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(ending, skip, fps, tmp_path, monkeypatch):
+    rates = []
+    monkeypatch.setattr(video, "_gif", lambda frames, rate: rates.append(rate) or b"")
+    monkeypatch.setattr(video, "_write_mp4", lambda output, frames, rate: rates.append(rate))
+    environment = resolve("CartPole-v1", frames=Frames(frame_skip=skip))
+    record_episode(environment, Still(), tmp_path / f"f.{ending}")
+    assert rates == [fps]
+
+
+class Leaves:
+    def act(self, observation, **_):
+        raise SystemExit("enough")
+
+
+def test_what_exits_while_it_draws_is_not_the_end_of_the_process(tmp_path):
+    with pytest.raises(EnvironmentFailure, match=r"failed while it was filmed: SystemExit: enough"):
+        record_episode(resolve("CartPole-v1"), Leaves(), tmp_path / "f.gif")
+    screenless = SimpleNamespace(id="Arm-v0", make=lambda render_mode: Leaves().act(None))
+    with pytest.raises(EnvironmentFailure, match=r"^environment Arm-v0 cannot draw: enough$"):
+        make_drawing(screenless, "rgb_array", "frames")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_film_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(EnvironmentFailure, match="which way"):
+        record_episode(resolve("CartPole-v1"), Lost(), tmp_path / "f.gif")
+    with pytest.raises(InputError, match=r"\.mp4 or \.gif"):
+        record_episode(resolve("CartPole-v1"), Still(), tmp_path / "f.avi")
+    with pytest.raises(InputError, match="rgb_array"):
+        record_episode(resolve("tests.environments:Walk-v0"), Still(), tmp_path / "f.gif")
+    assert list(tmp_path.iterdir()) == []
+
+
+def texts(picture):
+    """What is written in an svg."""
+    return re.findall(r"<!-- (.*?) -->", picture.read_text())
+
+
+def test_a_run_is_drawn_with_its_members_and_its_evaluations(run, tmp_path):
+    plot_run(run.folder.path, tmp_path / "c.svg", 400.0, "pole", x="generations", smooth=2)
+    written = texts(tmp_path / "c.svg")
+    assert {"pole", "generations", "evaluation", "population mean", "target 400"} <= set(written)
+    assert ("members, worst to best" in written) is not (run.folder.path / "population.csv").exists()
+
+
+def test_the_band_is_of_percentiles_where_there_are_any(run, tmp_path):
+    shutil.copytree(run.folder.path, tmp_path / "run")
+    heading = "generation,return_q05,return_q25,return_q50,return_q75,return_q95\n"
+    (tmp_path / "run" / "population.csv").write_text(heading + "1,9,10,11,12,13\n2,9,10,11,12,13\n")
+    plot_run(tmp_path / "run", tmp_path / "c.svg")
+    assert "members, 5th to 95th percentile" in texts(tmp_path / "c.svg")
+    (tmp_path / "run" / "population.csv").write_text(heading + "1,9,10")
+    plot_run(tmp_path / "run", tmp_path / "c.svg")
+    assert "members, worst to best" in texts(tmp_path / "c.svg")
+
+
+def limits(*curves, around=()):
+    figure = Figure()
+    axes = figure.subplots()
+    fit_returns(
+        axes, [np.array(curve, float) for curve in curves], around=[np.array(a, float) for a in around]
+    )
+    return *axes.get_ylim(), [text.get_text() for text in axes.texts]
+
+
+def test_an_axis_holds_the_curves_and_says_what_it_cuts():
+    low, high, said = limits(range(100))
+    assert (low < 0, high > 99, said) == (True, True, [])
+    low, high, said = limits([-6000, *range(100)])  # one value beyond all others
+    assert (-10 < low < 3, 99 < high < 110) == (True, True)
+    assert said == ["the axis is cut: values go on to -6,000"]
+    low, high, said = limits(range(100), around=[[-60000, 5]])
+    assert -10 < low < 3
+    assert said == ["the axis is cut: values go on to -60,000"]
+    low, high, said = limits([0, 1, 2, 3, 500])  # a curve's end is always seen
+    assert (high > 500, said) == (True, [])
+    low, high, said = limits([7, 7], [np.nan])
+    assert low < 7 < high
+
+
+def test_a_target_far_from_the_curves_is_named_and_does_not_press_them_flat(run, tmp_path):
+    axes = Figure().subplots()
+    assert fit_returns(axes, [np.arange(100.0)], [250.0])
+    assert axes.get_ylim()[1] > 250
+    assert not fit_returns(axes, [np.arange(100.0)], [2500.0])
+    assert axes.get_ylim()[1] < 110
+    plot_run(run.folder.path, tmp_path / "c.svg", 1e6)
+    assert "target 1,000,000 is beyond the axis" in texts(tmp_path / "c.svg")
+
+
+def test_curves_differ_for_eyes_that_see_no_colour():
+    styles = [style(number) for number in range(28)]
+    assert len({(one["color"], str(one["linestyle"])) for one in styles}) == 28
+    assert len({str(one["linestyle"]) for one in styles[:4]}) == 4
+
+
+def test_a_smoothed_point_is_the_mean_of_the_last_ones():
+    values = np.array([1.0, 3.0, np.nan, 5.0, 7.0])
+    np.testing.assert_allclose(smoothed(values, 2), [1, 2, np.nan, 5, 6])
+    np.testing.assert_array_equal(smoothed(values, 1), values)
+    np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])
+    diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # what one says is lost in no other's mean
+    np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])
+
+
+def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
+    assert [_wrapped(label).startswith("_") for label in ("_old", "new_", "__")] == [False] * 3
+    assert _wrapped("new_") == "new_"
+
+
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+@pytest.mark.parametrize("frame", [None, [1], np.zeros((8, 8, 3), np.float32), np.zeros((8, 8), np.uint8)])
+def test_what_is_no_picture_is_no_film(ending, frame, monkeypatch, tmp_path):
+    monkeypatch.setattr(gymnasium.envs.classic_control.CartPoleEnv, "render", lambda env: frame)
+    with pytest.raises(InputError, match=r"render\(\) gave .*: a film takes uint8 \(height, width, 3\)"):
+        record_episode(resolve("CartPole-v1"), Still(), tmp_path / f"film.{ending}", seed=5)

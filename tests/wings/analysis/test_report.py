@@ -1,0 +1,66 @@
+"""The commands that a report gives for its runs."""
+
+import shlex
+
+import pytest
+import torch
+
+import escalade
+from escalade.cli import main as cli
+from escalade.cli.training import config_typed
+from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
+from escalade.training.run_facts import read_facts
+from escalade.wings.analysis.report import _again, _commands, _row
+
+CONFIG = Config(env="CartPole-v1", generations=50, env_steps=9_000, seconds=60.0, target_return=400.0)
+
+
+def parsed(command):
+    found = cli.parse(shlex.split(command)[1:])
+    return config_typed(found)
+
+
+@pytest.mark.parametrize(
+    ("summary", "count", "said"),
+    [
+        ({"stop_reason": "solved", "solved": True, "generations": 3}, 2, "the same 2 updates of the centre"),
+        ({"stop_reason": "generations", "solved": False, "generations": 50}, 50, "the same 50 updates"),
+        ({"stop_reason": "seconds", "solved": False, "generations": 1}, 1, "the same 1 update of the centre"),
+    ],
+)
+def test_whatever_ended_a_run_a_command_counts_its_updates(summary, count, said):
+    (_, own), (title, same) = _commands(CONFIG, summary)
+    assert said in title
+    assert parsed(own) == CONFIG
+    nothing_else = {"env_steps": None, "seconds": None, "target_return": None}
+    assert parsed(same) == CONFIG.replace(generations=count, **nothing_else)
+
+
+@pytest.mark.parametrize("summary", [{}, {"stop_reason": "solved", "solved": True, "generations": 1}])
+def test_a_run_without_an_update_has_its_own_command_alone(summary):
+    ((_, own),) = _commands(CONFIG, summary)
+    assert parsed(own) == CONFIG
+
+
+def test_the_best_of_a_run_that_minimises_is_its_least(tmp_path):
+    torch.manual_seed(0)
+    module = torch.nn.Linear(2, 1, bias=False)
+    options = {"population": 4, "generations": 3, "direction": "minimize", "lr": 1.0}
+    found = escalade.evolve(module, lambda made: made.weight.abs().sum().item(), run_dir=tmp_path, **options)
+    (tmp_path / "summary.json").unlink()
+    facts = read_facts(RunFolder(tmp_path))
+    evaluations = [row.eval_return_mean for row in found.history if row.eval_return_mean is not None]
+    assert _row(facts, "r", {})["best"] == number(min(evaluations)) != number(max(evaluations))
+
+
+def test_a_network_of_ones_own_has_no_command(tmp_path):
+    options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
+    escalade.train("CartPole-v1", network=torch.nn.Linear(4, 2), run_dir=tmp_path, **options)
+    for summary in (True, False):
+        if not summary:
+            (tmp_path / "summary.json").unlink()
+        ((words, command),) = _again(read_facts(RunFolder(tmp_path)))
+        assert "the same network, in Python" in words
+        assert command == ""

@@ -1,0 +1,356 @@
+"""The Ray engine on a real cluster of several nodes, all of them on this machine."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+import torch
+from tests.commands import ROOT, bits, command, hiding, wait_until
+from tests.engines.test_processes import Squares
+
+from escalade import EnvironmentFailure, InputError, evolve, train
+from escalade.engines import start_engine
+from escalade.recorders import read_progress
+
+VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+ray = pytest.importorskip("ray")
+
+pytestmark = [
+    pytest.mark.slow("src/escalade/engines", "tests/engines", "cluster"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray.*"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of Ray's own processes
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+class Nodes:
+    """A cluster whose head has no room for workers, so that every worker's node can be taken away."""
+
+    def __init__(self):
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(initialize_head=True, head_node_args=NODE | {"num_cpus": 0})
+        self.address = self.cluster.address
+        self.nodes = []
+
+    def grow(self, number, **arguments):
+        while len(self.nodes) < number:
+            self.nodes.append(self.cluster.add_node(wait=False, **(NODE | arguments)))
+        self.cluster.wait_for_nodes()
+
+    def take(self, node):
+        self.nodes.remove(node)
+        self.cluster.remove_node(node, allow_graceful=False)
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in VARIABLES.items():
+            patch.setenv(name, value)
+        made = Nodes()
+        made.grow(1)
+        ray.init(address=made.address, namespace="escalade", log_to_driver=False, logging_level="error")
+        yield made
+        ray.shutdown()
+        made.cluster.shutdown()
+
+
+@pytest.fixture
+def engine(nodes):
+    nodes.grow(2)
+    made = start_engine("ray", Squares, 2, elastic=True)
+    yield made
+    made.close()
+
+
+# All twelve of them: benchmarks/ray_bits.py.
+RUNS = [("CartPole-v1", "gymnasium", 1), ("HalfCheetah-v5", "envpool", 3)]
+
+
+@pytest.mark.parametrize(("env", "backend", "count"), RUNS)
+def test_the_same_bits_as_here_on_one_node_and_on_three(env, backend, count, nodes, tmp_path):
+    nodes.grow(count)
+    options = {"preset": None, "seed": 5, "population": 12, "generations": 2, "max_episode_steps": 40}
+    options |= {"eval_episodes": 3, "hidden": (8,), "backend": backend, "verbose": False}
+    if backend == "envpool":
+        options |= {"info_keys": "x_position", "behaviour": "info:x_position:every=20", "novelty": "nsr:k=2"}
+    train(env, engine="local", workers=0, run_dir=str(tmp_path / "here"), **options)
+    train(env, engine="ray", workers=count, run_dir=str(tmp_path / "there"), **options)
+    assert bits(tmp_path / "there") == bits(tmp_path / "here")
+    columns = [read_progress(tmp_path / run / "progress.csv") for run in ("here", "there")]
+    assert columns[0].get("x_position_mean") == columns[1].get("x_position_mean")
+    with (tmp_path / "there" / "cluster.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["generation"] for row in rows} == {"1", "2"}
+    assert sum(float(row["env_steps_per_second"]) for row in rows) > 0
+    assert all(0 <= float(row["idle_share"]) <= 1 for row in rows)
+
+
+def test_evolve_finds_the_same_here_and_on_a_cluster(nodes):
+    module, found = torch.nn.Linear(3, 2), []
+
+    def fitness(moved):
+        return -float((moved.weight.detach() - 1).square().sum())
+
+    for engine in ("local", "ray"):
+        evolved = evolve(module, fitness, population=8, generations=5, seed=3, engine=engine, verbose=False)
+        found.append(evolved.module.weight.detach())
+    assert torch.equal(*found)
+
+
+def values(results):
+    return [result[0] for result in results]
+
+
+def test_every_node_works_and_an_actor_that_dies_costs_nothing(engine, tmp_path):
+    engine.run(("fine", None), 4)
+    wait_until(lambda: engine.run(("fine", None), 4) and all(w.info for w in engine._workers.values()))
+    before = {result[1] for result in engine.run(("fine", None), 60).in_order()}
+    assert len(before) >= 2
+    results = engine.run(("die once", 11, str(tmp_path / "died")), 60).in_order()
+    assert values(results) == [item**2 for item in range(60)]
+    assert (tmp_path / "died").exists()
+    parts = engine.report.nodes.values()
+    assert sum(part.repeated_chunks for part in parts) >= 1
+    assert sum(part.items for part in parts) >= 60
+
+
+def test_what_the_work_raises_is_raised_here(engine):
+    with pytest.raises(EnvironmentFailure, match=r"^it broke$"):
+        engine.run(("raise", 3, EnvironmentFailure("it broke")), 10)
+
+
+class OfPackage:
+    """Work of a package that this machine has and the cluster has not."""
+
+    def __reduce__(self):
+        return __import__, ("package_of_one_machine",)
+
+    def __call__(self):
+        raise AssertionError
+
+
+def test_a_node_without_a_package_is_named(nodes):
+    made = start_engine("ray", OfPackage(), 1)
+    try:
+        words = r"node [\d.]+ cannot import package_of_one_machine .* on every node"
+        with pytest.raises(InputError, match=words):
+            made.run(("fine", None), 3)
+    finally:
+        made.close()
+
+
+def test_a_node_with_another_version_is_named(nodes, monkeypatch):
+    from escalade.wings.cluster.ray import cluster
+
+    monkeypatch.setattr(cluster, "all_versions", lambda: {"torch": "1.0"})
+    made = start_engine("ray", Squares, 1)
+    try:
+        with pytest.raises(InputError, match=r"node [\d.]+ has torch \S+ \(here 1.0\): install the same"):
+            made.run(("fine", None), 3)
+    finally:
+        made.close()
+
+
+def test_a_run_without_room_waits_until_there_is_some(nodes):
+    made = start_engine("ray", Squares, 1, worker_resources={"slot": 1})
+    notes = []
+    made.on_note = notes.append
+    found = []
+    running = threading.Thread(target=lambda: found.extend(made.run(("fine", None), 9).in_order()))
+    running.start()
+    try:
+        wait_until(lambda: notes)
+        nodes.grow(len(nodes.nodes) + 1, resources={"slot": 1})
+        running.join(180)
+    finally:
+        made.close()
+    assert values(found) == [item**2 for item in range(9)]
+    assert any(re.search(r"no node has room for a worker .* goes on by itself", note) for note in notes)
+
+
+def test_processes_of_one_actor_share_its_work(nodes, tmp_path):
+    nodes.grow(len(nodes.nodes) + 1, num_cpus=2, resources={"wide": 2})
+    made = start_engine("ray", Squares, 1, worker_resources={"CPU": 2, "wide": 1})
+    try:
+        assert made.info["slots"] == 8
+        results = made.run(("meet", None, tmp_path / "met", 2), 40).in_order()
+        assert values(results) == [item**2 for item in range(40)]
+        assert len({result[1] for result in results}) == 2
+    finally:
+        made.close()
+
+
+def test_a_process_that_hangs_is_replaced(nodes, tmp_path):
+    made = start_engine("ray", Squares, 1, step_timeout=2.0)
+    try:
+        results = made.run(("hang once", 5, str(tmp_path / "hung")), 12).in_order()
+    finally:
+        made.close()
+    assert values(results) == [item**2 for item in range(12)]
+    assert (tmp_path / "hung").exists()
+
+
+class TableOf:
+    """Work that says where in Ray's object store it found the noise table, and in which process."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __call__(self):
+        return self
+
+    def info(self):
+        return {"slots": 1}
+
+    def begin(self, job):
+        pass
+
+    def run(self, feed):
+        while items := feed.take(1, wait=True):
+            feed.put(items[0], [*self.place(), os.getpid(), float(self.table.values[:1000].sum())])
+            time.sleep(0.05)
+
+    def place(self):
+        """Whether the numbers are in memory that processes share, and its inode."""
+        address = self.table.values.__array_interface__["data"][0]
+        for line in open("/proc/self/maps"):  # noqa: SIM115 - to its end, of no length known before
+            span, _, _, _, inode, *path = line.split()
+            first, last = (int(end, 16) for end in span.split("-"))
+            if first <= address < last:
+                return " ".join(path), inode
+        raise AssertionError
+
+    def close(self):
+        pass
+
+
+def test_workers_of_a_machine_read_one_noise_table_in_its_object_store(nodes):
+    from escalade.perturbation import NoiseTable
+
+    nodes.grow(len(nodes.nodes) + 1, num_cpus=2, resources={"two": 2})
+    table = NoiseTable(77, 2**22)
+    made = start_engine("ray", TableOf(table), 2, worker_resources={"two": 1})
+    try:
+        wait_until(lambda: len({result[2] for result in made.run("job", 20).in_order()}) == 2)
+        results = made.run("job", 20).in_order()
+    finally:
+        made.close()
+    (path,) = {result[0] for result in results}  # one memory
+    assert "plasma" in path
+    assert len({result[1] for result in results}) == 1
+    assert {result[3] for result in results} == {float(table.values[:1000].sum())}
+
+
+def test_without_ray_it_says_how_to_get_it(tmp_path):
+    result = command(
+        "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
+    )
+    assert result.returncode == 2
+    said = "escalade: engine ray needs a package: pip install 'escalade[ray]'"
+    assert result.stderr == f"{said} (in a checkout: pip install '.[ray]')\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:9", "--address 127.0.0.1:9 cannot be reached (Connection refused)"),
+        ("nowhere", "--address 'nowhere' must be auto or HOST:PORT of the head node"),
+        ("ray://127.0.0.1:10001", "must be auto or HOST:PORT of the head node"),
+    ],
+)
+def test_an_address_where_nothing_is_costs_one_line(address, words, tmp_path):
+    result = command(
+        "train", "CartPole-v1", "--engine", "ray", "--address", address, cwd=tmp_path, variables=VARIABLES
+    )
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+OTHER_PYTHON = """
+    import ray._private.utils as utils
+    from escalade.engines import start_engine
+    utils.compute_version_info = lambda: ("2.1.0", "3.9.1")
+    start_engine("ray", object, 1, address="{address}")
+"""
+
+
+def test_a_cluster_of_other_versions_costs_one_line(nodes, tmp_path):
+    script = textwrap.dedent(OTHER_PYTHON).format(address=nodes.address)
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = result.stderr.strip().splitlines()[-1]
+    words = r"InputError: .* runs other versions: .* Ray: \S+ Python: .* Ray: 2.1.0 Python: 3.9.1"
+    assert re.search(words, last), result.stderr
+
+
+SMALL = {"preset": None, "seed": 5, "population": 12, "max_episode_steps": 40, "hidden": (8,)}
+SMALL |= {"eval_episodes": 3, "backend": "gymnasium"}
+
+
+def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, tmp_path):
+    from escalade.config.options import Config
+    from escalade.wings.cluster.detached import attach, start_detached
+
+    nodes.grow(2)
+    options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
+    options |= {"engine": "ray", "address": nodes.address, "workers": 1}
+    options |= {"generations": 90, "snapshot_every": 10}
+    name = start_detached(Config(**options, run_dir="first run"), str(tmp_path / "far"))
+    assert name == "first-run"
+    far = tmp_path / "far" / name
+    wait_until(lambda: len(list(far.glob("checkpoints/*"))) >= 2)
+    driver = ray.get_actor(f"escalade-run-{name}", namespace="escalade")
+    before, _, _ = ray.get(driver.follow.remote(0))
+    ray.kill(driver, no_restart=False)
+    said = []
+    summary = attach(name, said.append, nodes.address)
+    assert summary["stop_reason"] == "generations"
+    assert any(line.startswith("resuming ") for line in said), (before, said)
+    train("CartPole-v1", engine="local", workers=0, generations=90, run_dir=str(tmp_path / "here"),
+          verbose=False, **SMALL)  # fmt: skip
+    assert summary["params_sha256"] == bits(tmp_path / "here") == bits(far)
+    with pytest.raises(InputError, match="no run called first-run is on the cluster"):
+        attach(name, said.append, nodes.address)
+
+
+def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
+    from escalade.config.options import Config
+    from escalade.wings.cluster.detached import start_detached, stop
+
+    options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
+    config = Config(**options, engine="ray", address=nodes.address, workers=1, run_dir="endless")
+    name = start_detached(config, str(tmp_path))
+    with pytest.raises(InputError, match="a run called endless is on the cluster already"):
+        start_detached(config, str(tmp_path))
+    summary = stop("endless", lambda line: None, nodes.address)
+    assert summary["stop_reason"] == "stopped"
+    assert summary["params_sha256"] == bits(tmp_path / name)
+    assert list((tmp_path / name / "checkpoints").glob("*.safetensors"))
+
+
+def test_commands_for_detached_runs_name_what_is_missing(nodes, tmp_path):
+    def refused(*arguments):
+        result = command(*arguments, cwd=tmp_path, variables=VARIABLES)
+        assert result.returncode == 2
+        return result.stderr
+
+    assert "--detached needs --storage" in refused("train", "CartPole-v1", "--engine", "ray", "--detached")
+    assert refused("attach", "nobody", "--address", nodes.address) == (
+        "escalade: no run called nobody is on the cluster\n"
+    )

@@ -1,0 +1,430 @@
+"""``train`` over seeds and configurations, and the table that ``compare`` prints of any runs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from tests.commands import DEADLINE, Running, running, wait_until
+
+import escalade
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.config.files import read_config
+from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
+from escalade.training import session
+from escalade.wings.many_runs import jobs
+from escalade.wings.many_runs.jobs import run_jobs
+from escalade.wings.many_runs.series import Planned, parse_seeds, plan_series
+
+SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
+SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
+RUNS_BESIDE_EACH_OTHER = pytest.mark.slow(
+    *(f"src/escalade/api/{name}.py" for name in ("jobs", "seeds", "series")),
+    "src/escalade/support/interrupts.py",
+)
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capfd):
+    """The command's main function in an empty folder: its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(session, "plotting_available", lambda: False)  # no picture of each run
+
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        said = capfd.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def begun(out):
+    """What a series says of the runs that it starts."""
+    return re.findall(r"^run (\d+ of \d+ \w+)", out, re.MULTILINE)
+
+
+def digests(folder):
+    return {
+        path.parent.name: json.loads(path.read_text())["params_sha256"]
+        for path in folder.glob("**/summary.json")
+    }
+
+
+def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
+    code, out, _ = call("train", *SMALL, "--seeds", "0-1", "--generations", 2)
+    assert (code, begun(out)) == (0, ["1 of 2 begins", "2 of 2 begins"])
+    (folder,) = tmp_path.glob("runs/CartPole-v1/*")
+    assert sorted(path.name for path in folder.iterdir()) == ["curve.png", "seed0", "seed1"]
+    assert re.search(r"ars +2 +[\d.]+ +[\d.]+ \[", out)
+    assert f"picture: {folder.relative_to(tmp_path)}/curve.png" in out
+
+    code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)  # one more seed
+    assert (code, begun(out)) == (0, ["3 of 3 begins"])
+    code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)
+    assert (code, begun(out)) == (0, [])
+    assert "3 runs in" in out
+    assert "3 of them done already" in out
+    assert re.search(r"ars +3 ", out)
+    before = digests(folder)
+    code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 3)  # and one more generation
+    assert (code, begun(out)) == (0, ["1 of 3 goes", "2 of 3 goes", "3 of 3 goes"])
+    assert {*digests(folder).values()}.isdisjoint(before.values())
+
+    call("train", *SMALL, "--seed", 2, "--generations", 3, "--run-dir", "alone")
+    assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
+
+
+def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path, monkeypatch):
+    write = session.write_card
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        write(*given)
+
+    series = ["train", *SMALL, "--seeds", "0-1", "--generations", 1, "--run-dir", "two"]
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "write_card", interrupted)
+        code, out, _ = call(*series)
+    assert (code, begun(out)) == (130, ["1 of 2 begins"])
+    assert "interrupted; the same command goes on with what is missing" in out
+    assert re.search(r"ars +1 ", out)
+    assert (tmp_path / "two" / "seed0" / "README.md").exists()
+    assert not (tmp_path / "two" / "seed1").exists()
+    code, out, _ = call(*series)
+    assert (code, begun(out)) == (0, ["2 of 2 begins"])
+
+
+def test_one_seed_is_told_from_a_range(call):
+    _, out, _ = call("train", *SMALL, "--seeds", "3", "--generations", 1, "--run-dir", "one")
+    assert "1 run in one;" in out
+    assert "it is the one of seed 3; several seeds are a range, such as --seeds 0-9" in out
+
+
+def test_seeds_begin_with_another_runs_policy_and_go_on(call):
+    call("train", *SMALL, "--generations", 2, "--run-dir", "first")
+    begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]
+    code, out, _ = call(*begin, "--generations", 1)
+    assert (code, out.count("begins with the policy of")) == (0, 2)
+    assert "2 runs in then" in out
+    code, out, _ = call(*begin, "--generations", 2)
+    assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
+    call("train", *SMALL, "--generations", 1, "--run-dir", "other")
+    code, _, err = call("train", *SMALL, "--from", "other", "--seeds", "1-2", "--run-dir", "then")
+    assert code == 2
+    assert "then/seed1 holds a run with --from" in err
+    code, out, _ = call("compare", "first", "then")
+    assert code == 0
+    assert "ars, start_from=first " in out  # not the whole path
+    assert "@" not in out  # nobody can read a digest
+    code, _, err = call(*("first@" + "0" * 64 if word == "first" else word for word in begin))
+    assert code == 2
+    assert "then/seed1 holds a run with --from" in err
+
+
+def test_config_files_make_a_grid(call, tmp_path):
+    for name, sigma in (("narrow", 0.01), ("wide", 0.5)):
+        (tmp_path / f"{name}.toml").write_text(f"sigma = {sigma}\ngenerations = 1\n")
+    files = ["--config", "narrow.toml", "--config", "wide.toml"]
+    code, out, _ = call("train", *SMALL, *files, "--seeds", "3,5", "--run-dir", "grid")
+    assert (code, len(begun(out))) == (0, 4)
+    runs = sorted(str(path.parent.relative_to(tmp_path)) for path in tmp_path.glob("grid/*/*/summary.json"))
+    assert runs == ["grid/narrow/seed3", "grid/narrow/seed5", "grid/wide/seed3", "grid/wide/seed5"]
+    assert re.search(r"sigma=0.01 +2 ", out)
+    assert re.search(r"^ sigma +0.01 +0.5", out, re.MULTILINE)
+    code, out, _ = call("train", *SMALL, *files)  # each with its own seed
+    assert (code, len(begun(out))) == (0, 2)
+
+    _, out, _ = call("compare", "grid", "--json")
+    found = json.loads(out)
+    assert [line["seeds"] for line in found["lines"]] == [[3, 5], [3, 5]]
+    assert [line["ended"] for line in found["lines"]] == [2, 2]
+    assert all(line["return_low"] <= line["return_iqm"] <= line["return_high"] for line in found["lines"])
+    assert found["options"] == {"sigma": ["0.01", "0.5"]}
+    assert call("compare", "grid/narrow/seed3", "grid/wide")[0] == 0
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
+    command = ["train", *SMALL, "--seeds", "0-1", "--run-dir", "many"]
+    running = Running(*command, cwd=tmp_path)
+    progress = tmp_path / "many" / "seed0" / "progress.csv"
+    running.until(lambda: progress.exists() and len(progress.read_text().splitlines()) > 3)
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    assert "0 of 1" in running.out  # the table says that the run has not ended
+    assert not (tmp_path / "many" / "seed1").exists()
+    assert (
+        json.loads((tmp_path / "many" / "seed0" / "summary.json").read_text())["stop_reason"] == "interrupted"
+    )
+    assert cli.main([*command[:-1], str(tmp_path / "many"), "--generations", "2"]) == 0
+    assert (tmp_path / "many" / "seed1" / "summary.json").exists()
+
+
+def test_seeds_are_typed_as_ranges_and_lists():
+    assert parse_seeds("0-4") == (0, 1, 2, 3, 4)
+    assert parse_seeds("0,3,7") == (0, 3, 7)
+    assert parse_seeds("8, 1-2") == (8, 1, 2)
+    for wrong in ("", "4-0", "a", "1,,2", "1-2-3", "-1", "0-99999999", "1,0-1"):
+        with pytest.raises(InputError, match="`seeds`"):
+            parse_seeds(wrong)
+
+
+def test_wrong_input_is_one_line(call, tmp_path):
+    (tmp_path / "a.toml").write_text('run_dir = "x"\n')
+    (tmp_path / "b.toml").write_text("")
+    assert call("train", *SMALL, "--generations", 1, "--seeds", "1", "--run-dir", "many")[0] == 0
+    cases = {
+        ("--seeds", "1-"): ["--seeds '1-'", "0-4 or 0,3,7"],
+        ("--seeds", "1", "--seed", "2"): ["--seed and --seeds", "choose one"],
+        ("--seeds", "1", "--run-dir", "many/seed1"): ["many/seed1", "run's own folder"],
+        ("--seeds", "1", "--run-dir", "many", "--sigma", "0.3"): [
+            "--sigma 0.1, not 0.3",
+            "name another --run-dir",
+        ],
+        ("--seeds", "1", "--detached", "--storage", "x"): ["--detached is for one run"],
+        ("--seeds", "1", "--storage", "x"): ["--storage is for a run that is --detached"],
+        ("--config", "a.toml", "--config", "b.toml"): ["--config files name different run_dir"],
+    }
+    for typed, fragments in cases.items():
+        code, _, err = call("train", *SMALL, *typed)
+        assert (code, len(err.splitlines())) == (2, 1), err
+        assert all(fragment in err for fragment in fragments), err
+    assert call("compare", "b.toml")[0] == 2
+
+
+@pytest.mark.slow("src/escalade/api", "src/escalade/cli", "tests/wings/many_runs/test_series.py")
+def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
+    series = ["train", *SMALL, "--seeds", "0-2"]
+    assert call(*series, "--generations", 2, "--run-dir", "one")[0] == 0
+    code, out, _ = call(*series, "--generations", 2, "--run-dir", "two", "--jobs", 2)
+    assert code == 0
+    assert len(re.findall(r"^run \d of 3 ended \(generations\), return ", out, re.MULTILINE)) == 3
+    assert digests(tmp_path / "one") == digests(tmp_path / "two")
+    assert call(*series, "--generations", 3, "--run-dir", "two", "--jobs", 3)[0] == 0  # they go on
+    assert {RunFolder(tmp_path / "two" / f"seed{n}").read_summary()["generations"] for n in range(3)} == {3}
+
+
+def test_ctrl_c_saves_runs_beside_each_other_and_leaves_none_behind(tmp_path):
+    with running("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--run-dir", "many", cwd=tmp_path) as series:
+        kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (0, 1)]
+        series.until(lambda: all(run.progress.exists() and run.checkpoints.generations() for run in kept))
+        series.signal(signal.SIGINT, group=True)
+        assert series.wait() == 130
+        assert "interrupted; the same command goes on with what is missing" in series.out
+        assert series.family() == []
+        assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
+
+
+def test_runs_beside_each_other_end_saved_where_their_leader_is_killed(tmp_path):
+    with running("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--run-dir", "many", cwd=tmp_path) as series:
+        kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (0, 1)]
+        series.until(lambda: all(run.progress.exists() and run.checkpoints.generations() for run in kept))
+        series.signal(signal.SIGKILL)
+        series.wait()
+        wait_until(lambda: series.family() == [])
+        assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"start_from": "zoo:CartPole-v1", "lr": 0.5},
+        {"population": "linear:4:8:3"},
+        {"population": 4, "strategy": "openai-es", "max_episode_steps": 9},
+    ],
+)
+def test_a_run_in_a_process_of_its_own_has_every_option(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
+    here, there = (
+        escalade.train("CartPole-v1", seeds=[3], jobs=jobs, run_dir=f"{jobs}", **plain, **options)[0]
+        for jobs in (1, 2)
+    )
+    asked, got = (read_config(run.folder) for run in (here, there))
+    assert got == asked.replace(run_dir=got.run_dir)
+    assert here.summary["params_sha256"] == there.summary["params_sha256"]
+
+
+def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    fails = ["train", "tests.environments:Raises-v0", *SMALL[1:], "--env-kwargs", '{"every":1}']
+    code, _, err = call(*fails, "--generations", 1, "--seeds", "0-1", "--jobs", 2, "--run-dir", "x")
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "seed" in err
+    assert "the arm fell off" in err
+    assert call("train", *SMALL, "--seeds", "0-1", "--jobs", 0)[0] == 2
+
+
+def test_jobs_without_a_folder_for_temporary_files_are_one_line(call, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+        code, _, err = call("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--generations", 1)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a temporary file cannot be written (No usable temporary directory" in err
+    assert "set TMPDIR to a folder with room" in err
+
+
+@RUNS_BESIDE_EACH_OTHER
+def test_whoever_stops_asking_interrupts_the_runs_and_they_are_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = Config(env="CartPole-v1", workers=0, population=4, max_episode_steps=5, generations=1)
+    endless = config.replace(generations=None)
+    planned = plan_series({"a": config}, [0], tmp_path / "a")
+    planned += plan_series({"b": endless}, [0], tmp_path / "b")
+    runs = run_jobs(planned, 2)
+    assert next(runs) is planned[0]
+    other = RunFolder(planned[1].folder)
+    while not (other.progress.exists() and other.checkpoints.generations()):
+        time.sleep(0.01)
+    runs.close()
+    assert other.read_summary()["stop_reason"] == "interrupted"
+
+
+def test_seeds_from_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
+    one = escalade.train("CartPole-v1", seeds=range(2), run_dir="one", **tiny)
+    two = escalade.train("CartPole-v1", seeds=[1, 0], jobs=2, run_dir="two", **tiny)
+    assert [run.summary["seed"] for run in two] == [1, 0]
+    assert [run.summary["params_sha256"] for run in one] == [
+        run.summary["params_sha256"] for run in two[::-1]
+    ]
+    alone = escalade.train("CartPole-v1", seed=1, run_dir="alone", **tiny)
+    assert alone.summary["params_sha256"] == one[1].summary["params_sha256"]
+    with pytest.raises(InputError, match=r"`jobs` above 1 .* cannot .* callbacks"):
+        escalade.train("CartPole-v1", seeds=[3], jobs=2, callbacks=[print], run_dir="two", **tiny)
+    with pytest.raises(InputError, match="other processes, which do not have __main__:Mine"):
+        escalade.train("CartPole-v1", seeds=[3], jobs=2, strategy="__main__:Mine", run_dir="two", **tiny)
+    with pytest.raises(InputError, match=r"`seeds` .* each named once"):
+        escalade.train("CartPole-v1", seeds=[3, 3], **tiny)
+    with pytest.raises(InputError, match="`seed` and `seeds` were both given"):
+        escalade.train("CartPole-v1", seeds=[3], seed=3, **tiny)
+
+
+def test_a_run_that_failed_after_it_was_resumed_is_not_done(call, tmp_path):
+    series = ["train", *SMALL, "--seeds", "0-1", "--run-dir", "s"]
+    assert call(*series, "--generations", 2)[0] == 0
+
+    def fail(view):
+        raise RuntimeError("the machine went away")
+
+    with pytest.raises(RuntimeError):
+        escalade.resume(tmp_path / "s" / "seed0", generations=5, callbacks=[fail], verbose=False)
+    assert not (tmp_path / "s" / "seed0" / "summary.json").exists()
+    (line,) = escalade.compare(tmp_path / "s" / "seed0").lines
+    assert line.ended == 0
+    code, out, _ = call(*series, "--generations", 5)
+    assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
+
+
+def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier_end(call, tmp_path):
+    assert call("train", *SMALL, "--generations", 2, "--run-dir", "r")[0] == 0
+
+    def fail(view):
+        raise RuntimeError("the machine went away")
+
+    with pytest.raises(RuntimeError):
+        escalade.resume(tmp_path / "r", generations=5, callbacks=[fail], verbose=False)
+    with pytest.raises(InputError, match=r"has no policy.safetensors, for the run has not ended: go on with"):
+        escalade.load(tmp_path / "r")
+    assert escalade.evaluate(tmp_path / "r", episodes=1, workers=0).generation == 3
+
+
+def test_a_run_with_nothing_left_to_do_keeps_its_policy_whatever_happens(call, tmp_path, monkeypatch):
+    assert call("train", *SMALL, "--generations", 2, "--run-dir", "r")[0] == 0
+    monkeypatch.setattr(session.Session, "end", lambda self, loop, reason: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        escalade.resume(tmp_path / "r", verbose=False)
+    assert escalade.load(tmp_path / "r").actions is not None
+    assert (tmp_path / "r" / "summary.json").exists()
+
+
+def test_a_whole_config_takes_nothing_of_a_preset(call, tmp_path):
+    ran = ["train", "CartPole-v1", "--generations", 1, "--workers", 0, "--eval-episodes", 1]
+    assert call(*ran, "--preset", "none", "--run-dir", "a")[0] == 0
+    assert call("train", "--config", "a/config.toml", "--run-dir", "b")[0] == 0
+    first, second = (read_config(RunFolder(tmp_path / name)) for name in "ab")
+    assert second == first.replace(run_dir=second.run_dir)
+
+
+def test_a_share_of_this_machine_is_no_limit_of_a_cluster(tmp_path, monkeypatch):
+    typed = []
+
+    class Started:
+        def __init__(self, command, **options):
+            typed.append(Path(command[command.index("--config") + 1]).read_text())
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    for engine, address in (("local", None), ("ray", None), ("ray", "10.0.0.7:6379")):
+        options = {"engine": engine, "address": address, "run_dir": str(tmp_path / "run")}
+        jobs._start(Planned(Config(env="CartPole-v1", **options), None), 3).close()
+    assert ["workers = 3" in text for text in typed] == [True, True, False]
+
+
+SCRIPT = """
+import escalade, beside
+
+options = {"preset": None, "workers": 0, "population": 4, "hidden": [4], "eval_episodes": 1, "verbose": False}
+escalade.train(beside.Here, seeds=[1, 2], jobs=2, max_episode_steps=20, run_dir="many", **options)
+"""
+
+
+@RUNS_BESIDE_EACH_OTHER
+def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_path):
+    place = tmp_path / "scripts"
+    place.mkdir()
+    (place / "beside.py").write_text(
+        "from gymnasium.envs.classic_control.cartpole import CartPoleEnv as Here\n"
+    )
+    (place / "many.py").write_text(SCRIPT)
+    root = Path(__file__).parents[2]
+    script = subprocess.Popen(
+        [sys.executable, place / "many.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (1, 2)]
+    wait_until(lambda: script.poll() is not None or all(run.checkpoints.generations() for run in kept))
+    script.send_signal(signal.SIGTERM)
+    said = script.communicate(timeout=DEADLINE)[1]
+    assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}, said
+
+
+def test_runs_of_a_series_begin_with_one_policy_though_its_run_has_gone_on(call, tmp_path):
+    call("train", *SMALL, "--generations", 1, "--run-dir", "x")
+    series = ["train", *SMALL, "--from", "x", "--generations", 1, "--run-dir", "many"]
+    assert call(*series, "--seeds", "0-1")[0] == 0
+    assert call("resume", "x", "--generations", 2)[0] == 0
+    code, _, err = call(*series, "--seeds", "0-2")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "--from" in err
+    begun = read_config(RunFolder("many/seed0")).start_from
+    RunFolder("x").checkpoints.path(2).unlink()  # as it was again
+    (tmp_path / "x" / "policy.safetensors").unlink()
+    (tmp_path / "x" / "summary.json").unlink()
+    assert call(*series, "--seeds", "0-2")[0] == 0
+    assert read_config(RunFolder("many/seed2")).start_from == begun
+
+
+def test_files_of_one_name_have_names_of_their_own(call, tmp_path):
+    (tmp_path / "other").mkdir()
+    for name in ("a.toml", "a-3.toml", "other/a.toml"):
+        (tmp_path / name).write_text(f"lr = 0.{len(name)}")
+    files = [word for name in ("a.toml", "a-3.toml", "other/a.toml") for word in ("--config", name)]
+    assert call("train", *SMALL, *files, "--generations", 1, "--run-dir", "grid")[0] == 0
+    assert {place.name for place in (tmp_path / "grid").iterdir() if place.is_dir()} == {"a", "a-3", "a-4"}

@@ -1,0 +1,154 @@
+"""A sweep that a full disk or Ctrl-C ends in a trial goes on with that trial."""
+
+import errno
+import json
+import os
+import signal
+
+import pytest
+from tests.later import Later, needs
+
+import escalade
+from escalade import StorageFailure
+from escalade.training import session
+from escalade.wings.many_runs import sweep as sweeps
+from escalade.wings.many_runs.sweep_pictures import PICTURES, draw_pictures
+
+optuna = Later("optuna")
+
+pytestmark = needs("optuna")
+
+PLAN = """
+trials = {trials}
+preset = "none"
+seeds = [5]
+[options]
+env = "tests.environments:Walk-v0"
+backend = "gymnasium"
+policy = "linear"
+generations = 1
+population = 4
+eval_episodes = 1
+workers = 0
+[space]
+sigma = {{low = 0.01, high = 1.0, log = true}}
+"""
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pictures take most of the time of so small a sweep."""
+    monkeypatch.setattr(sweeps, "plotting_available", lambda: False)
+
+
+def swept(place, said, trials=2, **options):
+    (place / "s.toml").write_text(PLAN.format(trials=trials))
+    return escalade.sweep(place / "s.toml", run_dir=place / "sweep", say=said.append, **options)
+
+
+def ended_by(problem, monkeypatch):
+    """Let every run of a sweep end by this."""
+
+    def run_series(planned, **given):
+        raise problem
+        yield
+
+    monkeypatch.setattr(sweeps, "run_series", run_series)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk_ends_a_sweep_and_its_trial_goes_on_later(jobs, tmp_path, monkeypatch, undrawn):
+    said = []
+    with monkeypatch.context() as patch:
+        ended_by(StorageFailure("the disk is full"), patch)
+        with pytest.raises(StorageFailure, match=r"the disk is full"):
+            swept(tmp_path, said, jobs=jobs)
+    assert not any("failed" in line for line in said)
+    begun = sweeps.states(sweeps.load_sweep(tmp_path / "sweep"))
+    assert begun.keys() == {"running"}
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+CREATE_TRIAL, SET_TRIAL_PARAM, SET_TRIAL_STATE_VALUES = 4, 5, 6  # codes of operations in Optuna's journal
+
+
+@pytest.mark.parametrize("code", [CREATE_TRIAL, SET_TRIAL_PARAM, SET_TRIAL_STATE_VALUES])
+def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_later(
+    code, tmp_path, monkeypatch, undrawn
+):
+    said, append = [], optuna.storages.journal.JournalFileBackend.append_logs
+
+    def full(journal, logs):
+        if logs[0]["op_code"] != code:
+            return append(journal, logs)
+        with open(journal._file_path, "a") as file:
+            file.write('{"op_code":')
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", full)
+        with pytest.raises(StorageFailure, match=r"study\.jsonl could not be written \(No space left"):
+            swept(tmp_path, said)
+    assert all(map(json.loads, (tmp_path / "sweep" / "study.jsonl").read_text().splitlines()))
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+def test_a_keyboard_interrupt_in_a_trial_leaves_it_to_go_on(tmp_path, monkeypatch, undrawn):
+    said = []
+    with monkeypatch.context() as patch:
+        ended_by(KeyboardInterrupt(), patch)
+        with pytest.raises(KeyboardInterrupt):
+            swept(tmp_path, said)
+    assert said[-1] == "interrupted; the same command goes on with what is missing"
+    assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep")) == {"running": 1}
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_begins_no_other(
+    tmp_path, monkeypatch, undrawn
+):
+    said, write = [], session.write_card
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        write(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "write_card", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            swept(tmp_path, said)
+    begun = sorted(path.parent.parent.name for path in tmp_path.glob("sweep/trial-*/seed5/config.toml"))
+    assert begun == ["trial-0000"]
+    assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep"))["complete"] == 1
+    study = swept(tmp_path, said)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_wrong_with_a_trials_options_still_fails_it_alone(jobs, tmp_path, monkeypatch, undrawn):
+    said, run_series = [], sweeps.run_series
+
+    def run(planned, **given):
+        if "trial-0000" in str(planned[0].folder):
+            raise escalade.EnvironmentFailure("the arm fell off")
+        yield from run_series(planned, **given)
+
+    monkeypatch.setattr(sweeps, "run_series", run)
+    study = swept(tmp_path, said, jobs=jobs)
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE"]
+    assert [line for line in said if line.startswith("trial 0: failed: the arm fell off")]
+
+
+def test_a_sweeps_pictures_are_those_that_there_are_enough_trials_for(tmp_path):
+    study = optuna.create_study(direction="maximize")
+    space = {"sigma": optuna.distributions.FloatDistribution(0.01, 1.0)}
+    for value in (1.0, 2.0, 3.0):
+        study.add_trial(optuna.create_trial(params={"sigma": value / 4}, distributions=space, value=value))
+    assert draw_pictures(study, tmp_path) == ["history.png", "parallel.png"]
+    study.add_trial(optuna.create_trial(params={"sigma": 1.0}, distributions=space, value=0.0))
+    assert draw_pictures(study, tmp_path) == list(PICTURES)
+    for name in PICTURES:
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

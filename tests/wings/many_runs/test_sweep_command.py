@@ -1,0 +1,225 @@
+"""``sweep``: trials are runs, a killed sweep goes on as if nothing had been, the best is a config file."""
+
+import base64
+import csv
+import json
+import shutil
+import signal
+import sys
+
+import pytest
+from tests.commands import Running, command
+
+import escalade
+from escalade.cli import main as cli
+from escalade.cli.training import config_typed
+from escalade.config.files import read_config
+from escalade.config.options import Config
+from escalade.storage.run_folder import RunFolder
+from escalade.support.numbers import number
+from escalade.wings.many_runs.sweep import PARTS, best_of, load_sweep, part_of
+
+PLAN = """
+trials = {trials}
+preset = "none"
+seeds = [5]
+[options]
+env = "CartPole-v1"
+backend = "gymnasium"
+policy = "linear"
+strategy = "openai-es"
+generations = 4
+eval_every = 1
+eval_episodes = 2
+max_episode_steps = 60
+workers = 0
+[space]
+sigma = {{low = 0.01, high = 1.0, log = true}}
+population = {{low = 4, high = 8, step = 2}}
+strategy_options.optimizer = ["adam", "sgd"]
+[pruning]
+startup_trials = 1
+warmup = 0.1
+"""
+
+
+def runs(folder, trial):
+    return sorted(folder.glob(f"trial-{trial:04d}/seed*"))
+
+
+def trials(folder):
+    facts = ("number", "state", "value", "params", "intermediate_values")
+    return [[getattr(one, fact) for fact in facts] for one in load_sweep(folder).trials]
+
+
+def test_python_goes_on_with_the_commands_sweep(swept, tmp_path):
+    place, _ = swept
+    shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
+    said = []
+    found = escalade.sweep(place / "poles.toml", run_dir=tmp_path / "sweep", say=said.append)
+    assert len(said) == 3  # nothing but what was found
+    assert [one.value for one in found.trials] == [one[2] for one in trials(place / "runs" / "sweep-poles")]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """A finished sweep, and what its command said."""
+    place = tmp_path_factory.mktemp("sweep")
+    (place / "poles.toml").write_text(PLAN.format(trials=4))
+    done = command("sweep", "poles.toml", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place, done.stdout
+
+
+def test_trials_are_runs_and_the_best_is_a_config_file(swept):
+    place, out = swept
+    folder = place / "runs" / "sweep-poles"
+    found = load_sweep(folder)
+    assert [trial.number for trial in found.trials] == list(range(4))
+    assert {trial.state.name for trial in found.trials} == {"COMPLETE", "PRUNED"}
+    for trial in found.trials:
+        (run,) = runs(folder, trial.number)
+        assert read_config(RunFolder(run)).seed == 5
+        if trial.state.name == "COMPLETE":
+            summary = json.loads((run / "summary.json").read_text())
+            assert summary["stop_reason"] == "generations"
+            assert trial.value == summary["eval_return_mean"]
+            assert list(trial.intermediate_values) == list(range(1, PARTS))
+    again = ["train", "--config", folder / "best.toml", "--preset", "none", "--run-dir", place / "best"]
+    assert cli.main([str(word) for word in again]) == 0
+    digests = [
+        json.loads((run / "summary.json").read_text())["params_sha256"]
+        for run in (place / "best", *runs(folder, found.best_trial.number))
+    ]
+    assert digests[0] == digests[1]
+    parsed = cli.parse(["train", "--config", str(folder / "best.toml"), "--preset", "none"])
+    best = read_config(RunFolder(runs(folder, found.best_trial.number)[0]))
+    assert config_typed(parsed, parsed.config[0]) == best.replace(run_dir=None)
+    assert f"the best is trial {found.best_trial.number}, return {number(found.best_value)}" in out
+    assert len((folder / "trials.csv").read_text().splitlines()) == 5
+    for picture in ("history.png", "parallel.png"):
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_report_of_a_sweep_is_of_its_best_trial_and_holds_its_pictures(swept, tmp_path, capsys):
+    place, _ = swept
+    folder = place / "runs" / "sweep-poles"
+    assert cli.main(["report", str(folder), "--output", str(tmp_path / "r.html")]) == 0
+    page, best = (tmp_path / "r.html").read_text(), load_sweep(folder).best_trial
+    assert "<h2>Sweep: sweep-poles</h2>" in page
+    assert f"<dt>best trial</dt><dd>{best.number}</dd>" in page
+    assert f"<dt>optimizer</dt><dd>{best.params['optimizer']}</dd>" in page
+    assert "seed5" in page
+    drawn = [base64.b64encode(path.read_bytes()).decode() for path in sorted(folder.glob("*.png"))]
+    assert len(drawn) >= 2
+    assert all(f'src="data:image/png;base64,{data}"' in page for data in drawn)
+    shutil.copytree(folder, tmp_path / "begun", ignore=shutil.ignore_patterns("study.jsonl*"))
+    assert cli.main(["report", str(tmp_path / "begun")]) == 2
+    assert "no trial of this sweep has ended" in capsys.readouterr().err
+
+
+def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
+    place, _ = swept
+    shutil.copy(place / "poles.toml", tmp_path)
+    running = Running("sweep", "poles.toml", "--run-dir", "again", cwd=tmp_path)
+    running.until(lambda: len(list(tmp_path.glob("again/trial-0001/seed5/progress.csv"))) == 1)
+    for process in running.family():
+        process.kill()
+    running.wait()
+    with (tmp_path / "again" / "study.jsonl").open("a") as journal:
+        journal.write('{"op_code": 4, "half')  # a kill in the middle of a line
+    lock = tmp_path / "again" / "study.jsonl.lock"
+    lock.unlink(missing_ok=True)
+    lock.symlink_to("again/study.jsonl")  # as Optuna locks a relative path, which leads nowhere from there
+    assert cli.main(["sweep", str(tmp_path / "poles.toml"), "--run-dir", str(tmp_path / "again")]) == 0
+    assert trials(tmp_path / "again") == trials(place / "runs" / "sweep-poles")
+
+
+def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
+    (tmp_path / "s.toml").write_text(PLAN.format(trials=1).replace("seeds = [5]", "seeds = [3, 4]", 1))
+    running = Running("sweep", "s.toml", "--jobs", 2, "--trials", 99, cwd=tmp_path)
+    other = tmp_path / "runs" / "sweep-s" / "trial-0001"
+    running.until(lambda: "return" in running.out and other.is_dir())
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130, running.err
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    folder = tmp_path / "runs" / "sweep-s"
+    found = load_sweep(folder)
+    assert best_of(found) is not None
+    for trial in found.trials:
+        if trial.state.name == "COMPLETE":
+            two = [json.loads((run / "summary.json").read_text()) for run in runs(folder, trial.number)]
+            assert [run["seed"] for run in two] == [3, 4]
+            assert trial.value == sum(run["eval_return_mean"] for run in two) / 2
+
+
+def test_ctrl_c_in_the_last_trials_of_several_jobs_is_no_end(tmp_path):
+    (tmp_path / "s.toml").write_text(PLAN.format(trials=2).replace("generations = 4", "generations = 99999"))
+    running = Running("sweep", "s.toml", "--jobs", 2, cwd=tmp_path)
+    folder = tmp_path / "runs" / "sweep-s"
+    running.until(lambda: len(list(folder.glob("trial-*/seed5/progress.csv"))) == 2)
+    running.signal(signal.SIGINT, group=True)
+    assert running.wait() == 130, running.err
+    assert "interrupted; the same command goes on with what is missing" in running.out
+    assert not any(trial.state.is_finished() for trial in load_sweep(folder).trials)
+
+
+def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
+    place, _ = swept
+    monkeypatch.chdir(place)
+    (place / "other.toml").write_text(PLAN.format(trials=4).replace("sgd", "clipup"))
+    assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles"]) == 2
+    assert "holds a sweep with other space: name another --run-dir" in capsys.readouterr().err
+    assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles/trial-0000"]) == 2
+    assert "is not the folder of a sweep" in capsys.readouterr().err
+    assert cli.main(["sweep", "missing.toml"]) == 2
+    assert cli.main(["sweep", "other.toml", "--jobs", "0"]) == 2
+
+
+def test_a_part_of_the_budget_is_passed_by_whichever_limit_is_nearest():
+    row = type("Row", (), {"generation": 2, "env_steps": 600, "seconds": 1.0})
+    assert part_of(Config(env="any", generations=8), row) == PARTS // 4
+    assert part_of(Config(env="any", generations=8, env_steps=1000, seconds=50), row) == PARTS * 3 // 5
+    row.env_steps = None
+    assert part_of(Config(env="any", env_steps=1000, seconds=4), row) == PARTS // 4
+
+
+def test_a_trial_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
+    plan = PLAN.format(trials=2)
+    (tmp_path / "s.toml").write_text(plan.replace("CartPole-v1", "tests.environments:Raises-v0"))
+    assert cli.main(["sweep", str(tmp_path / "s.toml"), "--run-dir", str(tmp_path / "f")]) == 2
+    out, err = capsys.readouterr()
+    assert out.count(": failed: ") == 2
+    assert "ran to its end: its trials.csv lists them" in err
+
+
+def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, capsys):
+    place, _ = swept
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
+    assert "a sweep needs optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err
+
+
+def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
+    escalade.train("CartPole-v1", hidden=(3, 2), run_dir="source", **few)
+    text = PLAN.format(trials=1).replace('policy = "linear"', 'start_from = "source"')
+    (tmp_path / "on.toml").write_text(text.replace("generations = 4", "generations = 1"))
+    escalade.sweep("on.toml", run_dir="sweep", say=lambda line: None)
+    (run,) = runs(tmp_path / "sweep", 0)
+    assert read_config(RunFolder(run)).hidden == (3, 2)
+
+
+def test_the_table_keeps_to_its_columns_where_the_space_is_in_another_order(swept, tmp_path):
+    place, _ = swept
+    shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
+    lines = PLAN.format(trials=4).splitlines()
+    one = next(number for number, line in enumerate(lines) if line.startswith("sigma"))
+    lines[one], lines[one + 1] = lines[one + 1], lines[one]
+    (tmp_path / "turned.toml").write_text("\n".join(lines))
+    escalade.sweep(tmp_path / "turned.toml", run_dir=tmp_path / "sweep", say=lambda line: None)
+    folders = (place / "runs" / "sweep-poles", tmp_path / "sweep")
+    tables = [list(csv.DictReader((folder / "trials.csv").read_text().splitlines())) for folder in folders]
+    assert tables[0] == tables[1]
+    assert list(tables[0][0]) != list(tables[1][0])

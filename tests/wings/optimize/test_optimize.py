@@ -1,0 +1,539 @@
+"""optimize: what it finds, where it stops, what it gives to the function, and what it refuses."""
+
+import math
+import os
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from tests.told import Told
+
+import escalade
+from escalade.errors import EnvironmentFailure, InputError
+from escalade.strategies import CMAES, SNES, DeepGA, DensePopulation, OpenAIES, PersistentES, Strategy
+from escalade.strategies.registry import STRATEGIES
+from escalade.wings.optimize.earlier import EarlierPoints
+
+
+def sphere(x):
+    return ((x - 3) ** 2).sum(-1)
+
+
+def rastrigin(x):
+    return (x**2 + 10 - 10 * np.cos(2 * math.pi * x)).sum(-1)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_finds_a_minimum_on_its_bound_and_never_looks_beyond(strategy):
+    seen = []
+
+    def function(points):
+        seen.append(points.copy())
+        return ((points - [2.0, 5.0, -1.0]) ** 2).sum(axis=1)
+
+    made = {
+        "openai-es": partial(OpenAIES, lr=0.05),
+        "ars": partial(STRATEGIES["ars"].load(), lr=0.05),
+        "pgpe": partial(STRATEGIES["pgpe"].load(), lr=0.05),
+        "deep-ga": lambda x0, sigma, **more: DeepGA(x0, sigma=f"exponential:{sigma}:0.99", **more),
+        "cem": partial(STRATEGIES["cem"].load(), elite=0.5, noise="linear:0.1:0:200"),
+    }
+    population = 8 if strategy == "lm-ma-es" else 40  # it is for more dimensions than members
+    found = escalade.optimize(
+        function, np.zeros(3), made.get(strategy, strategy), bounds=(-3, [4, 4, 4]), sigma=0.2,
+        population=population,
+        budget=12_000, vectorized=True,
+    )  # fmt: skip
+    points = np.concatenate(seen)
+    assert points.dtype == np.float64
+    assert (points >= -3).all()
+    assert (points <= 4).all()
+    np.testing.assert_allclose(found.best, [2, 4, -1], atol=0.03)
+    assert found.best_fitness == pytest.approx(1.0, abs=0.03)
+    assert found.evaluations == len(points)
+    assert found.history.shape == (len(seen), 2)
+
+
+def test_the_best_is_the_best_point_the_function_ever_gave():
+    seen = []
+
+    def function(x):
+        seen.append((float(sphere(x)), x.copy()))
+        x[:] = np.nan  # the point is the function's own
+        return seen[-1][0]
+
+    found = escalade.optimize(function, [0.0, 0.0], budget=300)
+    value, point = min(seen, key=lambda item: item[0])
+    assert found.best_fitness == value
+    assert np.array_equal(found.best, point)
+    assert (found.stop_reason, found.evaluations, found.restarts) == ("budget", len(seen), 0)
+    assert found.history[:, 0].min() == value
+
+
+def test_one_by_one_and_vectorized_are_the_same_search_and_a_seed_decides_it():
+    first = escalade.optimize(sphere, np.zeros(4), seed=3)
+    second = escalade.optimize(sphere, np.zeros(4), seed=3, vectorized=True)
+    other = escalade.optimize(sphere, np.zeros(4), seed=4)
+    assert np.array_equal(first.best, second.best)
+    assert np.array_equal(first.history, second.history)
+    assert not np.array_equal(first.best, other.best)
+
+
+def test_maximising_is_minimising_the_negative():
+    down = escalade.optimize(sphere, np.zeros(4), budget=500)
+    up = escalade.optimize(lambda x: -sphere(x), np.zeros(4), budget=500, direction="maximize")
+    assert np.array_equal(down.best, up.best)
+    assert up.best_fitness == -down.best_fitness
+    assert np.array_equal(up.history, -down.history)
+
+
+def test_an_array_in_is_an_array_out_and_a_tensor_a_tensor():
+    found = escalade.optimize(sphere, np.zeros(3, np.float32))
+    assert isinstance(found.best, np.ndarray)
+    assert found.best.dtype == np.float64
+    assert found.best_fitness < 1e-9
+
+    def of_tensors(x):
+        assert x.dtype == torch.float64
+        return ((x - 3) ** 2).sum()
+
+    again = escalade.optimize(of_tensors, torch.zeros(3))
+    assert isinstance(again.best, torch.Tensor)
+    np.testing.assert_array_equal(again.best.numpy(), found.best)
+
+
+def test_double_precision_far_from_zero():
+    found = escalade.optimize(lambda x: ((x - 1000.1) ** 2).sum(), np.full(5, 1000.0))
+    assert found.best_fitness < 1e-12  # float32 stalls at 1.6e-8
+
+
+@pytest.mark.parametrize(
+    ("options", "function", "reason"),
+    [
+        ({"target": 1e-3}, sphere, "target"),
+        ({"budget": 100}, sphere, "budget"),
+        ({}, sphere, "tolfun"),
+        ({}, lambda x: 1e16 * sphere(x), "tolx"),
+        ({}, lambda x: 5.0, "tolfun"),
+        ({"sigma": 1e-6}, lambda x: -x[0], "tolxup"),
+        ({"strategy": "openai-es", "population": 8}, lambda x: np.sin(1e5 * x.sum()), "generations"),
+    ],
+)
+def test_why_it_stopped(options, function, reason):
+    found = escalade.optimize(function, np.zeros(3), **options)
+    assert found.stop_reason == reason
+
+
+@pytest.mark.parametrize("strategy", ["cma-es", "sep-cma-es"])
+@pytest.mark.parametrize("restarts", ["ipop", "bipop"])
+def test_restarts_get_out_of_local_minima(strategy, restarts):
+    options = {"sigma": 0.5, "target": 1e-8, "vectorized": True, "strategy": strategy, "seed": 1}
+    once = escalade.optimize(rastrigin, np.full(3, 3.0), **options)
+    again = escalade.optimize(
+        rastrigin, np.full(3, 3.0), bounds=(-5, 5), restarts=restarts, budget=60_000, **options
+    )
+    assert once.best_fitness > 0.9
+    assert once.restarts == 0
+    assert (again.stop_reason, again.restarts > 0) == ("target", True)
+    assert again.best_fitness <= 1e-8
+    assert sum(np.isfinite(again.history[:, 0])) == len(again.history)
+
+
+def test_restarts_end_with_the_budget():
+    found = escalade.optimize(rastrigin, np.full(5, 3.0), restarts="ipop", budget=2_000, target=-1.0)
+    assert found.stop_reason == "budget"
+    assert 2_000 <= found.evaluations < 2_100
+
+
+def test_every_search_begins_at_a_point_of_its_own_where_x0_makes_one():
+    starts = []
+
+    def start(rng):
+        starts.append(rng.uniform(-5, 5, 3))
+        return starts[-1]
+
+    found = escalade.optimize(rastrigin, start, restarts="bipop", budget=5_000, vectorized=True)
+    assert len(starts) == found.restarts + 1 > 2
+    assert len({tuple(point) for point in starts}) == len(starts)
+
+
+@pytest.mark.parametrize("restarts", [None, "ipop"])
+def test_ctrl_c_keeps_what_was_found(restarts):
+    calls = []
+
+    def function(points):
+        calls.append(points)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return sphere(points)
+
+    found = escalade.optimize(function, np.zeros(3), vectorized=True, restarts=restarts)
+    assert (found.stop_reason, len(found.history)) == ("interrupted", 4)
+    assert found.best_fitness == min(sphere(points).min() for points in calls[:4])
+
+    def at_once(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        escalade.optimize(at_once, np.zeros(3))
+
+
+def test_values_that_are_no_numbers_are_the_worst():
+    def holes(x):
+        return math.nan if x[0] < 2.5 else sphere(x)
+
+    found = escalade.optimize(holes, np.full(3, 2.6), seed=1)
+    assert found.best_fitness < 1e-8
+    assert np.isfinite(found.history[:, 0]).any()
+
+
+def test_sigma_may_differ_from_parameter_to_parameter():
+    scales = np.array([1.0, 1e3, 1e-3])
+
+    def function(x):
+        return (((x - scales) / scales) ** 2).sum()
+
+    fitting = escalade.optimize(function, np.zeros(3), sigma=0.3 * scales, target=1e-8)
+    equal = escalade.optimize(function, np.zeros(3), sigma=0.3, target=1e-8)
+    assert fitting.evaluations < 0.5 * equal.evaluations
+
+
+def noisy(x):
+    if random.random() < 0.2:
+        raise ValueError(f"no luck at {x[0]}")
+    return float(((x - 3) ** 2).sum()) + np.random.normal() + float(torch.randn(()))
+
+
+def test_any_number_of_workers_gives_the_same_bits_also_where_the_function_draws_or_fails():
+    options = {"budget": 60, "catch": ValueError, "seed": 2}
+    drawn, torchs = np.random.get_state()[1].copy(), torch.get_rng_state()
+    results = [escalade.optimize(noisy, np.zeros(3), workers=workers, **options) for workers in (0, 1, 3)]
+    np.testing.assert_array_equal(np.random.get_state()[1], drawn)
+    assert torch.equal(torch.get_rng_state(), torchs)
+    assert 0 < results[0].failures < 30
+    for other in results[1:]:
+        np.testing.assert_array_equal(other.history, results[0].history)
+        np.testing.assert_array_equal(other.best, results[0].best)
+        np.testing.assert_array_equal(other.center, results[0].center)
+        assert other.failures == results[0].failures
+
+
+def test_workers_are_other_processes_and_give_the_function_its_tensors():
+    def where(x):
+        assert isinstance(x, torch.Tensor)
+        return (x**2).sum() + os.getpid()
+
+    found = escalade.optimize(where, torch.ones(2), workers=1, budget=6)
+    assert found.best_fitness - (found.best**2).sum() != pytest.approx(os.getpid())
+    assert isinstance(found.center, torch.Tensor)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_exception_that_is_not_to_be_caught_names_the_point(workers):
+    def function(x):
+        raise OSError(f"the simulator is gone\n{'x' * 10_000}")
+
+    said = r"point 0, generation 1: the function raised OSError: the simulator is gone x+\.\.\. \(line \d+ of"
+    with pytest.raises(EnvironmentFailure, match=said) as raised:
+        escalade.optimize(function, np.zeros(2), catch=(ValueError, KeyError), workers=workers)
+    assert len(str(raised.value)) < 400
+    assert workers or isinstance(raised.value.__cause__, OSError)
+
+
+def test_a_caught_exception_counts_as_nan_does():
+    def gives(value):
+        def function(x):
+            if x[0] < 2.5:
+                if value is None:
+                    raise ZeroDivisionError
+                return value
+            return sphere(x)
+
+        return escalade.optimize(function, np.full(3, 2.6), seed=1, catch=value is None)
+
+    failing, missing = gives(None), gives(math.nan)
+    np.testing.assert_array_equal(failing.history, missing.history)
+    assert failing.failures > 0
+    assert missing.failures == 0
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_function_that_raises_everywhere_has_a_mistake(vectorized):
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        raise NameError("wieght")
+
+    with pytest.raises(EnvironmentFailure, match=r"NameError: wieght .* at all 7 points"):
+        escalade.optimize(function, np.zeros(3), catch=True, vectorized=vectorized)
+    assert len(calls) == (1 if vectorized else 7)
+
+
+def test_a_callback_sees_each_generation_and_may_stop_the_search():
+    seen = []
+
+    def watch(found):
+        seen.append(found)
+        copy = (found.best.copy(), found.center.copy())
+        found.best[:], found.center[:] = np.nan, np.nan  # they are its own
+        assert np.isfinite(copy).all()
+        return np.bool_(len(seen) == 4)
+
+    found = escalade.optimize(sphere, np.zeros(3), callback=watch)
+    assert found.stop_reason == "callback"
+    assert [one.evaluations for one in seen] == [7, 14, 21, 28]
+    assert [len(one.history) for one in seen] == [1, 2, 3, 4]
+    assert {one.stop_reason for one in seen} == {""}
+    alone = escalade.optimize(sphere, np.zeros(3), budget=28)
+    np.testing.assert_array_equal(found.best, alone.best)
+    np.testing.assert_array_equal(found.center, alone.center)
+
+
+def test_a_callback_sees_that_nothing_is_found_yet():
+    seen = []
+    escalade.optimize(
+        lambda x: math.nan if len(seen) < 2 else sphere(x), np.zeros(3), budget=28,
+        callback=seen.append,
+    )  # fmt: skip
+    assert [math.isnan(found.best_fitness) for found in seen] == [True, True, False, False]
+    np.testing.assert_array_equal(seen[0].best, seen[0].center)
+
+
+def test_the_center_is_of_the_search_that_found_the_best_and_within_the_bounds():
+    rng = np.random.default_rng(0)
+
+    def function(x):
+        return sphere(x) + rng.normal()
+
+    found = escalade.optimize(function, np.zeros(3), bounds=(-4, 4), budget=600, seed=1)
+    assert sphere(found.center) < sphere(found.best)
+    ends = []
+    again = escalade.optimize(
+        rastrigin,
+        np.full(3, 3.0),
+        bounds=(-5, 5),
+        restarts="ipop",
+        budget=4_000,
+        callback=ends.append,
+        seed=3,
+    )
+    last_of_the_best = [one for one in ends if one.restarts == best_search(ends)][-1]
+    assert again.restarts > last_of_the_best.restarts
+    np.testing.assert_array_equal(again.center, last_of_the_best.center)
+
+
+def best_search(ends):
+    return next(one.restarts for one in ends if one.best_fitness == ends[-1].best_fitness)
+
+
+def test_seconds_end_the_search_after_a_generation_or_inside_a_late_one(monkeypatch):
+    now, calls = [100.0], []
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def function(x):
+        now[0] += step
+        calls.append(x)
+        return sphere(x)
+
+    step = 0.5
+    found = escalade.optimize(function, np.zeros(3), seconds=10)
+    assert (found.stop_reason, found.evaluations) == ("seconds", 21)
+
+    def sticks(x):
+        now[0] += 1000.0 if len(calls) == 23 else 0.0
+        return function(x)
+
+    calls.clear()
+    found = escalade.optimize(sticks, np.zeros(3), seconds=100)
+    assert (found.stop_reason, found.evaluations, len(calls)) == ("seconds", 21, 24)
+
+    step = 1000.0
+    with pytest.raises(InputError, match="seconds 1 ended inside the first generation"):
+        escalade.optimize(function, np.zeros(3), seconds=1)
+
+
+def test_recorders_get_rows_and_notes(capsys):
+    told = Told()
+    found = escalade.optimize(
+        noisy, np.zeros(3), recorders=[told], budget=42, catch=True, restarts="ipop", tolerance=2.0
+    )
+    rows = told.rows
+    assert told.closed == 1
+    assert [row.generation for row in rows] == list(range(1, len(found.history) + 1))
+    assert [row.return_min for row in rows] == found.history[:, 0].tolist()
+    assert rows[-1].episodes == found.evaluations
+    assert sum(row.nonfinite for row in rows) == found.failures > 0
+    assert rows[0].sigma == 0.5
+    assert any("raised ValueError: no luck" in note for note in told.notes)
+    assert found.restarts > 0
+    assert any("search 2 begins, with population 14" in note for note in told.notes)
+    assert capsys.readouterr().out == ""
+
+
+def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
+    escalade.optimize(sphere, np.zeros(3), budget=21, verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "sphere: cma-es, 3 parameters, in this process"
+    assert lines[-1].startswith("generation 3")
+    assert "(min " in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"workers": -1}, "workers -1 must be at least 0"),
+        ({"workers": 2, "vectorized": True}, "workers=2 would idle"),
+        ({"catch": "all"}, "catch 'all' must be True, or types"),
+        ({"catch": KeyboardInterrupt}, "catch"),
+        ({"callback": 3}, "callback must be a function"),
+        ({"recorders": "csv"}, "recorders"),
+        ({"recorders": ["csv"]}, "run folder"),
+        ({"seconds": 0}, "seconds 0 must be above 0"),
+        ({"function": "f"}, "callable as function"),
+        ({"x0": "far"}, "x0 must be a vector of numbers"),
+        ({"x0": np.zeros((2, 2))}, r"x0 .* shape \(2, 2\)"),
+        ({"x0": [math.nan]}, "x0"),
+        ({"strategy": "cmaes"}, "did you mean cma-es"),
+        ({"direction": "down"}, "direction 'down'"),
+        ({"sigma": 0.0}, "sigma 0.0"),
+        ({"sigma": [1.0, 2.0]}, "sigma .* 3 of them"),
+        ({"population": 2}, "population 2"),
+        ({"bounds": 3}, "bounds must be"),
+        ({"bounds": [(0, 1)] * 4}, "one pair for each of the 3 parameters"),
+        ({"bounds": [(-1, 1), (2, 1), (-1, 1)]}, "parameter 1 has 2 and 1"),
+        ({"bounds": ([0, 0], 1)}, "3 of them"),
+        ({"bounds": (1, 0)}, "parameter 0 has 1 and 0"),
+        ({"bounds": (1, 2)}, "x0: parameter 0 is 0, outside its bounds 1 and 2"),
+        ({"bounds": (math.nan, 2)}, "NaN"),
+        ({"budget": 0}, "budget 0"),
+        ({"budget": 1.5}, "budget 1.5"),
+        ({"target": math.nan}, "target"),
+        ({"tolerance": -1.0}, "tolerance -1.0"),
+        ({"restarts": "ipops"}, "did you mean ipop"),
+        ({"restarts": "ipop", "strategy": "snes"}, "cma-es or ma-es or sep-cma-es or xnes"),
+        ({"seed": 1.7}, "seed 1.7"),
+        ({"function": lambda x: x}, "one number a point"),
+        ({"function": lambda x: "low"}, "gave 'low': it must give one number a point"),
+        ({"function": lambda x: "3.0"}, "gave '3.0': it must give one number a point"),
+        ({"function": lambda x: np.complex128(1)}, "it must give one number a point"),
+        ({"function": lambda x: None}, "gave None: it must give one number a point"),
+        ({"function": iter, "workers": 1}, "iterator .*: it must give one number a point"),
+        ({"function": lambda x: x[:2], "vectorized": True}, r"shape \(2, 3\) for 7 points"),
+        ({"function": lambda x: math.nan}, "no finite number"),
+        ({"integers": [True, False]}, "a mask has one truth value for each of the 3 parameters"),
+        ({"integers": [False] * 4}, "a mask has one truth value for each of the 3 parameters"),
+        ({"x0": np.array([1j, 2])}, "x0 must be a vector of numbers"),
+        ({"x0": torch.ones(3, dtype=torch.complex64)}, "x0 must be a vector of numbers"),
+        ({"x0": np.array(["2020-01-01"], dtype="datetime64[D]")}, "x0 must be a vector of numbers"),
+        ({"x0": [10**400, 1]}, "x0 must be a vector of numbers"),
+        ({"x0": torch.ones(3, device="meta")}, "x0 must be a vector of numbers"),
+        (
+            {"function": lambda x: None, "vectorized": True},
+            "gave no numbers: it must give one number a point",
+        ),
+        ({"strategy": lambda x0, sigma: CMAES(x0)}, "<lambda> takes no direction: make it accept direction="),
+        ({"strategy": PersistentES}, "PersistentES needs windows: fix it with functools.partial"),
+        ({"strategy": lambda x0, far, **options: CMAES(x0)}, "<lambda> needs far: fix it"),
+        (
+            {"strategy": SNES, "x0": EarlierPoints([[1.0, 2.0]], [3.0])},
+            "EarlierPoints are for strategy cma-es",
+        ),
+        ({"bounds": (0, 10**400)}, "bounds must be"),
+        ({"integers": [[0], [1, 2]]}, "integers must be a list of numbers"),
+        ({"target": torch.ones(2)}, "target must be a number"),
+        ({"strategy": lambda *given, **options: None}, "made a NoneType, not an escalade Strategy"),
+        ({"callback": lambda found: np.zeros(2)}, "a callback returned a ndarray"),
+    ],
+)
+def test_what_is_impossible_is_one_line_that_names_it(arguments, message):
+    arguments = {"function": sphere, "x0": np.zeros(3), "budget": 100} | arguments
+    with pytest.raises(InputError, match=message):
+        escalade.optimize(arguments.pop("function"), arguments.pop("x0"), **arguments)
+
+
+def test_x0_that_makes_points_of_another_size_is_refused():
+    sizes = iter([3, 2])
+    with pytest.raises(InputError, match="x0 gave 2 numbers, and the first time 3"):
+        escalade.optimize(sphere, lambda rng: np.zeros(next(sizes)), restarts="ipop", budget=5000)
+
+
+@pytest.mark.parametrize("fixed", [{"sigma": 3.0}, {"seed": 1}, {"direction": "maximize"}])
+def test_what_a_partial_fixes_is_not_overridden_in_silence(fixed):
+    (name,) = fixed
+    with pytest.raises(InputError, match=f"`{name}` is fixed in the strategy"):
+        escalade.optimize(lambda x: float((x**2).sum()), np.zeros(2), partial(CMAES, **fixed), budget=20)
+
+
+def test_a_class_of_ours_is_what_its_name_is():
+    options = {"restarts": "ipop", "budget": 200, "seed": 3}
+    by_name = escalade.optimize(sphere, np.zeros(3), "cma-es", **options)
+    by_class = escalade.optimize(sphere, np.zeros(3), CMAES, **options)
+    assert np.array_equal(by_name.best, by_class.best)
+    assert escalade.optimize(sphere, np.zeros(3), CMAES, integers=[0], budget=50).best[0] % 1 == 0
+
+
+class Unrolled(PersistentES):
+    """Fixes what its base needs."""
+
+    def __init__(self, x0, **options):
+        super().__init__(x0, windows=1, **options)
+
+
+def test_a_subclass_may_fix_what_its_base_needs():
+    assert escalade.optimize(sphere, np.zeros(3), Unrolled, population=8, budget=16).evaluations == 16
+
+
+def test_an_endless_budget_is_none():
+    with pytest.raises(InputError, match="seconds inf must be above 0 and finite: None is no limit"):
+        escalade.optimize(lambda x: float((x**2).sum()), np.zeros(2), seconds=math.inf, budget=20)
+
+
+def test_a_strategy_without_a_population_of_its_own_gets_the_usual_one():
+    class Plain(Strategy):
+        sigma = 0.1
+
+        def __init__(self, x0, population, sigma, seed=0, direction="maximize"):
+            super().__init__(x0, population, seed=seed, direction=direction)
+
+        def members(self):
+            drawn = np.random.normal(size=(self.population_size, self.dimension))
+            return DensePopulation(self.center.numpy() + 0.1 * drawn)
+
+        def update(self, fitness):
+            self.center += 0
+
+    found = escalade.optimize(lambda x: (x**2).sum(), np.ones(3), Plain, budget=20)
+    assert found.evaluations == 3 * (4 + 3)  # 4 + 3 ln(3) members a generation
+
+
+def test_arguments_in_the_wrong_order_are_told():
+    with pytest.raises(InputError, match="it is the first argument, before x0"):
+        escalade.optimize([1.0, 2.0], lambda x: (x**2).sum())
+
+
+def exhausted(*arguments):
+    return next(iter(()))
+
+
+def test_a_callback_stops_by_stopiteration():
+    found = escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), budget=1000, callback=exhausted)
+    assert (found.stop_reason, len(found.history)) == ("callback", 1)
+    assert found.best_fitness < 3
+
+
+class Exhausted:
+    """A recorder whose source of names is used up."""
+
+    generation = note = exhausted
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("options", [{"recorders": [Exhausted()]}, {"x0": exhausted}])
+def test_stopiteration_of_others_arrives_as_it_is(options):
+    with pytest.raises(StopIteration):
+        escalade.optimize(lambda x: float((x**2).sum()), **({"x0": np.ones(3), "budget": 50} | options))

@@ -1,0 +1,227 @@
+"""A policy in a file that needs no Escalade does what the policy does."""
+
+import importlib.util
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from tests.environments import ACTIONS, OBSERVATIONS
+from tests.own_code import Leaky
+
+import escalade
+from escalade import InputError
+from escalade.cli import main as cli
+from escalade.envs.actions import ActionMap
+from escalade.policies.networks import build, to_vector
+from escalade.policies.normalizer import Normalization
+from escalade.policies.policy import Policy
+from escalade.storage.tensors import read
+from escalade.wings.publish import graphs as exporting
+from escalade.wings.publish.graphs import FORMATS, chosen_format, export_policy
+
+ort = pytest.importorskip("onnxruntime")
+
+
+def made(kind, observation="box32", action="box32", head="plain", action_map="clip", **options):
+    """A policy with random weights, and a normaliser where it has one."""
+    space = OBSERVATIONS[observation]() if isinstance(observation, str) else observation
+    actions = ActionMap(ACTIONS[action](), action_map, head)
+    shape = gymnasium.spaces.flatdim(space) if len(space.shape or ()) != 3 else space.shape
+    torch.manual_seed(1)
+    if kind == "own":
+        network = Leaky(shape, actions.outputs)
+    else:
+        network = build(kind, shape, actions.outputs, init="xavier", seed=3, **options)
+    policy = Policy(network, space, actions, env_id="X-v0")
+    size = len(policy.observation_mean)
+    if size:
+        chance = np.random.default_rng(5)
+        moments = Normalization(chance.normal(size=size), chance.uniform(0.5, 2, size))
+        policy.set(to_vector(network), moments)
+    return policy.eval()
+
+
+def image(*shape):
+    return gymnasium.spaces.Box(0, 255, shape, np.uint8)
+
+
+POLICIES = {
+    "linear": lambda: made("linear"),
+    "mlp": lambda: made("mlp", "box", "discrete", hidden=(5, 4)),
+    "gru": lambda: made("gru", hidden=(4, 3)),
+    "convolutions": lambda: made("small-cnn", image(1, 26, 26), "discrete"),
+}
+
+
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+def test_onnx_does_what_the_policy_does(make, tmp_path):
+    policy = make()
+    done = export_policy(policy, "onnx", tmp_path / "p.onnx")
+    assert done.largest_difference <= 1e-5
+    session = ort.InferenceSession(str(tmp_path / "p.onnx"), providers=["CPUExecutionProvider"])
+    state = {}
+    if policy.stateful:
+        state = {name: part[None] for name, part in read(done.state).tensors.items()}
+        policy.reset(0)
+    space = policy.observation_space
+    space.seed(3)
+    for _ in range(5):  # one at a time: the file was made of a batch of another size
+        seen = space.sample()
+        action, _, *after = session.run(None, {"observation": np.asarray(seen)[None], **state})
+        np.testing.assert_allclose(action[0], policy.act(seen), atol=1e-5)
+        state = {f"state_{number}": part for number, part in enumerate(after)}
+    facts = session.get_modelmeta().custom_metadata_map
+    assert facts["env"] == "X-v0"
+    assert json.loads(facts["action_space"])["kind"] == type(policy.actions.space).__name__
+
+
+OTHERS = {
+    "lstm": lambda: made("lstm", hidden=(3,)),
+    "quadratic": lambda: made("quadratic"),
+    "hebbian": lambda: made("hebbian", hidden=(3,)),
+    "virtual batch": lambda: made("openai-atari", image(1, 36, 36), "two"),
+    "convolutions and a cell": lambda: made("conv-lstm", image(1, 12, 12), "two"),
+    "a module of one's own": lambda: made("own"),
+    "dict": lambda: made("linear", "dict"),
+    "discrete": lambda: made("linear", "discrete", "two"),
+}
+for _name in ("multidiscrete", "grid", "multibinary", "box", "half", "unbounded", "number", "integers"):
+    OTHERS[f"to {_name}"] = lambda name=_name: made("linear", action=name)
+for _map in ("rescale", "tanh", "sigmoid", "tanh,clip"):
+    OTHERS[_map] = lambda name=_map: made("linear", action="half" if "," in name else "box", action_map=name)
+OTHERS["bins"] = lambda: made("linear", head="uniform:4")
+OTHERS["to squashed integers"] = lambda: made("linear", action="integers", action_map="tanh")
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_torch_does_what_the_policy_does(make, tmp_path):
+    assert export_policy(make(), "torchscript", tmp_path / "p.pt").largest_difference <= 1e-5
+
+
+def test_torch_export_needs_no_escalade(tmp_path):
+    policy = made("mlp", "box", "box", hidden=(4,))
+    export_policy(policy, "torch-export", tmp_path / "p.pt2")
+    module = torch.export.load(tmp_path / "p.pt2").module()
+    seen = np.random.default_rng(0).normal(size=(7, 3))
+    np.testing.assert_allclose(module(torch.from_numpy(seen))[0].numpy(), policy.act(seen), atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export") / "run"
+    tiny = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
+    return escalade.train("CartPole-v1", policy="lstm", hidden=(3,), run_dir=folder, **tiny)
+
+
+def test_the_command(run, capfd):
+    folder = run.folder.path
+    assert cli.main(["export", str(folder), "--format", "onnx", "--checkpoint", "latest"]) == 0
+    said = capfd.readouterr()
+    assert said.err == ""
+    assert f"{folder / 'policy.onnx'}: differs from the latest policy by" in said.out
+    first = read(folder / "policy.state.safetensors").tensors
+    assert {name: part.shape for name, part in first.items()} == {"state_0": (3,), "state_1": (3,)}
+
+
+def test_a_file_and_the_library_say_where_it_is(run, tmp_path, capsys):
+    flags = ["--format", "torchscript", "--output", str(tmp_path / "x.pt"), "--json"]
+    assert cli.main(["export", str(run.folder.policy), *flags]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["path"] == str(tmp_path / "x.pt")
+    assert said["observations"] == 1000
+    made = escalade.export(run, "torchscript", output=tmp_path / "y.pt")
+    assert made.path.exists()
+    assert made.largest_difference == said["largest_difference"]
+
+
+def test_the_ending_says_the_format(run, tmp_path):
+    assert cli.main(["export", str(run.folder.path), "--output", str(tmp_path / "x.pt2")]) == 0
+    assert torch.export.load(tmp_path / "x.pt2").graph is not None
+    with pytest.raises(InputError, match=r"`format` 'x\.onnx' is the name of a file: give it as `output`"):
+        chosen_format("x.onnx", None)
+    with pytest.raises(InputError, match=r"x\.onnx has the ending of format onnx, not of torchscript"):
+        escalade.export(run, "torchscript", output=tmp_path / "x.onnx")
+    assert not (tmp_path / "x.onnx").exists()
+
+
+def test_what_fails_on_another_batch_than_it_was_traced_with_is_not_kept(tmp_path, monkeypatch):
+    def fails(inputs):
+        raise RuntimeError("shape '[2, -1]' is invalid\nfor input of size 150")
+
+    wrong = exporting._Format(".pt", (), FORMATS["torchscript"].save, lambda data: fails)
+    monkeypatch.setitem(exporting.FORMATS, "torchscript", wrong)
+    with pytest.raises(InputError, match=r"fails on a batch of 50 \(shape '\[2, -1\]' is invalid for"):
+        export_policy(made("linear"), "torchscript", tmp_path / "p.pt")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("error", "said"), [(1e-3, "0"), (np.inf, "inf"), (np.nan, "inf")])
+def test_what_differs_from_the_policy_is_not_kept(error, said, tmp_path, monkeypatch):
+    wrong = exporting._Format(".pt", (), *_off_by(error))
+    monkeypatch.setitem(exporting.FORMATS, "torchscript", wrong)
+    with pytest.raises(InputError, match=f"differs from the policy by {said}"):
+        export_policy(made("linear"), "torchscript", tmp_path / "p.pt")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "apart"),
+    [
+        ([np.nan], [0.0], np.inf),
+        ([0.0], [np.nan], np.inf),
+        ([np.inf], [0.0], np.inf),
+        ([0.0], [-np.inf], np.inf),
+        ([np.inf], [-np.inf], np.inf),
+        ([np.inf], [np.nan], np.inf),
+        ([np.nan, np.inf, -np.inf, 4.0], [np.nan, np.inf, -np.inf, 4.0], 0.0),
+        ([1.0, 4.0], [1.0, 6.0], 0.5),
+        ([1.0], [1.0, 1.0], np.inf),
+    ],
+)
+def test_what_is_no_number_in_one_of_the_two_is_a_difference(wanted, got, apart):
+    assert exporting._difference(np.array(wanted), np.array(got)) == apart
+
+
+def _off_by(error):
+    how = FORMATS["torchscript"]
+
+    def load(path):
+        run = how.load(path)
+        return lambda arrays: [part + np.float32(error) for part in run(arrays)]
+
+    return how.save, load
+
+
+def test_a_module_that_cannot_be_exported_is_one_line(tmp_path):
+    class Counts(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * (1.0 if len(x) > 1 else 2.0)  # depends on the batch
+
+    policy = Policy(Counts(4, 4), OBSERVATIONS["box32"](), ActionMap(ACTIONS["box32"]()))
+    with pytest.raises(InputError, match="cannot be exported as torch-export: ") as refused:
+        export_policy(policy, "torch-export", tmp_path / "p.pt2")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--format", "tflite"], "unknown --format 'tflite': it must be one of onnx"),
+        (["--checkpoint", "9"], "--checkpoint '9' must be best, latest or one of the generations 0, 1"),
+        (["--format", "torchscript", "--output", "no/such/place.pt"], "no/such/place.pt cannot be written"),
+    ],
+)
+def test_mistakes_are_one_line(flags, said, run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["export", str(run.folder.path), *flags]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_the_extra_the_command_names_it(run, monkeypatch, capsys):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnx" else found(name))
+    assert cli.main(["export", str(run.folder.path)]) == 2
+    said = capsys.readouterr().err
+    assert "needs onnx: pip install 'escalade[export]' (in a checkout: pip install '.[export]')" in said

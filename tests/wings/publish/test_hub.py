@@ -1,0 +1,297 @@
+"""Policies to a hub and back: the real huggingface_hub against a small hub of ours on this machine."""
+
+import base64
+import hashlib
+import json
+import shutil
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+import escalade
+from escalade.cli.main import main
+from escalade.config.files import read_config
+from escalade.storage.run_folder import RunFolder
+
+hub = pytest.importorskip("huggingface_hub")
+COMMIT = "0" * 40
+REPO = "someone/cartpole"
+
+
+class Hub(BaseHTTPRequestHandler):
+    """As much of a hub as an upload of small files and a download ask for."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers["Authorization"] != "Bearer secret":
+            return self._send(401, {"error": "Invalid username or password."})
+        repo = "/".join(self.path.split("/")[3:5])
+        if self.path == "/api/repos/create":
+            asked = json.loads(body)
+            name = f"{asked['organization']}/{asked['name']}"
+            self.server.repos.setdefault(name, {})
+            return self._send(200, {"url": f"{self.server.url}/{name}"})
+        if self.path == "/api/validate-yaml":  # of the card
+            return self._send(200, {"errors": [], "warnings": []})
+        if "/preupload/" in self.path:
+            names = [file["path"] for file in json.loads(body)["files"]]
+            modes = [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]
+            return self._send(200, {"files": modes})
+        for line in map(json.loads, body.splitlines()):
+            if line["key"] == "deletedFile":
+                del self.server.repos[repo][line["value"]["path"]]
+            if line["key"] == "file":
+                content = base64.b64decode(line["value"]["content"])
+                self.server.repos[repo][line["value"]["path"]] = content
+        return self._send(
+            200, {"commitUrl": f"{self.server.url}/{repo}/commit/{COMMIT}", "commitOid": COMMIT}
+        )
+
+    def do_GET(self):
+        if self.path.startswith("/api/models/"):
+            return self._describe(self.path.removeprefix("/api/models/"))
+        repo, _, file = self.path[1:].partition("/resolve/main/")
+        files = self.server.repos[repo]
+        digest = hashlib.sha1(files[file]).hexdigest()
+        return self._send(200, files[file], {"ETag": f'"{digest}"', "X-Repo-Commit": COMMIT})
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def _describe(self, repo):
+        if repo not in self.server.repos:
+            return self._send(404, {}, {"X-Error-Code": "RepoNotFound"})
+        names = [{"rfilename": name} for name in self.server.repos[repo]]
+        return self._send(200, {"id": repo, "siblings": names})
+
+    def _send(self, status, content, headers=None):
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """Say nothing of clients that hang up: what is said is what the tests look at."""
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    with Server(("127.0.0.1", 0), Hub) as server:
+        server.url, server.repos = f"http://127.0.0.1:{server.server_port}", {}
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        monkeypatch.setenv("HF_TOKEN", "secret")
+        monkeypatch.chdir(tmp_path)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def run(museum):
+    options = {"population": 4, "generations": 2, "eval_every": 2, "eval_episodes": 2, "preset": None}
+    return museum.show(
+        "pushed",
+        lambda folder: escalade.train("CartPole-v1", run_dir=folder, workers=0, verbose=False, **options),
+    )
+
+
+def refused(capsys, *typed):
+    """The line with which a command is refused."""
+    assert main(typed) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def test_a_policy_of_the_zoo_is_pushed_pulled_and_plays_as_before(server, capsys):
+    assert main(["push", "zoo:LunarLanderContinuous-v3", REPO]) == 0
+    assert capsys.readouterr().out == f"{server.url}/{REPO}\n"
+    assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
+    assert main(["pull", REPO]) == 0
+    assert "escalade eval cartpole" in capsys.readouterr().out
+    own, pulled = (
+        escalade.evaluate(run, episodes=2, workers=0) for run in ("zoo:LunarLanderContinuous-v3", "cartpole")
+    )
+    assert own.returns.tolist() == pulled.returns.tolist()
+    assert escalade.load("cartpole").actions.continuous
+
+
+def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("policy.safetensors", "summary.json"):
+        (folder / name).write_bytes((run / name).read_bytes())
+    secret = '{"sutton_barto_reward" = true, "key" = "hunter2", "more" = {"a" = [1, "hunter2"]}}'
+    config = (run / "config.toml").read_text().replace("env_kwargs = {}", f"env_kwargs = {secret}")
+    (folder / "config.toml").write_text(config)
+    assert main(["push", str(folder), REPO]) == 0
+    assert "left out, as text may be a secret: `env_kwargs` key, more" in capsys.readouterr().out
+    card, settings = (server.repos[REPO][name].decode() for name in ("README.md", "config.toml"))
+    assert "hunter2" not in card + settings
+    assert "not published (key, more)" in card
+    assert "sutton_barto_reward" in settings
+
+
+def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    film = tmp_path / "run"
+    RunFolder(film).path.mkdir()
+    for name in ("config.toml", "policy.safetensors", "summary.json"):
+        (film / name).write_bytes((run / name).read_bytes())
+    config = (film / "config.toml").read_text()
+    assert 'engine = "local"' in config
+    assert 'backend = "auto"' not in config
+    config = config.replace('engine = "local"', 'engine = "ray"')
+    (film / "config.toml").write_text(config.replace('address = "none"', 'address = "10.0.0.1:6379"'))
+    (film / "video.gif").write_bytes(b"film")
+    assert main(["push", str(film), REPO]) == 0
+    assert server.repos[REPO]["video.gif"] == b"film"
+    card = server.repos[REPO]["README.md"].decode()
+    head = yaml.safe_load(card.split("---")[1])
+    assert {"escalade", "reinforcement-learning", "CartPole-v1", "openai-es"} <= set(head["tags"]) | {
+        "openai-es"
+    }
+    (result,) = head["model-index"][0]["results"]
+    assert result["dataset"]["name"] == "CartPole-v1"
+    mean = json.loads((run / "summary.json").read_text())["eval_return_mean"]
+    assert result["metrics"][0]["value"].startswith(f"{mean} +/- ")
+    assert f"escalade pull {REPO}" in card
+    assert "population = 4" in card
+    published = card + server.repos[REPO]["config.toml"].decode()
+    assert str(run) not in published
+    assert "10.0.0.1" not in published
+    assert 'backend = "auto"' in card  # where it is pulled, others may be installed
+
+
+def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsys):
+    assert main(["push", str(run), REPO]) == 0
+    config = server.repos[REPO]["config.toml"].decode()
+    server.repos[REPO]["config.toml"] = config.replace("workers = 0", "workers = 4000").encode()
+    assert "workers = 4000" in server.repos[REPO]["config.toml"].decode()
+    assert main(["pull", REPO, "--output", "first"]) == 0
+    assert read_config(RunFolder("first")).workers is None
+    hostile = {
+        "wrappers": config.replace("wrappers = []", 'wrappers = ["subprocess:run"]'),
+        "env": config.replace('env = "CartPole-v1"', 'env = "antigravity:CartPole-v1"'),
+    }
+    for option, text in hostile.items():
+        assert text != config
+        server.repos[REPO]["config.toml"] = text.encode()
+        capsys.readouterr()
+        assert f"`{option}`" in refused(capsys, "pull", REPO, "--output", "second")
+    assert not Path("second").exists()
+
+
+def test_a_film_of_an_earlier_push_does_not_stay(server, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    (folder / "video.gif").write_bytes(b"film")
+    assert main(["push", str(folder), REPO]) == 0
+    (folder / "video.gif").unlink()
+    assert "video.gif" in server.repos[REPO]
+    assert main(["push", str(folder), REPO]) == 0
+    assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["a-class", "a-module"])
+def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
+    options = {"population": 4, "generations": 1, "preset": None, "workers": 0, "verbose": False}
+    options |= {"network": nn.Linear(4, 2)} if own else {"wrappers": ["tests.environments:Offset"]}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
+    assert main(["push", str(run.folder.path), REPO]) == 0
+    card = server.repos[REPO]["README.md"].decode()
+    assert (f"hf download {REPO} --local-dir cartpole" in card) is not own
+    assert ("names code to import (`wrappers`)" in card) is not own
+    assert ("escalade.load('cartpole', network)" in card) is own
+    assert ("escalade eval cartpole" in card) is not own
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fragment"),
+    [
+        ("policy.safetensors", b"\x80\x04cos\nsystem\n", "policy.safetensors is damaged"),
+        ("config.toml", b"env = ", "is not TOML"),
+        ("config.toml", b"speed = 3", "unknown option 'speed'"),
+        ("config.toml", b"", "no environment"),
+    ],
+)
+def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment):
+    assert main(["push", str(run), REPO]) == 0
+    server.repos[REPO][name] = content
+    capsys.readouterr()
+    assert fragment in refused(capsys, "pull", REPO)
+    assert not Path("cartpole").exists()
+
+
+def test_a_policy_of_another_task_than_the_configs_is_one_line(server, run, capsys):
+    assert main(["push", str(run), REPO]) == 0
+    content = server.repos[REPO]["config.toml"].decode().replace("CartPole-v1", "Acrobot-v1")
+    server.repos[REPO]["config.toml"] = content.encode()
+    assert main(["pull", REPO]) == 0
+    capsys.readouterr()
+    assert "parameters" in refused(capsys, "eval", "cartpole", "--episodes", "1", "--workers", "0")
+
+
+def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
+    assert "no repository nobody/nothing" in refused(capsys, "pull", "nobody/nothing")
+    server.repos[REPO] = {"README.md": b"a poem"}
+    assert "no policy that 'escalade push' uploaded" in refused(capsys, "pull", REPO)
+    assert "'a//b' must be written as OWNER/NAME" in refused(capsys, "pull", "a//b")
+    Path("cartpole").mkdir()
+    assert "cartpole is there already" in refused(capsys, "pull", REPO)
+    assert "no run folder" in refused(capsys, "push", "nowhere", REPO)
+    for name in ("cartpole", "a/b/c"):
+        assert f"'{name}' must be written as OWNER/NAME" in refused(capsys, "push", str(run), name)
+    monkeypatch.setenv("HF_TOKEN", "wrong")
+    server.repos.clear()
+    assert "Invalid username or password" in refused(capsys, "push", str(run), REPO)
+    monkeypatch.setattr(hub, "get_token", lambda: None)
+    assert "no token" in refused(capsys, "push", str(run), REPO)
+    monkeypatch.setattr("escalade.support.installing.missing", list)
+    for typed in (["push", str(run), REPO], ["pull", REPO, "--output", "x"]):
+        assert "escalade[hub]" in refused(capsys, *typed)
+
+
+def test_a_hub_that_is_not_there_is_one_line(server, run, monkeypatch, capsys):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert REPO in refused(capsys, "push", str(run), REPO)
+    assert REPO in refused(capsys, "pull", REPO)
+
+
+@pytest.mark.parametrize("verb", ["pull", "push"])
+def test_a_hub_that_never_answers_is_one_line(verb, server, run, monkeypatch, capsys):
+    monkeypatch.setattr("escalade.wings.publish.hub._SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts, and nobody reads
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        typed = ("pull", REPO) if verb == "pull" else ("push", str(run), REPO)
+        said = refused(capsys, *typed)
+    assert f"{REPO}: the hub did not answer within 0.05 seconds; check the network and HF_ENDPOINT" in said
+    assert hub.get_session().timeout.read is None  # as it was
+
+
+def test_a_pull_that_failed_is_no_obstacle_to_the_next(server, run, monkeypatch):
+    assert main(["push", str(run), REPO]) == 0
+
+    def full(*arguments):
+        raise escalade.StorageFailure("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "write_config", full)
+        assert main(["pull", REPO]) == 1
+    assert not Path("cartpole").exists()
+    assert main(["pull", REPO]) == 0
