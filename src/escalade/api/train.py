@@ -160,7 +160,9 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
-    runs = path_of("runs")  # before there is an environment, which may change the working directory
+    runs = path_of(
+        "runs"
+    ).absolute()  # before there is an environment, which may change the working directory
     check_listeners(recorders, callbacks)
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
