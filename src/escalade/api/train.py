@@ -158,7 +158,7 @@ def train(
 
 def train_config(config: Config, listeners: Listeners | None = None, network: nn.Module | None = None) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
-    runs = path_of("runs")  # before there is an environment, which may change the working directory
+    runs = path_of("runs").absolute()  # an environment may change the working directory
     check_recorders(config.recorder, "recorder")
     novelty.check_searchable(config.novelty)
     warm_up_for(config, network)

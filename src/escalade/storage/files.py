@@ -19,9 +19,7 @@ _LONGEST_SHOWN = 100  # characters of what is no path
 
 
 def path_of(path: AnyPath, mend: str = "name another place") -> Path:
-    """``path`` as an absolute Path; ``mend`` is for one that cannot be.
-
-    It is made absolute when the user gives it: a simulator may change the working directory.
+    """``path`` as a Path; ``mend`` is for one that cannot be.
 
     Raises:
         InputError: it is none, such as None, a number or empty text; it is too long, or in a closed folder.
@@ -35,7 +33,7 @@ def path_of(path: AnyPath, mend: str = "name another place") -> Path:
     except OSError as problem:
         if problem.errno in (errno.ENAMETOOLONG, errno.EACCES):
             raise InputError(f"{os.fspath(path)!r} cannot be opened ({problem.strerror}): {mend}") from None
-    return Path(path).absolute()
+    return Path(path)
 
 
 def _shown(thing: object) -> str:

@@ -45,7 +45,7 @@ class RunFolder:
     """The folder of a run: the one place that knows the names of its files."""
 
     def __init__(self, path: AnyPath) -> None:
-        self.path = path_of(path)
+        self.path = path_of(path).absolute()  # a simulator may change the working directory
         self.config = self.path / CONFIG
         self.progress = self.path / "progress.csv"
         self.population = self.path / "population.csv"

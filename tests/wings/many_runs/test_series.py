@@ -65,7 +65,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     (folder,) = tmp_path.glob("runs/CartPole-v1/*")
     assert sorted(path.name for path in folder.iterdir()) == ["curve.png", "seed0", "seed1"]
     assert re.search(r"ars +2 +[\d.]+ +[\d.]+ \[", out)
-    assert f"picture: {folder.relative_to(tmp_path)}/curve.png" in out
+    assert f"picture: {folder}/curve.png" in out
 
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)  # one more seed
     assert (code, begun(out)) == (0, ["3 of 3 begins"])
@@ -105,7 +105,7 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
 
 def test_one_seed_is_told_from_a_range(call):
     _, out, _ = call("train", *SMALL, "--seeds", "3", "--generations", 1, "--run-dir", "one")
-    assert "1 run in one;" in out
+    assert "/one; Ctrl-C" in out
     assert "it is the one of seed 3; several seeds are a range, such as --seeds 0-9" in out
 
 
@@ -114,7 +114,7 @@ def test_seeds_begin_with_another_runs_policy_and_go_on(call):
     begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]
     code, out, _ = call(*begin, "--generations", 1)
     assert (code, out.count("begins with the policy of")) == (0, 2)
-    assert "2 runs in then" in out
+    assert "/then; Ctrl-C" in out
     code, out, _ = call(*begin, "--generations", 2)
     assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
     call("train", *SMALL, "--generations", 1, "--run-dir", "other")

@@ -104,7 +104,7 @@ def series_folder(
     was given in Python.
     """
     if run_dir is not None:
-        return path_of(run_dir, "choose another `run_dir`")
+        return path_of(run_dir, "choose another `run_dir`").absolute()
     tellings: list[Any] = [list(code)] if code else []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir", "preset"}
@@ -115,9 +115,9 @@ def series_folder(
     digest = hashlib.sha256(json.dumps(tellings, sort_keys=True).encode()).hexdigest()[:8]
     first = next(iter(configs.values()))
     if len(configs) > 1:
-        return path_of("runs") / f"grid-{digest}"
+        return path_of("runs").absolute() / f"grid-{digest}"
     subject = first.env.rpartition(":")[2].replace("/", "-")
-    return path_of("runs") / subject / f"{first.strategy}-{digest}"
+    return path_of("runs").absolute() / subject / f"{first.strategy}-{digest}"
 
 
 def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, folder: Path) -> list[Planned]:

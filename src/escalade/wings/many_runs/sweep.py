@@ -76,6 +76,7 @@ def sweep(
     plan = read_sweep(file, trials)
     mend = "choose another `run_dir`"
     folder = path_of("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, mend)
+    folder = folder.absolute()  # a simulator may change the working directory
     with storage(folder, mend):
         folder.mkdir(parents=True, exist_ok=True)
     kept = folder / PLAN

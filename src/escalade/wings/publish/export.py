@@ -39,7 +39,7 @@ def export(
             package is missing, or what was exported differs from the policy.
     """
     format = chosen_format(format, None if output is None else os.fspath(output))
-    file = None if output is None else path_of(output)
+    file = None if output is None else path_of(output).absolute()
     place, ending = path_of(run), FORMATS[format].suffix
     if os.path.isfile(place):
         refuse_checkpoint(checkpoint)
