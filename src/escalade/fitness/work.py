@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import reprlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -313,7 +312,7 @@ def _behaviours(value: Any, count: int, who: _Who) -> list[list[float]]:
 def _described(value: Any) -> str:
     if isinstance(value, Tensor | np.ndarray):
         return f"{type(value).__name__} of shape {tuple(value.shape)}"
-    return "None" if value is None else f"{type(value).__name__} {reprlib.repr(value)}"
+    return "None" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
 
 
 def _named_parameters(fitness: FitnessFunction) -> list[str]:
