@@ -79,7 +79,7 @@ def test_where_git_cannot_say_nothing_is_claimed(main, tmp_path):
 
 def test_a_slow_test_runs_if_something_it_is_about_was_touched(request):
     assert concerns(request.node, ROOT, [])
-    request.node.add_marker(pytest.mark.slow("examples", "src/escalade/engines"))
+    request.node.add_marker(pytest.mark.slow("examples", "src/escalade/wings"))
     found = {
         path: concerns(request.node, ROOT, ["README.md", path])
         for path in (

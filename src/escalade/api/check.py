@@ -10,15 +10,15 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
+from escalade.api.findings import CheckReport, Finding
 from escalade.api.named import named
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
@@ -40,8 +40,6 @@ if TYPE_CHECKING:  # a stub alone
 
 _RULES = "gymnasium's rules"
 
-Status = Literal["ok", "warning", "failed"]
-
 _STEPS = 2000  # of random actions, at most, in what plays whole episodes
 _SECONDS = 5.0  # likewise
 _CONSTANTS = 4  # actions of a discrete space that are repeated, each for a share of the seconds
@@ -55,36 +53,6 @@ _HARMLESS = re.compile(
 )
 _GYMNASIUM = os.path.dirname(checker.__file__)  # the place of a rule says nothing of who broke it
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was tried."""
-
-    name: str
-    status: Status
-    detail: str
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """The findings of :func:`check`."""
-
-    env: str
-    backend: str | None
-    """The backend that would step it; None when it cannot be trained on."""
-    findings: tuple[Finding, ...]
-    steps_per_second: float | None
-    """Environment steps per second of one process with random actions; None when it cannot be stepped."""
-
-    @property
-    def ok(self) -> bool:
-        """True where nothing failed; warnings do not count."""
-        return all(finding.status != "failed" for finding in self.findings)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
-        return asdict(self) | {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
 
 
 def check(

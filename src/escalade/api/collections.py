@@ -26,9 +26,9 @@ class Collection:
 
 
 COLLECTIONS: Final[dict[str, Entry]] = {
-    "sweep.toml": Entry("a sweep", "escalade.wings.many_runs.sweep:collection_of"),
+    "sweep.toml": Entry("a sweep", "escalade.wings.many_runs.sweep_collection:collection_of"),
 }
-"""By a file that only such a folder has; the home is a function from the folder to a :class:`Collection`."""
+"""Keys are files that only such folders have; homes are functions from a folder to a :class:`Collection`."""
 
 
 def find_collection(folder: Path) -> Collection | None:

@@ -277,8 +277,8 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
 def _settled(config: Config, parts: Parts) -> Config:
     """The config with what ``auto`` means here: a resumed run must keep it."""
     parts.environment, actions = settle_backend(parts.environment), parts.policy.actions
-    found = {"backend": parts.environment.backend, "head": actions.head, "action_map": actions.bounding}
-    return config.replace(**found)
+    found = {"backend": parts.environment.backend, "head": actions.head}
+    return config.replace(**found, **({"action_map": actions.bounding} if actions.mapped else {}))
 
 
 def _warm_started(config: Config, parts: Parts, network: nn.Module | None) -> Config:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from escalade.config.declared import check_declared, readers_of
 from escalade.envs import wrapping
@@ -146,3 +147,10 @@ def _check_strategy(config: Config) -> None:
         raise InputError(
             f"`perturbation` {config.perturbation} does not work with {config.strategy}: use {able}"
         )
+
+
+def absolute(path: Any) -> Any:
+    """Return a path of the user's as an absolute one: a simulator may change the working directory later."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path) or os.fspath(path).startswith("zoo:"):
+        return path
+    return os.path.join(os.getcwd(), os.fspath(path))

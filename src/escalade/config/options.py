@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
-from escalade.config.checks import check
+from escalade.config.checks import absolute, check
 from escalade.config.declared import option
 from escalade.engines.registry import ENGINES
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
@@ -290,16 +290,11 @@ class Config:
         form="NAME,...",
         resumable=True,
     )
-    run_dir: str | os.PathLike[str] | None = _run(
-        None, "the run's folder", form="FOLDER", unset="a new one in runs/"
-    )
+    run_dir: str | os.PathLike[str] | None = _run(None, "run folder", form="FOLDER", unset="new, in runs/")
 
     def __post_init__(self) -> None:
         for name in ("run_dir", "start_from"):
-            if isinstance(path := getattr(self, name), str | os.PathLike) and os.fspath(path):
-                text = os.fspath(path)  # absolute at once: a simulator may change the working directory
-                own = text if text.startswith("zoo:") else os.path.join(os.getcwd(), text)
-                object.__setattr__(self, name, own)
+            object.__setattr__(self, name, absolute(getattr(self, name)))
         if self.population is None:  # a run records what it had: a later default may be another
             plain = self.lr is None and not self.strategy_options
             filled = defaults_of(self.strategy) if plain else {}

@@ -127,6 +127,11 @@ class ActionMap:
         return isinstance(self.space, spaces.Box) and self.head == "plain"
 
     @property
+    def mapped(self) -> bool:
+        """True if ``bounding`` has a meaning: for Boxes without bins, also within a Dict or Tuple."""
+        return any(part.continuous for part in self.parts or [self])
+
+    @property
     def draws(self) -> bool:
         """True if actions, or parts of them, are drawn by the outputs instead of the best one taken."""
         return any(part.draws for part in self.parts) if self.parts else self.head == "sample"

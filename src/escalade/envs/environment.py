@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import ctypes
-import os
-import sys
 import weakref
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +28,7 @@ from escalade.envs.contract import (
 from escalade.envs.early_end import EarlyEnd
 from escalade.envs.envpool.worlds import BACKEND, WorldSpec, check_asked, find_world
 from escalade.envs.factories import FactorySpec, build
+from escalade.envs.headless import headless
 from escalade.envs.limits import StepLimits, limits_of, registered_limit
 from escalade.envs.lookup import find_spec
 from escalade.envs.masks import LegalActions, mask_in_info
@@ -332,21 +330,3 @@ def needs_fresh(spec: EnvSpec) -> bool:
 def _module_of(spec: EnvSpec) -> str:
     entry = spec.entry_point
     return entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", "")
-
-
-def headless() -> None:
-    """Let environments draw where there is no display."""
-    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        if _has_egl():
-            os.environ.setdefault("MUJOCO_GL", "egl")
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-
-
-def _has_egl() -> bool:
-    """Tell whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            ctypes.CDLL("libEGL.so.1")
-            return True
-    return False

@@ -13,7 +13,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.closing import close
-from escalade.envs.environment import Environment, headless
+from escalade.envs.environment import Environment
+from escalade.envs.headless import headless
 from escalade.envs.masks import MASK, Masks, maskable
 from escalade.envs.object_count import ObjectCount
 from escalade.envs.observed import Misfit, check_observation, check_reset, check_step, one_bool, one_number

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from escalade.envs import Environment
 from escalade.envs.closing import close
-from escalade.envs.environment import headless
+from escalade.envs.headless import headless
 from escalade.envs.pixels.atari import is_atari
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play

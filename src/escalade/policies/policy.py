@@ -68,8 +68,7 @@ class Policy(nn.Module):
     ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
     (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
     255, unless ``scale_pixels`` is false; with ``normalize_images`` they are normalised instead, as
-    vectors are. A network on another device than the CPU is left as it is:
-    the policy holds a copy of it on the CPU, where rollouts run.
+    vectors are. A network on another device stays there: the policy holds a copy of it on the CPU.
 
     ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
     for a module of the user's.

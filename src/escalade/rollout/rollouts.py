@@ -343,11 +343,7 @@ class Rollouts:
             if isinstance(failed.problem, EnvironmentFailure):  # of the process, not of an episode
                 raise failed.problem from None
             row = int(np.arange(self.slots)[rows][failed.row])
-            raise EnvironmentFailure(self._report(row, failed.problem)) from failed.problem
-
-    def _report(self, row: int, problem: BaseException) -> str:
-        return (
-            f"environment {self.environment.id} raised {with_place(problem)}, in step "
-            f"{int(self._length[row])} of {self.job.describe(int(self._item[row]))}"
-            f"{advice(self.environment.action_space, problem)}"
-        )
+            problem, where = failed.problem, self.job.describe(int(self._item[row]))
+            said = f"{with_place(problem)}, in step {int(self._length[row])} of {where}"
+            said += advice(self.environment.action_space, problem)
+            raise EnvironmentFailure(f"environment {self.environment.id} raised {said}") from problem

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.recorders import Recorder, Row, of_returns
+from escalade.recorders import Recorder, Row
 from escalade.storage.records import record
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
-from escalade.strategies.shaping import finite_fitness, usable_number
+from escalade.strategies.shaping import usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.versions import versions
 from escalade.training.forgotten import forgotten
@@ -26,12 +27,24 @@ from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
 from escalade.training.pace import Pace
 from escalade.training.progress import Counts, Progress
+from escalade.training.rows import make_row, rank_center
 from escalade.training.saving import Saver
 from escalade.training.target import clearly_harder, meets, refutation, with_failures
 from escalade.training.view import Callback, View, answer_of
 
 _PROBED = "probed"
 """Kind of note in a checkpoint that says: the run was probed for what it cannot reproduce."""
+
+
+class _Measured(NamedTuple):
+    """A generation whose members were measured, before the strategy is told."""
+
+    outcome: Outcome
+    judged: Evaluation | None
+    """The evaluation that counts."""
+    solved: bool
+    failed: int
+    """Members' episodes that failed, or gave no usable number."""
 
 
 class Loop:
@@ -108,13 +121,28 @@ class Loop:
 
     def generation(self) -> Row | None:
         """One turn of algorithm 2; None where an interrupt or the end of the time has left all as it was."""
-        began = time.monotonic()
+        began, scales = time.monotonic(), (self.strategy.sigma, self.strategy.lr)
+        measured = self._measure(began)
+        if measured is None:
+            return None
+        outcome = measured.outcome
+        if not measured.solved:  # else the center stays as it was confirmed
+            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
+            self.objective.learn(outcome)
+        self._count(measured, time.monotonic() - began)
+        row = self._record(measured, scales, time.monotonic() - began)
+        self.deadline.ended(self.progress, time.monotonic() - began, episodes=self.objective.counts_steps)
+        return row
+
+    def _measure(self, began: float) -> _Measured | None:
+        """Ask for members, measure and judge them; None if that was interrupted, or the time ended."""
+        number = self.progress.generation + 1
         self.deadline.set(self.limits.seconds_for_generation(self.progress))
         try:
             with self._saved_if_it_fails():
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
                 describe = partial(self._describe, outcome)
-                bad = self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
+                bad = self.notes.check_usable(number, outcome.scores, describe)
                 self.notes.check_evaluation(outcome.evaluation)
             judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
@@ -124,21 +152,12 @@ class Loop:
             return None
         finally:
             self.deadline.set(None)
-        scales = self.strategy.sigma, self.strategy.lr  # this generation's: tell moves them on
-        self.notes.report_unusable(self.progress.generation + 1, bad, describe)
+        self.notes.report_unusable(number, bad, describe)
         if outcome.evaluation is not None:
-            self.notes.report_evaluation(self.progress.generation + 1, outcome.evaluation.raised)
+            self.notes.report_evaluation(number, outcome.evaluation.raised)
         for kind, hint in outcome.hints.items():
             self.notes.say_once(hint, kind)
-        if not solved:  # else the centre stays as it was confirmed
-            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
-            self.objective.learn(outcome)
-        cost = Counts(seconds=time.monotonic() - began, failed=len(bad))
-        self._count(outcome, judged, solved, cost)
-        self._behaviours = outcome.behaviours
-        row = self._record(outcome, judged, scales, began)
-        self.deadline.ended(self.progress, time.monotonic() - began, episodes=self.objective.counts_steps)
-        return row
+        return _Measured(outcome, judged, solved, len(bad))
 
     def _describe(self, outcome: Outcome, place: int) -> str:
         """Say whose a generation's n-th score is, and what it came to."""
@@ -239,52 +258,28 @@ class Loop:
         if isinstance(self.strategy, Centers):
             done.eval_center = self.strategy.drawn
 
-    def _count(self, outcome: Outcome, judged: Evaluation | None, solved: bool, own: Counts) -> None:
-        counts = outcome.counts + own
+    def _count(self, measured: _Measured, seconds: float) -> None:
+        outcome, judged = measured.outcome, measured.judged
+        counts = outcome.counts + Counts(seconds=seconds, failed=measured.failed)
         if judged is not None and judged is not outcome.evaluation:
             counts += judged.counts
-        if solved:
+        if measured.solved:
             self.progress.solving = counts
         else:
             self.progress.generation += 1
             self.progress.updates += counts
 
-    def _record(
-        self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], began: float
-    ) -> Row:
-        done, total, steps = self.progress, self.progress.total, outcome.env_steps
-        taken = max(time.monotonic() - began, 1e-9)
-        row = Row(
-            generation=done.rows,
-            episodes=total.episodes,
-            env_steps=None if steps is None else total.env_steps,
-            seconds=round(total.seconds, 4),
-            episode_length_mean=None if steps is None else steps / len(outcome.returns),
-            eval_return_mean=None if judged is None else judged.mean,
-            unperturbed_rank=self._rank(outcome),
-            sigma=scales[0],
-            lr=scales[1],
-            update_ratio=0.0 if done.solved else self.strategy.update_ratio,
-            steps_per_second=None if steps is None else round(steps / taken, 1),
-            eval_steps=None if steps is None else total.eval_steps,
-            info=outcome.info,
-            **of_returns(outcome.returns),
-        )
+    def _record(self, measured: _Measured, scales: tuple[float, float], seconds: float) -> Row:
+        outcome = measured.outcome
+        self._behaviours = outcome.behaviours
+        rank, *told = rank_center(outcome, self.objective.direction)
+        if outcome.evaluation is not None and not self.progress.solved:
+            self.notes.explain_rank(self.progress.rows, *told)
+        facts = (outcome, measured.judged, self.progress, self.strategy)
+        row = make_row(*facts, scales=scales, rank=rank, seconds=seconds)
         for recorder in self.recorders:
             recorder.generation(row)
         return row
-
-    def _rank(self, outcome: Outcome) -> int | None:
-        """The centre's rank among the members, 1 for the best; None where they cannot be compared."""
-        if outcome.evaluation is None:
-            return None
-        fitness, bad = finite_fitness(self.objective.direction * outcome.fitness)
-        comparable = outcome.comparable and usable_number(outcome.evaluation.fitness)
-        evaluation = self.objective.direction * outcome.evaluation.fitness if comparable else None
-        if not self.progress.solved:
-            told = (fitness, evaluation) if outcome.told is None else (outcome.told, None)
-            self.notes.explain_rank(self.progress.rows, *told)
-        return None if evaluation is None else 1 + int((np.delete(fitness, bad) > evaluation).sum())
 
     def _call_back(self, row: Row) -> str | None:
         """Show the generation to every callback; why the run is to stop, where one wants it to."""

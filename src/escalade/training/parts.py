@@ -108,8 +108,7 @@ def reward_transform(config: Config) -> RewardTransform | None:
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
     """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
     actions = ActionMap(environment.action_space, config.action_map, config.head)
-    mapped = any(part.continuous for part in actions.parts or [actions])
-    for name, used in (("action_noise", actions.continuous), ("action_map", mapped)):
+    for name, used in (("action_noise", actions.continuous), ("action_map", actions.mapped)):
         if not used and getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
     if not isinstance(network, nn.Module | None):

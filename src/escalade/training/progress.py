@@ -86,8 +86,7 @@ class Progress:
         """
         self.solving, self.target_streak = None, 0
         if target is not None:
-            unknown = max(0, self.tries - len(self.tried))  # of an earlier version
-            self.tries = unknown + sum(direction * (target - bound) <= 0 for bound in self.tried)
+            self.tries = sum(direction * (target - bound) <= 0 for bound in self.tried)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a checkpoint, which :func:`escalade.storage.records.record` reads back."""

@@ -17,7 +17,6 @@ import escalade
 from escalade import InputError
 from escalade.cli import main as cli
 from escalade.support.numbers import number, plain
-from escalade.wings.analysis.command_compare import say_comparison
 from escalade.wings.analysis.scores import parse_bounds, score
 
 OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
@@ -245,10 +244,9 @@ def test_what_is_no_path_is_one_line(show, given):
         show(given)
 
 
-def test_names_are_told_apart_in_a_narrow_terminal_too(found, capsys, monkeypatch):
+def test_names_are_told_apart_in_a_narrow_terminal_too(found, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    say_comparison(found)
-    shown = capsys.readouterr().out
+    shown = str(found)
     assert all(line.label in shown for line in found.lines)
     assert "…" not in shown
 

@@ -23,7 +23,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 ray = pytest.importorskip("ray")
 
 pytestmark = [
-    pytest.mark.slow("src/escalade/engines", "tests/engines", "cluster"),
+    pytest.mark.slow("src/escalade/engines", "src/escalade/wings/cluster", "tests/wings/cluster", "cluster"),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray.*"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of Ray's own processes
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -8,7 +8,13 @@ from tests.commands import ROOT
 pytest.importorskip("ray")
 
 pytestmark = [
-    pytest.mark.slow("src/escalade/engines", "tests/engines", "cluster", "benchmarks/ray_faults.py"),
+    pytest.mark.slow(
+        "src/escalade/engines",
+        "src/escalade/wings/cluster",
+        "tests/wings/cluster",
+        "cluster",
+        "benchmarks/ray_faults.py",
+    ),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray.*"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

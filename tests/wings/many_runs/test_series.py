@@ -27,7 +27,7 @@ from escalade.wings.many_runs.series import Planned, parse_seeds, plan_series
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
 SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
 RUNS_BESIDE_EACH_OTHER = pytest.mark.slow(
-    *(f"src/escalade/api/{name}.py" for name in ("jobs", "seeds", "series")),
+    "src/escalade/wings/many_runs",
     "src/escalade/support/interrupts.py",
 )
 
@@ -201,7 +201,7 @@ def test_wrong_input_is_one_line(call, tmp_path):
     assert call("compare", "b.toml")[0] == 2
 
 
-@pytest.mark.slow("src/escalade/api", "src/escalade/cli", "tests/wings/many_runs/test_series.py")
+@pytest.mark.slow("src/escalade/wings/many_runs", "src/escalade/api", "tests/wings/many_runs/test_series.py")
 def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
     series = ["train", *SMALL, "--seeds", "0-2"]
     assert call(*series, "--generations", 2, "--run-dir", "one")[0] == 0

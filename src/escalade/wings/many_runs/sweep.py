@@ -15,7 +15,6 @@ from statistics import fmean
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from escalade.api.collections import Collection
 from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.errors import EscaladeError, InputError, StorageFailure
@@ -31,7 +30,7 @@ from escalade.training.run_facts import assignments
 from escalade.training.sources import inherited
 from escalade.wings.many_runs.jobs import runs_here
 from escalade.wings.many_runs.series import plan_series, run_series
-from escalade.wings.many_runs.sweep_pictures import PICTURES, draw_pictures
+from escalade.wings.many_runs.sweep_pictures import draw_pictures
 from escalade.wings.many_runs.sweep_plan import BUDGETS, SweepPlan, read_sweep
 
 if TYPE_CHECKING:
@@ -111,22 +110,6 @@ def load_sweep(folder: str | PathLike[str]) -> Study:
         raise InputError(f"{place} is not the folder of a sweep: it has no {PLAN}")
     with RunFolder(place).locked():
         return _open_study(read_sweep(place / PLAN), place)
-
-
-def collection_of(place: Path) -> Collection:
-    """Read what a report shows of the sweep in ``place``.
-
-    Raises:
-        InputError: a sweep is at work in it, its files are damaged, or none of its trials is complete.
-    """
-    study = load_sweep(place)
-    if (best := best_of(study)) is None:
-        raise InputError(f"{place}: no trial of this sweep has ended; go on with 'escalade sweep'")
-    facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
-    shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
-    drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
-    runs = trial_folder(place, best.number)
-    return Collection(place.resolve().name, runs, shown, chosen, drawn)
 
 
 def best_of(study: Study) -> FrozenTrial | None:
