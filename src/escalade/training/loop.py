@@ -272,9 +272,9 @@ class Loop:
     def _record(self, measured: _Measured, scales: tuple[float, float], seconds: float) -> Row:
         outcome = measured.outcome
         self._behaviours = outcome.behaviours
-        rank, *told = rank_center(outcome, self.objective.direction)
+        rank, fitness, center = rank_center(outcome, self.objective.direction)
         if outcome.evaluation is not None and not self.progress.solved:
-            self.notes.explain_rank(self.progress.rows, *told)
+            self.notes.explain_rank(self.progress.rows, fitness, center)
         facts = (outcome, measured.judged, self.progress, self.strategy)
         row = make_row(*facts, scales=scales, rank=rank, seconds=seconds)
         for recorder in self.recorders:
