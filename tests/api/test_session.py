@@ -190,7 +190,7 @@ def test_a_run_folder_of_its_own_is_made_when_none_is_named(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     first = escalade.train("CartPole-v1", **TINY)
     second = escalade.train("CartPole-v1", **TINY)
-    assert first.folder.path.parent.parts == ("runs", "CartPole-v1")
+    assert first.folder.path.parent == tmp_path / "runs" / "CartPole-v1"
     assert first.folder.path != second.folder.path
 
 

@@ -65,7 +65,10 @@ TYPED = [
     ("train ENV --sigma inf", ["--sigma inf", "finite"]),
     ("train ENV --sigma quadratic:1:2", ["--sigma", "quadratic:1:2", "exponential:START"]),
     ("train ENV --lr -0.01", ["--lr -0.01", "above 0"]),
-    ("train ENV --top-directions 5", ["--top-directions is no flag", "--strategy ars:top_directions=8"]),
+    (
+        "train ENV --top-directions 5",
+        ["unknown flag --top-directions here", "--strategy ars:top_directions=8"],
+    ),
     ("train ENV --policy qqq", ["--policy 'qqq'", "linear, mlp"]),
     ("train ENV --hidden wide", ["--hidden 'wide'", "64,64"]),
     ("train ENV --action-map squash", ["--action-map 'squash'", "clip, rescale, tanh"]),

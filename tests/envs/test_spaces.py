@@ -154,16 +154,6 @@ def test_whole_numbers_keep_their_type_and_every_digit(space):
         assert (again.high == space.high).all()
 
 
-@pytest.mark.parametrize("space", WHOLE, ids=repr)
-def test_descriptions_of_older_files_are_of_the_same_space(space):
-    old = describe(space)
-    if old["kind"] == "Box":  # their bounds were floats
-        old |= {end: [repr(float(bound)) for bound in old[end]] for end in ("low", "high")}
-    else:
-        old.pop("dtype", None)
-    assert same(restore(old), space)
-
-
 @pytest.mark.parametrize(
     ("space", "given"),
     [

@@ -11,7 +11,7 @@ from escalade.training.progress import Counts, Progress
 
 HALTS = "tests.environments:Halts-v0"
 SMALL = {"preset": None, "population": 8, "hidden": [4], "seed": 3, "eval_every": 2, "eval_episodes": 2}
-SMALL |= {"verbose": False, "backend": "gymnasium"}
+SMALL |= {"verbose": False, "backend": "gymnasium", "max_episode_steps": 10**9}
 
 
 def test_a_generation_has_what_is_left_and_a_little_more():

@@ -217,7 +217,7 @@ def interrupted(folder, **options):
         if state.row.generation == 5:
             signal.raise_signal(signal.SIGINT)
 
-    return trained(folder, callbacks=[press], **options)
+    return trained(folder, callbacks=[press], on_interrupt="return", **options)
 
 
 def test_the_worth_of_a_centre_is_its_mean_return_whatever_fitness_is_made_of(tmp_path):

@@ -70,7 +70,7 @@ COMMANDS: Final[dict[str, Entry]] = {
         "end a detached run after the generation it is in, saved", "escalade.wings.cluster.commands:add_stop"
     ),
 }
-"""In the order of ``escalade --help``."""
+"""The order is that of ``escalade --help``."""
 
 MODES: Final[dict[str, Entry]] = {
     "series": Entry("several runs", "escalade.wings.many_runs.command_train"),

@@ -145,7 +145,7 @@ def _with_policy(found: Values, given: Values) -> Values:
 def _with_population(found: Values, given: Values) -> Values:
     """A preset's options, without ``top_directions`` if the given population has fewer: then all count."""
     own, population = found.get("strategy_options", {}), given.get("population")
-    if population is None or own.get("top_directions", 0) <= population // 2:
+    if not isinstance(population, int) or own.get("top_directions", 0) <= population // 2:
         return found
     return found | {"strategy_options": {name: own[name] for name in own if name != "top_directions"}}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -65,13 +66,15 @@ def printing() -> Iterator[None]:
 
     Raises:
         OutputFailure: standard output is full or gone.
-        ReaderGone: who read it has ended, as ``head`` does.
+        ReaderGone: who read it has ended, as ``head`` does, or the terminal was closed.
     """
     try:
         yield
     except BrokenPipeError as problem:
         raise ReaderGone(*problem.args) from None
     except OSError as problem:
+        if problem.errno == errno.EIO:  # of a terminal that was closed
+            raise ReaderGone(*problem.args) from None
         raise OutputFailure(
             f"standard output cannot be written ({problem.strerror}): send it elsewhere"
         ) from None

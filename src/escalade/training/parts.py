@@ -108,8 +108,11 @@ def reward_transform(config: Config) -> RewardTransform | None:
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
     """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
     actions = ActionMap(environment.action_space, config.action_map, config.head)
-    for name, used in (("action_noise", actions.continuous), ("action_map", actions.mapped)):
-        if not used and getattr(config, name) != OPTIONS[name].default:
+    # The files of all policies without Boxes have the action map clip.
+    idle = {"action_noise": actions.continuous or config.action_noise == 0}
+    idle["action_map"] = actions.mapped or config.action_map in ("auto", "clip")
+    for name, fits in idle.items():
+        if not fits:
             raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.saving import load_strategy
 from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
-from escalade.support.output import say, wording
+from escalade.support.output import ReaderGone, say, wording
 from escalade.support.versions import versions
 from escalade.training.card import write_card
 from escalade.training.closing import closing_lines
@@ -213,11 +213,11 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
                     folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
                 lost = _rewind(folder, done, facts.info)
             announcer = Announcer()
+            recording.callback(announcer.give_to, ignore_note)  # at last: recorders speak when they close
             recorders = start_recorders(facts.wanted, facts.run_info(lost), recording, announcer)
             if folder is not None and isinstance(engine, Reporting):
                 recorders.append(_report_file(folder, engine, recorders))
                 recording.callback(recorders[-1].close)
-            recording.callback(announcer.give_to, ignore_note)
             session = Session(facts, engine, interrupts, recorders, lost, announcer)
             yield session
         if folder is not None and session.rows and plotting_available():
@@ -225,8 +225,9 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             plot_run(folder.path, folder.curve, facts.goals.target_return, facts.title, cut=cut)
         if facts.verbose and session.summary is not None:
             place = None if folder is None else folder.path
-            for line in closing_lines(session.summary, place, again=session.again):
-                say(wording.get()(line))
+            with suppress(ReaderGone):  # the run has ended, and is saved
+                for line in closing_lines(session.summary, place, again=session.again):
+                    say(wording.get()(line))
 
 
 @contextmanager

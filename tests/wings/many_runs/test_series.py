@@ -83,6 +83,20 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
 
 
+@pytest.mark.parametrize(
+    "env", ["CartPole-v1", "tests.environments:Walk-v0"], ids=["drawn", "without a limit"]
+)
+def test_options_that_a_run_settles_do_not_tell_it_from_its_series(env, call):
+    train = [
+        "train",
+        env,
+        *["--preset", "none", "--workers", "0", "--population", "4", "--generations", "1", "--seeds", "0"],
+    ]
+    for done in (["1 of 1 begins"], []):
+        code, out, _ = call(*train)
+        assert (code, begun(out)) == (0, done)
+
+
 def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path, monkeypatch):
     write = session.write_card
 

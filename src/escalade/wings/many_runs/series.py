@@ -36,6 +36,8 @@ FREE = {
     "snapshot_every",
 }
 """Options that a finished run need not share with the series: they change none of its results."""
+_SETTLED = ("backend", "head", "action_map", "max_episode_steps", "cutoff")
+"""Options that a run settles by its environment if they are not given."""
 
 
 @dataclass(frozen=True)
@@ -211,9 +213,8 @@ def _existing_run(config: Config) -> RunFacts | None:
     facts = read_facts(folder)
     wanted = dict(vars(config))
     found = facts.options
-    fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir", "preset")]
-    if wanted["backend"] == "auto":  # which a run replaces by what it found
-        fixed.remove("backend")
+    settled = {name for name in _SETTLED if wanted[name] in (None, "auto")}  # and recorded
+    fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir", "preset", *settled)]
     if wanted["start_from"] is not None:
         wanted["start_from"] = absolute(wanted["start_from"])
         unknown = without_digest(wanted["start_from"])[1] is None  # which a run finds out
