@@ -67,7 +67,7 @@ TYPED = [
     ("train ENV --lr -0.01", ["--lr -0.01", "above 0"]),
     (
         "train ENV --top-directions 5",
-        ["unknown flag --top-directions here", "--strategy ars:top_directions=8"],
+        ["unknown flag --top-directions", "--strategy ars:top_directions=8"],
     ),
     ("train ENV --policy qqq", ["--policy 'qqq'", "linear, mlp"]),
     ("train ENV --hidden wide", ["--hidden 'wide'", "64,64"]),
