@@ -15,9 +15,11 @@ COMMANDS = sorted(parsers())
 
 
 def flags(command):
-    """Flags of a command but for --help."""
-    actions = [action for action in parsers()[command]._actions if action.option_strings]
-    return [action for action in actions if action.dest != "help"]
+    """Flags of a command but for --help, as --help-all lists them."""
+    parser = parsers()[command]
+    parser.show_all()
+    actions = [action for action in parser._actions if action.option_strings]
+    return [action for action in actions if not {"--help", "--help-all"} & {*action.option_strings}]
 
 
 def test_the_commands():
@@ -84,12 +86,23 @@ def test_a_default_is_one_of_the_choices(command):
 def test_what_help_prints_holds_all_of_it(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     with pytest.raises(SystemExit) as ended:
-        cli.main([command, "--help"])
+        cli.main([command, "--help-all" if command in ("train", "resume") else "--help"])
     assert ended.value.code == 0
     printed = capsys.readouterr().out
     for action in flags(command):
         assert (action.help or "").replace("%%", "%") in printed
         assert f"{action.option_strings[0]}" in printed
+
+
+def test_the_help_of_train_is_two_screens(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for flag, hidden in (("--help", True), ("--help-all", False)):
+        with pytest.raises(SystemExit):
+            cli.main(["train", flag])
+        printed = capsys.readouterr().out
+        assert (len(printed.splitlines()) <= 100) == hidden
+        assert ("--sticky-actions" not in printed) == hidden
+        assert "--help-all" in printed
 
 
 def test_options_stand_in_groups():

@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**keywords)
         self._negative_number_matcher = _NEGATIVE  # argparse's own takes -1e3 for a flag
         self.refusals: dict[str, str] = {}
+        self._rare: dict[argparse.Action, str | None] = {}
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
@@ -44,6 +45,17 @@ class Parser(argparse.ArgumentParser):
         """Print the help; argparse itself would say nothing of a standard output that is full."""
         with printing():
             print(self.format_help(), end="", file=file, flush=True)
+
+    def hide(self, action: argparse.Action) -> None:
+        """List an argument by ``--help-all`` alone."""
+        if not self._rare:
+            self.add_argument("--help-all", action=_HelpAll, help="show all flags and exit")
+        self._rare[action], action.help = action.help, argparse.SUPPRESS
+
+    def show_all(self) -> None:
+        """List the hidden arguments, too."""
+        for action, text in self._rare.items():
+            action.help = text
 
     def refuse(self, unknown: str) -> NoReturn:
         """Say that ``unknown`` was not expected."""
@@ -61,6 +73,16 @@ class Parser(argparse.ArgumentParser):
             for action in self._actions
             if action.option_strings
         }
+
+
+class _HelpAll(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: Any, *parsed: Any) -> None:
+        parser.show_all()
+        parser.print_help()
+        parser.exit()
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -97,9 +119,9 @@ def add_command(
     return parser
 
 
-def add_argument(parser: Parser, name: str, form: str, text: str, default: str) -> None:
+def add_argument(parser: Parser, name: str, form: str, text: str, default: str) -> argparse.Action:
     """A flag of the command's own; left out, its value is None. ``default`` says what that means."""
-    parser.add_argument(name, metavar=form, help=_with_default(text, default))
+    return parser.add_argument(name, metavar=form, help=_with_default(text, default))
 
 
 def add_environment(parser: Parser, **how: Any) -> None:
@@ -108,11 +130,13 @@ def add_environment(parser: Parser, **how: Any) -> None:
     parser.add_argument("env", metavar="ENV", help=known, **how)
 
 
-def add_options(parser: Parser, names: Iterable[str], default: str | None = None) -> None:
+def add_options(
+    parser: Parser, names: Iterable[str], default: str | None = None, *, brief: bool = False
+) -> None:
     """Config's options as flags, in their groups.
 
     Those that are not typed leave no trace, so that presets show through. ``default`` says what an
-    option is then, where it is not the dataclass's default.
+    option is then, where it is not the dataclass's default. ``brief`` hides rare ones from ``--help``.
     """
     groups: dict[str, Any] = {}
     for name in names:
@@ -127,7 +151,9 @@ def add_options(parser: Parser, names: Iterable[str], default: str | None = None
         if OPTIONS[name].metadata["repeats"]:
             how["action"] = "append"
         text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
-        group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
+        action = group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
+        if brief and OPTIONS[name].metadata["rare"]:
+            parser.hide(action)
 
 
 def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values:

@@ -71,7 +71,7 @@ def add_train(commands: Any) -> None:
     )
     for mode in _modes():
         mode.add_flags(parser)
-    add_options(parser, [name for name in OPTIONS if name != "env"])
+    add_options(parser, [name for name in OPTIONS if name != "env"], brief=True)
 
 
 def add_resume(commands: Any) -> None:
@@ -85,7 +85,7 @@ def add_resume(commands: Any) -> None:
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --generations 500"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
-    add_options(parser, RESUMABLE, default="as in the run so far")
+    add_options(parser, RESUMABLE, default="as in the run so far", brief=True)
     able = ", ".join(flag(name) for name in RESUMABLE)
     parser.refusals = {
         flag(name): f"cannot change in a resumed run: only {able} can"

@@ -31,6 +31,7 @@ def option(
     resumable: bool = False,
     flag: str | None = None,
     repeats: bool = False,
+    rare: bool = False,
 ) -> Any:
     """A field of a config's dataclass, with what it may be and what ``--help`` and resuming must know of it.
 
@@ -51,6 +52,7 @@ def option(
         resumable: whether it may change when a run is resumed.
         flag: its flag, where that is not its name.
         repeats: whether its flag may be given several times.
+        rare: whether only ``--help-all`` lists it.
     """
     bounds = {"at least": min, "above": above, "below": below, "at most": max}
     metadata = {
@@ -65,6 +67,7 @@ def option(
         "resumable": resumable,
         "flag": flag,
         "repeats": repeats,
+        "rare": rare,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)

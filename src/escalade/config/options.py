@@ -27,13 +27,16 @@ _INT32 = 2**31 - 1  # the most that simulators can hold
 _PLAIN = defaults_of(DEFAULT)
 _GROWING = f"{_PLAIN['population']}, with lr {_PLAIN['lr']}"
 _environment = partial(option, "environment")
-_frames = partial(option, "frames")
-_reward = partial(option, "reward of training")
+_frames = partial(option, "frames", rare=True)
+_reward = partial(option, "reward of training", rare=True)
 _strategy = partial(option, "strategy")
 _policy = partial(option, "policy")
-_novelty = partial(option, "novelty")
+_novelty = partial(option, "novelty", rare=True)
 _limit = partial(option, "evaluation and limits", resumable=True)
 _run = partial(option, "run")
+_more_environment, _more_strategy, _more_policy, _more_limit, _more_run = (
+    partial(kind, rare=True) for kind in (_environment, _strategy, _policy, _limit, _run)
+)
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class Config:
     max_episode_steps: int | None = _environment(
         None, "cut episodes after this many steps", unset="its own limit, or 5,000", min=1, max=_INT32
     )
-    fresh_environments: bool = _environment(
+    fresh_environments: bool = _more_environment(
         False, "build a new environment for every episode, where one carries something over to the next"
     )
-    cutoff: int | str | None = _environment(
+    cutoff: int | str | None = _more_environment(
         None, f"cap on the population's episodes: {cutoff.FORMS}", form="CAP", unset=cutoff.UNSET
     )
-    early_end: int | tuple[int, ...] | None = _environment(
+    early_end: int | tuple[int, ...] | None = _more_environment(
         None,
         "end episodes after this many steps of negative reward in a row; the first FROM steps do not count",
         form="STEPS,FROM",
@@ -112,12 +115,12 @@ class Config:
         choices=STRATEGIES,
         own="package.module:Class",
     )
-    perturbation: str = _strategy(
+    perturbation: str = _more_strategy(
         "full",
         "noise of the members: full, or low-rank:R (R 4 if not given), which shares products with the centre",
         form="SOURCE",
     )
-    strategy_options: dict[str, Any] = _strategy(
+    strategy_options: dict[str, Any] = _more_strategy(
         {}, "further arguments of the strategy's class, as ars:top_directions=8 has them", form="JSON"
     )
     population: int | str | None = _strategy(
@@ -128,13 +131,13 @@ class Config:
         min=schedules.SMALLEST_POPULATION,
         max=schedules.LARGEST_POPULATION,
     )
-    min_episodes: int | None = _strategy(
+    min_episodes: int | None = _more_strategy(
         None,
         "a generation grows by populations until it holds this many episodes",
         unset="it does not grow",
         min=1,
     )
-    min_env_steps: int | None = _strategy(
+    min_env_steps: int | None = _more_strategy(
         None, "likewise, until it holds this many steps", unset="it does not grow", min=1
     )
     sigma: float | str = _strategy(
@@ -143,7 +146,7 @@ class Config:
     lr: float | str | None = _strategy(
         None, "step size: a number or a schedule", form="SCHEDULE", unset="the strategy's own (ars: 0.1)"
     )
-    weight_penalty: float = _strategy(
+    weight_penalty: float = _more_strategy(
         0.0, "times the mean of a member's squared parameters: taken off its fitness", min=0
     )
 
@@ -161,22 +164,22 @@ class Config:
         min=1,
         max=10**8,
     )
-    activation: str = _policy("tanh", "between these layers", choices=ACTIVATIONS)
-    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _policy("normc", "how weights begin")
-    bias: bool = _policy(True, "whether layers have a bias")
-    head: str = _policy(
+    activation: str = _more_policy("tanh", "between these layers", choices=ACTIVATIONS)
+    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _more_policy("normc", "how weights begin")
+    bias: bool = _more_policy(True, "whether layers have a bias")
+    head: str = _more_policy(
         "auto",
         "plain (the best action), sample (drawn by the softmax of outputs), or for Box actions uniform:N or "
         "custom:A,B,... bins; auto: sample for discrete actions, plain for Box",
         form="HEAD",
     )
-    action_map: str = _policy(
+    action_map: str = _more_policy(
         "auto",
         f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension; auto: clip "
         "to bounds about [-1, 1], rescale to others",
         form="MAP,...",
     )
-    action_noise: float = _policy(
+    action_noise: float = _more_policy(
         0.0,
         "for Box actions: standard deviation of noise on the policy's outputs, before the action map",
         min=0,
@@ -184,7 +187,7 @@ class Config:
     normalize_observations: bool | None = _policy(
         None, "by running mean and deviation; pixels are then not divided by 255", unset="yes, but not images"
     )
-    observation_clip: float | Literal["none"] = _policy(
+    observation_clip: float | Literal["none"] = _more_policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none", above=0
     )
 
@@ -221,12 +224,12 @@ class Config:
     episodes_per_member: int = _limit(
         1, "episodes whose mean return is a member's fitness", resumable=False, min=1, max=10**6
     )
-    episode_seeds: Literal["pair", "generation", "member"] = _limit(
+    episode_seeds: Literal["pair", "generation", "member"] = _more_limit(
         "pair", "which members of a generation play the same episodes", resumable=False
     )
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation", min=1, max=10**6)
     eval_every: int = _limit(5, "generations between evaluations", min=1)
-    info_keys: tuple[str, ...] = _limit(
+    info_keys: tuple[str, ...] = _more_limit(
         (),
         "numbers of an episode's last info, such as is_success, whose means are reported",
         form="KEY,...",
@@ -250,41 +253,39 @@ class Config:
         min=0,
         max=10**4,
     )
-    envs_per_worker: int | None = _run(
+    envs_per_worker: int | None = _more_run(
         None, "episodes a worker runs at once", unset="64 to 1024; 1 if slow to build", resumable=True, min=1
     )
     engine: str = _run("local", "who runs the rollouts", choices=ENGINES, resumable=True)
-    address: str | None = _run(
+    address: str | None = _more_run(
         None,
         "of a Ray cluster: auto, or HOST:PORT of its head node",
         form="ADDRESS",
         unset="that of RAY_ADDRESS, or one of this machine for the run",
         resumable=True,
     )
-    worker_resources: dict[str, Any] = _run(
+    worker_resources: dict[str, Any] = _more_run(
         {},
         'what a worker takes of a Ray node, beside or instead of one CPU; {"CPU": 8} leads 8 processes',
         form="JSON",
         resumable=True,
     )
-    step_timeout: float | None = _run(
+    step_timeout: float | None = _more_run(
         None,
         "replace a worker that is silent for so many seconds, at least 1, and run its episodes again",
         unset="wait for ever",
         resumable=True,
         above=0,
     )
-    on_error: str = _run(
+    on_error: str = _more_run(
         "stop",
         "what an environment that raises does to the run: stop it, or, on the backend gymnasium, have its "
         "episode count as the worst of its generation (a tenth of which may fail, and of an evaluation)",
         choices=("stop", "worst"),
         resumable=True,
     )
-    snapshot_every: int = _run(
-        50, "generations between checkpoints that are kept for good; 0 for none", resumable=True, min=0
-    )
-    recorder: tuple[str, ...] = _run(
+    snapshot_every: int = _more_run(50, "generations between permanent checkpoints", resumable=True, min=0)
+    recorder: tuple[str, ...] = _more_run(
         (),
         "what is given every row too: tensorboard, wandb, or package.module:Recorder of yours",
         form="NAME,...",

@@ -17,12 +17,14 @@ _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://.
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of ``train`` that leave a run on the cluster."""
-    parser.add_argument(
+    detached = parser.add_argument(
         "--detached",
         action="store_true",
         help="leave the run on the Ray cluster, kept at --storage (default: no)",
     )
-    add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
+    storage = add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
+    for action in (detached, storage):
+        parser.hide(action)
 
 
 def requested(parsed: argparse.Namespace) -> bool:
