@@ -15,7 +15,7 @@ COMMANDS: Final[dict[str, Entry]] = {
         "go on with a run, bit for bit, from its latest checkpoint", "escalade.cli.training:add_resume"
     ),
     "watch": Entry(
-        "follow a run from another terminal, by its folder", "escalade.wings.analysis.command_watch:add_watch"
+        "follow a run from another terminal, by its folder", "escalade.wings.analysis.commands:add_watch"
     ),
     "eval": Entry(
         "evaluate a run's unperturbed policy: its mean return over fresh episodes",
@@ -27,20 +27,18 @@ COMMANDS: Final[dict[str, Entry]] = {
     ),
     "export": Entry(
         "write a run's policy into a file that needs no Escalade",
-        "escalade.wings.publish.command_export:add_export",
+        "escalade.wings.publish.commands:add_export",
     ),
-    "plot": Entry("draw the learning curves of runs", "escalade.wings.analysis.command_plot:add_plot"),
+    "plot": Entry("draw the learning curves of runs", "escalade.wings.analysis.commands:add_plot"),
     "compare": Entry(
         "print tables of how runs ended, and the options in which they differ",
-        "escalade.wings.analysis.command_compare:add_compare",
+        "escalade.wings.analysis.commands:add_compare",
     ),
     "sweep": Entry(
         "search for good options of train: many short runs, suggested by Optuna",
         "escalade.wings.many_runs.command_sweep:add_sweep",
     ),
-    "report": Entry(
-        "write all about runs into one HTML file", "escalade.wings.analysis.command_report:add_report"
-    ),
+    "report": Entry("write all about runs into one HTML file", "escalade.wings.analysis.commands:add_report"),
     "presets": Entry(
         "list the presets, tuned settings and those of earlier systems, or show one of them",
         "escalade.cli.reference:add_presets",
@@ -55,13 +53,13 @@ COMMANDS: Final[dict[str, Entry]] = {
         "try whether an environment can be trained on, and how fast it is", "escalade.cli.check:add_check"
     ),
     "zoo": Entry(
-        "list the trained policies that come with Escalade", "escalade.wings.publish.command_zoo:add_zoo"
+        "list the trained policies that come with Escalade", "escalade.wings.publish.commands:add_zoo"
     ),
     "push": Entry(
-        "upload a run's policy to a repository of Hugging Face", "escalade.wings.publish.command_zoo:add_push"
+        "upload a run's policy to a repository of Hugging Face", "escalade.wings.publish.commands:add_push"
     ),
     "pull": Entry(
-        "download a policy that 'escalade push' uploaded", "escalade.wings.publish.command_zoo:add_pull"
+        "download a policy that 'escalade push' uploaded", "escalade.wings.publish.commands:add_pull"
     ),
     "attach": Entry(
         "follow a detached run; Ctrl-C leaves it running", "escalade.wings.cluster.commands:add_attach"

@@ -1,0 +1,247 @@
+"""The commands ``plot``, ``compare``, ``report`` and ``watch``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from escalade.cli.arguments import Parser, add_argument, add_command, whole, with_flags
+from escalade.cli.output import say
+from escalade.config.commands import flag
+from escalade.config.options import RESUMABLE
+from escalade.errors import InputError
+from escalade.training.closing import closing_lines, resuming
+
+if TYPE_CHECKING:
+    from escalade.wings.analysis.watch import News, Watch
+
+
+PICTURE = "x.png, x.pdf or x.svg"
+X_FORMS = "steps|seconds|generations|episodes"
+
+
+def add_plot(commands: Any) -> None:
+    """``escalade plot``."""
+    parser = add_command(
+        commands,
+        "plot",
+        "RUN [RUN ...]",
+        _plot,
+        more="One run is drawn with its population. Of several, the runs of one configuration become one\n"
+        "curve: the interquartile mean of their evaluations, with its 95 % bootstrap interval.",
+        examples=[
+            "runs/CartPole-v1/ars-seed0-20250101-120000",
+            "runs/CartPole-v1 --output curves.svg --x seconds --smooth 3",
+            "runs/*/* --group-by strategy,sigma --labels OpenAI-ES,PGPE",
+        ],
+    )
+    add_runs(parser)
+    add_argument(parser, "--output", "FILE", PICTURE, "curve.png")
+    add_argument(parser, "--x", X_FORMS, "what curves are drawn over", "steps")
+    add_argument(parser, "--smooth", "N", "each point is the mean of the last N evaluations", "1")
+    add_group_by(parser)
+    add_argument(parser, "--labels", "LABEL,...", "names of the curves, in their order", "what differs")
+
+
+def add_runs(parser: Parser) -> None:
+    """The run folders that a command takes."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs, or a folder that holds some")
+
+
+def add_group_by(parser: Parser) -> None:
+    """The flag for what makes a configuration."""
+    add_argument(
+        parser, "--group-by", "OPTION,...", "options that tell runs apart", "the whole configuration"
+    )
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Split what was typed with commas between."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _plot(parsed: argparse.Namespace) -> int:
+    from escalade.wings.analysis.plot import plot
+
+    output, smooth = parsed.output or "curve.png", whole("smooth", parsed.smooth) or 1
+    groups, labels = listed(parsed.group_by), listed(parsed.labels)
+    drawn = plot(parsed.runs, output, x=parsed.x or "steps", smooth=smooth, group_by=groups, labels=labels)
+    for note in drawn.left_out:
+        say(note)
+    say(output)
+    return 0
+
+
+_FORMATS = ("table", "markdown", "csv", "latex", "json")
+
+
+def add_compare(commands: Any) -> None:
+    """``escalade compare``."""
+    parser = add_command(
+        commands,
+        "compare",
+        "RUN [RUN ...]",
+        _compare,
+        more="Runs of one configuration make one line: the mean and the interquartile mean (IQM) of their\n"
+        "last evaluations with its 95 % bootstrap interval, and medians of training steps and seconds.\n"
+        "Of runs that have not ended, it says how many have, and counts the latest evaluations.\n"
+        "With --normalize, lines of the same label are one method, scored across all environments.",
+        examples=[
+            "runs/*/*",
+            "runs/CartPole-v1 --json",
+            "runs/*/* --format csv",
+            "runs/Pendulum-v1 --normalize Pendulum-v1=-1200,-150 --output profiles.svg",
+        ],
+    )
+    add_runs(parser)
+    add_argument(
+        parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="the same as --format json (default: tables of text)"
+    )
+    add_group_by(parser)
+    parser.add_argument(
+        "--normalize",
+        metavar="ENV=LOW,HIGH",
+        action="append",
+        help="the returns that score 0 and 1, once for each environment (default: no scores)",
+    )
+    add_argument(parser, "--output", "FILE", f"performance profiles of scores, {PICTURE}", "no picture")
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    from escalade.wings.analysis.compare import compare
+    from escalade.wings.analysis.scores import parse_bounds
+
+    form = parsed.format or ("json" if parsed.json else "table")
+    if form not in _FORMATS:
+        raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
+    if parsed.json and form != "json":
+        raise InputError(f"`json` and `format` {form} were both given: choose one")
+    bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
+    found = compare(parsed.runs, group_by=listed(parsed.group_by), normalize=bounds, output=parsed.output)
+    if form == "table":
+        say(str(found))
+        if parsed.output is not None:
+            say(parsed.output)
+        return 0
+    written = {
+        "markdown": found.to_markdown,
+        "csv": found.to_csv,
+        "latex": found.to_latex,
+        "json": found.to_json,
+    }
+    say(written[form]())
+    return 0
+
+
+def add_report(commands: Any) -> None:
+    """``escalade report``."""
+    parser = add_command(
+        commands,
+        "report",
+        "RUN [RUN ...]",
+        _report,
+        more="Curves, the population's quantiles, workers, configuration and what differs in it, versions,\n"
+        "the command that runs it again, and the film of its policy. Of a sweep: the runs of its best\n"
+        "trial, and which options matter. The file needs no network.",
+        examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video", "runs/sweep-poles"],
+    )
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        help="run folders, folders of runs, or that of a sweep for its best trial",
+    )
+    add_argument(parser, "--output", "FILE", "x.html", "report.html")
+    add_argument(parser, "--over", X_FORMS, "what curves are drawn over", "steps")
+    parser.add_argument(
+        "--video",
+        action="store_true",
+        help="film the policies first (default: show the films that are in the runs' folders)",
+    )
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from escalade.wings.analysis.report import report
+
+    over, output = parsed.over or "steps", parsed.output or "report.html"
+    say(str(report(parsed.runs, output, over=over, video=parsed.video)))
+    return 0
+
+
+def add_watch(commands: Any) -> None:
+    """``escalade watch``."""
+    parser = add_command(
+        commands,
+        "watch",
+        "RUN",
+        _watch,
+        more="It ends when the run ends; Ctrl-C leaves the run running. Exit code 1: the run was killed or\n"
+        "failed.",
+        examples=["runs/CartPole-v1/ars-seed0-20250101-120000"],
+    )
+    parser.add_argument("run", metavar="RUN", help="folder of the run")
+    parser.add_argument(
+        "--once", action="store_true", help="print how the run is now, and end (default: follow it)"
+    )
+
+
+def _watch(parsed: argparse.Namespace) -> int:
+    from escalade.wings.analysis.watch import Watch
+
+    watch = Watch(parsed.run)
+    return _once(watch) if parsed.once else _follow(watch)
+
+
+def _once(watch: Watch) -> int:
+    from escalade.recorders.console import PlainConsole
+
+    news = watch.look()
+    console = PlainConsole(watch.goals, sys.stdout, news.rows[:-1], paced=True)
+    for row in news.rows[-1:]:
+        console.generation(row)
+    console.close()
+    if news.state == "running":
+        at = "" if news.rows else ", in its first generation"
+        say(f"running{at}{_by(news)}")
+        return 0
+    return _end(watch, news)
+
+
+def _follow(watch: Watch) -> int:
+    from escalade.recorders import make_console
+
+    news = watch.look()
+    if news.state == "running" and not news.rows:
+        say(f"{watch.folder.path} is in its first generation{_by(news)}")
+    console = make_console(watch.goals, None, news.rows[:-1], paced=True)
+    try:
+        for row in news.rows[-1:]:
+            console.generation(row)
+        if news.state == "running":
+            for news in watch.follow():
+                for row in news.rows:
+                    console.generation(row)
+    finally:
+        console.close()
+    return _end(watch, news)
+
+
+def _by(news: News) -> str:
+    return f": {news.process}" if news.process else ""
+
+
+def _end(watch: Watch, news: News) -> int:
+    folder = watch.folder
+    if news.state == "ended":
+        for line in closing_lines(folder.read_summary(), folder.path):
+            say(with_flags(line, {name: flag(name) for name in RESUMABLE}))
+        return 0
+    from escalade.config.files import is_evolved
+
+    was = f"was killed ({news.process})" if news.state == "killed" else "failed: it left no summary"
+    say(f"the run {was}; go on with: {resuming(folder.path, is_evolved(folder))}")
+    return 1
