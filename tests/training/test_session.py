@@ -58,13 +58,14 @@ def live_tables():
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("trains", [False, True])
-def test_a_run_that_has_ended_leaves_no_noise_table_behind(trains, workers, tmp_path):
+@pytest.mark.parametrize("backend", [None, "auto", "gymnasium"])
+def test_a_run_that_has_ended_leaves_no_noise_table_behind(backend, workers, tmp_path):
     options = {"population": 4, "generations": 1, "workers": workers, "verbose": True}
 
     def run(name):
-        if trains:
-            escalade.train("CartPole-v1", preset=None, run_dir=tmp_path / name, **options)
+        if backend is not None:
+            options.update(preset=None, backend=backend)
+            escalade.train("CartPole-v1", run_dir=tmp_path / name, **options)
         else:
             escalade.evolve(nn.Linear(2, 1), fitness, run_dir=tmp_path / name, **options)
 
