@@ -6,6 +6,7 @@ import pytest
 from torch import nn
 
 import escalade
+from escalade import EnvironmentFailure
 from escalade.perturbation import NoiseTable
 from escalade.recorders import cluster, read_notes, read_table, workers
 
@@ -58,13 +59,14 @@ def live_tables():
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("trains", [False, True])
-def test_a_run_that_has_ended_leaves_no_noise_table_behind(trains, workers, tmp_path):
+@pytest.mark.parametrize("backend", [None, "auto", "gymnasium"])
+def test_a_run_that_has_ended_leaves_no_noise_table_behind(backend, workers, tmp_path):
     options = {"population": 4, "generations": 1, "workers": workers, "verbose": True}
 
     def run(name):
-        if trains:
-            escalade.train("CartPole-v1", preset=None, run_dir=tmp_path / name, **options)
+        if backend is not None:
+            options.update(preset=None, backend=backend)
+            escalade.train("CartPole-v1", run_dir=tmp_path / name, **options)
         else:
             escalade.evolve(nn.Linear(2, 1), fitness, run_dir=tmp_path / name, **options)
 
@@ -75,6 +77,22 @@ def test_a_run_that_has_ended_leaves_no_noise_table_behind(trains, workers, tmp_
         before = live_tables()
         for name in "ab":
             run(name)
+        assert live_tables() == before
+    finally:
+        gc.enable()
+
+
+def test_an_exception_of_an_environment_leaves_no_noise_table_behind(tmp_path):
+    def fail(name):
+        with pytest.raises(EnvironmentFailure, match="raised"):
+            escalade.train("tests.environments:Raises", run_dir=tmp_path / name, preset=None, workers=0)
+
+    fail("first")
+    gc.collect()
+    gc.disable()
+    try:
+        before = live_tables()
+        fail("second")
         assert live_tables() == before
     finally:
         gc.enable()

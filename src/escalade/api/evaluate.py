@@ -148,18 +148,30 @@ def evaluate(
     if failed == episodes:
         said = f"environment {config.env} gave no finite return in {episodes} episodes"
         raise EnvironmentFailure(said if raised is None else f"{said}: one raised {raised}")
-    if forgives and failed:
-        check_failures(failed, episodes, "episodes", words_of(raised), forgives, least=1)
-        results = results.with_failed_as_worst()
+    results = _forgiven(results, forgives)
     # The run's own keys may be of episodes that went another way.
     asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
     check_known(parts.environment, results.infos, asked)
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
-    best = played[episodes:].with_failed_as_worst().returns if parts.policy.actions.draws else None
+    best = _forgiven(played[episodes:], forgives).returns if parts.policy.actions.draws else None
     about = (saved.generation, saved.sha256, failed, behaviours, raised, best)
     return EvaluationResult(results.returns, results.lengths, infos, *about)
+
+
+def _forgiven(episodes: Episodes, forgives: str | None) -> Episodes:
+    """The same; if they may fail, by the option that ``forgives``, a failed one counts as the worst of them.
+
+    Raises:
+        EnvironmentFailure: more than a tenth failed, and more than one.
+    """
+    failed = int(episodes.failed().sum())
+    if forgives is None or not failed:
+        return episodes
+    first = words_of(episodes.first_raised)
+    check_failures(failed, len(episodes.returns), "episodes", first, forgives, least=1)
+    return episodes.with_failed_as_worst()
 
 
 def _played(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> Episodes:

@@ -223,6 +223,7 @@ class GymnasiumVector:
         for slot in self._envs:
             self._close(slot)
         self._envs.clear()
+        self.alive = lambda: None  # what it was leads to the run, which holds these slots
 
 
 class InfoReward(gymnasium.Wrapper[Any, Any, Any, Any]):

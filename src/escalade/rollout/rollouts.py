@@ -343,7 +343,8 @@ class Rollouts:
             if isinstance(failed.problem, EnvironmentFailure):  # of the process, not of an episode
                 raise failed.problem from None
             row = int(np.arange(self.slots)[rows][failed.row])
-            problem, where = failed.problem, self.job.describe(int(self._item[row]))
-            said = f"{with_place(problem)}, in step {int(self._length[row])} of {where}"
-            said += advice(self.environment.action_space, problem)
-            raise EnvironmentFailure(f"environment {self.environment.id} raised {said}") from problem
+            where = self.job.describe(int(self._item[row]))
+            # No variable holds the exception, whose traceback has this frame: the two would stay behind.
+            said = f"{with_place(failed.problem)}, in step {int(self._length[row])} of {where}"
+            said += advice(self.environment.action_space, failed.problem)
+            raise EnvironmentFailure(f"environment {self.environment.id} raised {said}") from failed.problem

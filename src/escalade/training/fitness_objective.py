@@ -277,17 +277,16 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
         InputError: the file is not there, damaged, of another kind, or of another module.
     """
     tensors, state = read(path)
-    if state.get("kind") != _KIND:
+    there, parameters = state.get("shapes"), tensors.get("parameters")
+    if state.get("kind") != _KIND or not isinstance(there, dict) or parameters is None:
         raise InputError(f"{path} is not a module that evolve saved")
     here = {name: list(shape) for name, shape in layout.shapes.items()}
-    there = state["shapes"]
     if here != there:
         name = min(name for name in here | there if here.get(name) != there.get(name))
         raise InputError(
             f"{path} was saved of another module: parameter {name!r} has shape {there.get(name)} there and "
             f"{here.get(name)} here"
         )
-    parameters: Vector = tensors["parameters"]
     order = state.get("order", list(here))
     if not isinstance(order, list) or sorted(map(str, order)) != sorted(here):
         raise InputError(f"{path} is damaged: the order of its parameters is {order}")

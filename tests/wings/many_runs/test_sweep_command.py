@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import os
 import shutil
 import signal
 import sys
@@ -208,9 +209,11 @@ def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
     escalade.train("CartPole-v1", hidden=(3, 2), run_dir="source", **few)
     text = PLAN.format(trials=1).replace('policy = "linear"', 'start_from = "source"')
     (tmp_path / "on.toml").write_text(text.replace("generations = 4", "generations = 1"))
-    escalade.sweep("on.toml", run_dir="sweep", say=lambda line: None)
-    (run,) = runs(tmp_path / "sweep", 0)
-    assert read_config(RunFolder(run)).hidden == (3, 2)
+    # The first line comes before a trial reads what it starts from.
+    escalade.sweep("on.toml", trials=2, run_dir="sweep", say=lambda line: os.chdir("/"))
+    for trial in (0, 1):
+        (run,) = runs(tmp_path / "sweep", trial)
+        assert read_config(RunFolder(run)).hidden == (3, 2)
 
 
 def test_the_table_keeps_to_its_columns_where_the_space_is_in_another_order(swept, tmp_path):

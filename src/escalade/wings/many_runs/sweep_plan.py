@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from escalade.config import presets
+from escalade.config.checks import absolute
 from escalade.config.commands import text_of
 from escalade.config.conversion import Values, as_type, convert, from_values, parse_toml
 from escalade.config.forms import describe
@@ -89,6 +90,8 @@ def _plan(content: Values) -> SweepPlan:
     read = _read(content, hints | {"pruning": Values}, "")
     read |= _read(read.pop("pruning"), hints, "[pruning] ")
     read |= {"options": from_values(read["options"], "[options]"), "space": _space(read["space"])}
+    if "start_from" in read["options"]:  # before an environment changes the working directory
+        read["options"]["start_from"] = absolute(read["options"]["start_from"])
     plan = SweepPlan(**read)
     own = [name for name in ("seed", "run_dir") if name in plan.options]
     both = [name for name in plan.space if name in plan.options]
