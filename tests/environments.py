@@ -83,6 +83,7 @@ HYBRID = {
         ]
     ),
     "agents": lambda: spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]),
+    "push": lambda: spaces.Dict(force=spaces.Box(0.0, np.inf, (2,)), gear=spaces.Discrete(2)),
 }
 """Actions of several parts."""
 

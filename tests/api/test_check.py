@@ -171,6 +171,7 @@ def test_an_exception_of_the_environment_comes_with_its_place():
 BOUNDS = {
     "unbounded": "2 of 2 action dimensions have no bounds: the policy's outputs are the actions",
     "half": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
+    "push": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
 }
 
 
@@ -180,7 +181,7 @@ def test_actions_without_bounds_are_warned_of(action):
     assert (report.ok, finding.status) == (True, "warning")
     assert BOUNDS[action] in finding.detail
     assert "`action_map` scales" in finding.detail
-    for bounded in ("box", "number", "integers", "discrete"):
+    for bounded in ("box", "number", "integers", "discrete", "platform"):
         _, finding = found("tests.environments:Tiny-v0", "spaces", env_kwargs={"action": bounded})
         assert finding.status == "ok"
 

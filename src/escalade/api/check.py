@@ -31,7 +31,7 @@ from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.observed import Misfit, one_bool, one_number
 from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.envs.structured import as_array
+from escalade.envs.structured import as_array, leaves_of
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.training.environments import find_environment
 
@@ -142,10 +142,9 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     if "rescale" in actions.bounding:
         sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
-    space = environment.action_space
-    if not isinstance(space, spaces.Box):
-        return Finding("spaces", "ok", sizes)
-    bounds = space.bounded_below.astype(int) + space.bounded_above
+    boxes = [leaf for leaf in leaves_of(environment.action_space) if isinstance(leaf, spaces.Box)]
+    number_of_bounds = [(box.bounded_below.astype(int) + box.bounded_above).reshape(-1) for box in boxes]
+    bounds = np.concatenate([np.zeros(0, int), *number_of_bounds])
     said = [
         f"{(bounds == number).sum()} of {bounds.size} action dimensions have {words}"
         for number, words in (
