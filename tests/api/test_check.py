@@ -3,6 +3,7 @@
 import json
 import re
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -198,6 +199,29 @@ def test_speed_is_of_one_step_at_least(monkeypatch):
     """On a busy machine the first reset may take longer than is measured."""
     monkeypatch.setattr(checking, "_SPEED_SECONDS", 0.0)
     assert found("CartPole-v1")[0].steps_per_second > 0
+
+
+class Emulator(Walk):
+    """Refuses a second object beside the first."""
+
+    alive: ClassVar[list[Any]] = []
+
+    def __init__(self):
+        super().__init__()
+        if self.alive:
+            raise RuntimeError("only one emulator may exist")
+        self.alive.append(self)
+
+    def close(self):
+        self.alive.remove(self)
+
+
+def test_an_emulator_that_may_exist_once_is_warned_of():
+    report, finding = found(Emulator, "purity")
+    assert (report.ok, finding.status) == (True, "warning")
+    assert "(RuntimeError: only one emulator may exist): use `envs_per_worker=1`" in finding.detail
+    assert report.steps_per_second > 0
+    assert not Emulator.alive
 
 
 def test_options_are_heeded():

@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -318,6 +319,9 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)
     except SlotError as failed:
+        if isinstance(failed.problem, EnvironmentFailure) and environment.envs_per_worker is None:
+            vector.close()  # of a single object, perhaps: `purity` names the option
+            return _speed(replace(environment, envs_per_worker=1))
         return None, Finding("speed", "failed", _said(failed.problem))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return None, Finding("speed", "failed", _said(problem))
