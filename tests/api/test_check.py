@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeAwareObservation
-from tests.environments import Compiles, OwnGenerator, Walk
+from tests.environments import Compiles, Masked, OwnGenerator, Walk
 
 import escalade
 from escalade.api import check as checking
@@ -222,6 +222,20 @@ def test_an_emulator_that_may_exist_once_is_warned_of():
     assert "(RuntimeError: only one emulator may exist): use `envs_per_worker=1`" in finding.detail
     assert report.steps_per_second > 0
     assert not Emulator.alive
+
+
+class Barred(Masked):
+    """Has illegal actions in the first step."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 3
+        return self._given()
+
+
+def test_legal_actions_are_played_from_the_first_step_on():
+    report, findings = found(Barred)
+    assert report.ok, findings
 
 
 def test_options_are_heeded():

@@ -18,6 +18,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
+from numpy.typing import NDArray
 
 from escalade.api.findings import CheckReport, Finding
 from escalade.api.named import named
@@ -300,9 +301,14 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
         return None, Finding("speed", "failed", _said(problem))
     everyone, masks = everyone[: vector.slots], getattr(vector, "masks", None)
     steps = 0
+
+    def step(slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        chosen = actions[steps % 16][slots]
+        return vector.step(slots, chosen if masks is None else masks.legal(slots, chosen))[2]
+
     try:
         vector.reset(everyone, everyone)
-        vector.step(everyone, actions[0][everyone])  # some environments compile in their first step
+        step(everyone)  # some environments compile in their first step
         began = time.perf_counter()
         while not steps or time.perf_counter() - began < _SPEED_SECONDS:
             resets = time.perf_counter()
@@ -313,8 +319,7 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
             running = everyone
             # At least one step: on a busy machine the reset alone may take all of the time.
             while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
-                chosen = actions[steps % 16][running]
-                ended = vector.step(running, chosen if masks is None else masks.legal(running, chosen))[2]
+                ended = step(running)
                 steps += len(running)
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)
