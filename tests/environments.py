@@ -594,6 +594,14 @@ def same_by_hand() -> Any:
     return ByHand(_walk)
 
 
+class Adapter(Walk):
+    """Keeps one object for all in a private attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._env = _walk
+
+
 def wrap_same(env: Any) -> Any:
     """Wrap one object for all, whatever is to be wrapped."""
     return ByHand(_walk)
