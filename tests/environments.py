@@ -83,6 +83,7 @@ HYBRID = {
         ]
     ),
     "agents": lambda: spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]),
+    "push": lambda: spaces.Dict(force=spaces.Box(0.0, np.inf, (2,)), gear=spaces.Discrete(2)),
 }
 """Actions of several parts."""
 
@@ -591,6 +592,14 @@ def same_in_wrappers() -> Any:
 def same_by_hand() -> Any:
     """The same with a wrapper of another class."""
     return ByHand(_walk)
+
+
+class Adapter(Walk):
+    """Keeps one object for all in a private attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._env = _walk
 
 
 def wrap_same(env: Any) -> Any:

@@ -3,12 +3,13 @@
 import json
 import re
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeAwareObservation
-from tests.environments import Compiles, OwnGenerator, Walk
+from tests.environments import Compiles, Masked, OwnGenerator, Walk
 
 import escalade
 from escalade.api import check as checking
@@ -171,6 +172,7 @@ def test_an_exception_of_the_environment_comes_with_its_place():
 BOUNDS = {
     "unbounded": "2 of 2 action dimensions have no bounds: the policy's outputs are the actions",
     "half": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
+    "push": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
 }
 
 
@@ -180,7 +182,7 @@ def test_actions_without_bounds_are_warned_of(action):
     assert (report.ok, finding.status) == (True, "warning")
     assert BOUNDS[action] in finding.detail
     assert "`action_map` scales" in finding.detail
-    for bounded in ("box", "number", "integers", "discrete"):
+    for bounded in ("box", "number", "integers", "discrete", "platform"):
         _, finding = found("tests.environments:Tiny-v0", "spaces", env_kwargs={"action": bounded})
         assert finding.status == "ok"
 
@@ -197,6 +199,43 @@ def test_speed_is_of_one_step_at_least(monkeypatch):
     """On a busy machine the first reset may take longer than is measured."""
     monkeypatch.setattr(checking, "_SPEED_SECONDS", 0.0)
     assert found("CartPole-v1")[0].steps_per_second > 0
+
+
+class Emulator(Walk):
+    """Refuses a second object beside the first."""
+
+    alive: ClassVar[list[Any]] = []
+
+    def __init__(self):
+        super().__init__()
+        if self.alive:
+            raise RuntimeError("only one emulator may exist")
+        self.alive.append(self)
+
+    def close(self):
+        self.alive.remove(self)
+
+
+def test_an_emulator_that_may_exist_once_is_warned_of():
+    report, finding = found(Emulator, "purity")
+    assert (report.ok, finding.status) == (True, "warning")
+    assert "(RuntimeError: only one emulator may exist): use `envs_per_worker=1`" in finding.detail
+    assert report.steps_per_second > 0
+    assert not Emulator.alive
+
+
+class Barred(Masked):
+    """Has illegal actions in the first step."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 3
+        return self._given()
+
+
+def test_legal_actions_are_played_from_the_first_step_on():
+    report, findings = found(Barred)
+    assert report.ok, findings
 
 
 def test_options_are_heeded():

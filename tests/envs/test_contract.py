@@ -251,7 +251,7 @@ def test_an_observation_of_another_size_in_a_later_step_is_refused(tmp_path):
         escalade.train(f"{__name__}:Shrinks", run_dir=tmp_path / "run", **options)
 
 
-SHARED = ["same", "same_in_wrappers", "same_by_hand", "Twice", "Twice-v0"]
+SHARED = ["same", "same_in_wrappers", "same_by_hand", "Adapter", "Twice", "Twice-v0"]
 
 
 @pytest.mark.parametrize("name", SHARED)

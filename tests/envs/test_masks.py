@@ -18,6 +18,7 @@ PAIR = spaces.MultiDiscrete([2, 3], start=[1, -4])
         (spaces.Discrete(3, start=4), [True, False, False], [1, 0, 0]),
         (PAIR, (np.array([1, 0]), np.array([0, 1, 1])), [1, 0, 0, 1, 1]),
         (PAIR, np.array([1, 0, 0, 1, 1]), [1, 0, 0, 1, 1]),
+        (PAIR, [np.array([1, 0]), np.array([0, 1, 1])], [1, 0, 0, 1, 1]),
         (
             spaces.MultiDiscrete([[2, 2], [2, 2]]),
             (((1, 0), (0, 1)), ((1, 1), (0, 0))),

@@ -28,6 +28,26 @@ def test_one_image_beside_text_is_that_image(name, text):
     np.testing.assert_array_equal(batch[0], seen)
 
 
+IMAGE = np.arange(8 * 8 * 3).reshape(8, 8, 3).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (IMAGE,),
+        ("words", IMAGE),
+        ({"image": IMAGE, "words": "up"},),
+        {"observation": IMAGE, "action_mask": np.ones(4, np.int8)},
+    ],
+)
+def test_an_image_is_read_from_the_structure_that_the_environment_gives_it_in(given):
+    space = spaces.Box(0, 255, (3, 8, 8), np.uint8)
+    seen, batched = as_batch(space, given)
+    assert not batched
+    np.testing.assert_array_equal(seen[0], np.moveaxis(IMAGE, -1, 0))
+    assert as_batch(space, (IMAGE, IMAGE))[1]
+
+
 @pytest.mark.parametrize(
     ("name", "size", "text"), [("small image", 4 * 4 * 3 + 4, ("words",)), ("tuple with text", 2, ("0",))]
 )

@@ -52,6 +52,24 @@ def test_an_action_map_may_name_each_dimension_of_the_boxes():
         ActionMap(space, "tanh,rescale,clip")
 
 
+def test_auto_is_replaced_by_what_it_means_for_the_parts():
+    actions = ActionMap(HYBRID["platform"](), "auto", "auto")
+    assert (actions.bounding, actions.head) == ("rescale", "sample")
+    assert actions == ActionMap(HYBRID["platform"](), "rescale", "sample")
+    mixed = spaces.Dict(a=spaces.Box(-1.0, 1.0, (2,)), b=spaces.Box(0.0, 90.0, (1,)))
+    assert (ActionMap(mixed, head="auto").bounding, ActionMap(mixed, head="auto").head) == (
+        "clip,clip,rescale",
+        "plain",
+    )
+    assert ActionMap(HYBRID["agents"](), "auto", "auto").bounding == "clip"
+
+
+def test_options_that_may_end_ties_are_those_of_the_parts():
+    plain = ActionMap(HYBRID["platform"](), "clip", "plain")
+    assert plain.tie_advice == "`head=sample` or `action_map=rescale`"
+    assert ActionMap(HYBRID["platform"](), "auto", "auto").tie_advice == ""
+
+
 def test_a_head_of_bins_is_for_the_boxes():
     actions = ActionMap(HYBRID["robot"](), head="uniform:3")
     assert [part.outputs for part in actions.parts] == [6, 4, 2, 5]

@@ -111,6 +111,13 @@ def test_an_action_is_what_the_population_would_take():
         np.testing.assert_allclose(made.act(seen), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_part_called_action_mask_is_no_mask_of_actions_that_cannot_be_masked():
+    space = spaces.Dict(action_mask=spaces.MultiBinary(2), seen=spaces.Box(-1.0, 1.0, (3,)))
+    actions = ActionMap(ACTIONS["box"]())
+    made = Policy(build(inputs=5, outputs=2, init="xavier", **architecture_of(OPTIONS)), space, actions)
+    assert actions.space.contains(made.act({"action_mask": np.ones(2, np.int8), "seen": np.zeros(3)}))
+
+
 def test_heads_are_kept(tmp_path):
     made = policy("box", "box", head="uniform:5")
     made.save(tmp_path / "p.safetensors")

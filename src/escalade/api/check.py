@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
+from numpy.typing import NDArray
 
 from escalade.api.findings import CheckReport, Finding
 from escalade.api.named import named
@@ -31,7 +33,7 @@ from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.observed import Misfit, one_bool, one_number
 from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.envs.structured import as_array
+from escalade.envs.structured import as_array, leaves_of
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.training.environments import find_environment
 
@@ -142,10 +144,9 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     if "rescale" in actions.bounding:
         sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
-    space = environment.action_space
-    if not isinstance(space, spaces.Box):
-        return Finding("spaces", "ok", sizes)
-    bounds = space.bounded_below.astype(int) + space.bounded_above
+    boxes = [leaf for leaf in leaves_of(environment.action_space) if isinstance(leaf, spaces.Box)]
+    number_of_bounds = [(box.bounded_below.astype(int) + box.bounded_above).reshape(-1) for box in boxes]
+    bounds = np.concatenate([np.zeros(0, int), *number_of_bounds])
     said = [
         f"{(bounds == number).sum()} of {bounds.size} action dimensions have {words}"
         for number, words in (
@@ -300,9 +301,14 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
         return None, Finding("speed", "failed", _said(problem))
     everyone, masks = everyone[: vector.slots], getattr(vector, "masks", None)
     steps = 0
+
+    def step(slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        chosen = actions[steps % 16][slots]
+        return vector.step(slots, chosen if masks is None else masks.legal(slots, chosen))[2]
+
     try:
         vector.reset(everyone, everyone)
-        vector.step(everyone, actions[0][everyone])  # some environments compile in their first step
+        step(everyone)  # some environments compile in their first step
         began = time.perf_counter()
         while not steps or time.perf_counter() - began < _SPEED_SECONDS:
             resets = time.perf_counter()
@@ -313,12 +319,14 @@ def _speed(environment: Environment) -> tuple[float | None, Finding]:
             running = everyone
             # At least one step: on a busy machine the reset alone may take all of the time.
             while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
-                chosen = actions[steps % 16][running]
-                ended = vector.step(running, chosen if masks is None else masks.legal(running, chosen))[2]
+                ended = step(running)
                 steps += len(running)
                 running = running[~ended]
         rate = steps / (time.perf_counter() - began)
     except SlotError as failed:
+        if isinstance(failed.problem, EnvironmentFailure) and environment.envs_per_worker is None:
+            vector.close()  # of a single object, perhaps: `purity` names the option
+            return _speed(replace(environment, envs_per_worker=1))
         return None, Finding("speed", "failed", _said(failed.problem))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return None, Finding("speed", "failed", _said(problem))

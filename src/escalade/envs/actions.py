@@ -44,7 +44,9 @@ class ActionMap:
     head: str = "plain"
 
     def __post_init__(self) -> None:
-        if not self.parts:  # which have been checked
+        if self.parts:  # which have been checked
+            self._settle()
+        else:
             self._check()
         if not 0 < self.outputs <= _MOST_OUTPUTS:
             asks = (
@@ -82,6 +84,17 @@ class ActionMap:
             if not isinstance(self.space, spaces.Box):
                 raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain` or sample")
             self._bin_values(self.space)
+
+    def _settle(self) -> None:
+        """Name what the parts do: `auto` need not mean the same in a later version."""
+        if self.head == "auto":
+            object.__setattr__(self, "head", "sample" if self.draws else "plain")
+        names = list[str]()
+        for part in self.parts:
+            if isinstance(part.space, spaces.Box):
+                own = part.bounding.split(",")
+                names += own * (int(np.prod(part.space.shape)) // len(own))
+        object.__setattr__(self, "bounding", names[0] if len(set(names)) == 1 else ",".join(names) or "clip")
 
     @cached_property
     def parts(self) -> list[ActionMap]:
@@ -139,6 +152,9 @@ class ActionMap:
     @property
     def tie_advice(self) -> str:
         """Options that may tell apart policies whose actions are the same; may be empty."""
+        if self.parts:
+            advice = (part.tie_advice for part in self.parts)
+            return " or ".join(dict.fromkeys(text for text in advice if text))
         if not isinstance(self.space, spaces.Box):
             return "`head=sample`" if isinstance(self.space, _DISCRETE) and not self.draws else ""
         clipped = np.array(self.bounding.split(",")) == "clip"

@@ -77,8 +77,8 @@ def within_wrappers(env: Env) -> Env:
 
 
 def innermost(env: Env) -> Env:
-    """Return the last environment that is reached through ``env`` attributes, of wrappers of any class."""
-    while isinstance(inner := vars(env).get("env"), gymnasium.Env):
+    """Return the last environment that wrappers of any class hold as ``env`` or ``_env``."""
+    while isinstance(inner := vars(env).get("env", vars(env).get("_env")), gymnasium.Env):
         env = inner
     return env
 

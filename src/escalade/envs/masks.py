@@ -63,7 +63,7 @@ def read_masks(space: spaces.Space[Any], masks: Any, rows: int) -> Mask:
 
 
 def _flat(mask: Any) -> Mask:
-    if isinstance(mask, tuple):
+    if isinstance(mask, tuple | list):
         return np.concatenate([_flat(part) for part in mask])
     return np.asarray(mask, np.bool_).reshape(-1)
 

@@ -22,7 +22,7 @@ from escalade.envs.spaces import flatten
 from escalade.envs.vector import VectorEnvironment
 from escalade.errors import InputError, one_line
 
-Verdict = Literal["pure", "history", "random", "shared", "unknown"]
+Verdict = Literal["pure", "history", "random", "shared", "single", "unknown"]
 
 # What an object carries over can depend on how often it was reset (Box2D's memory does), so one
 # episode is replayed many times, after one long episode and after each other.
@@ -39,7 +39,8 @@ class Purity:
 
     ``pure``: no difference was seen. ``history``: an object that had run other episodes gave another
     one than a new object. ``random``: two new objects gave different ones. ``shared``: an object gave another
-    one while a second object ran beside it. ``unknown``: the replay failed.
+    one while a second object ran beside it. ``single``: a second object could not be built beside the first.
+    ``unknown``: the replay failed.
     """
 
     verdict: Verdict
@@ -69,6 +70,11 @@ class Purity:
                     f"objects of {env_id} share something, such as a generator or a space of their class (an "
                     f"episode differs from step {self.step} on while another one runs beside it), {cost}; "
                     "make what they share in `__init__`: `fresh_environments` cannot help"
+                )
+            case "single":
+                return (
+                    f"a second object of {env_id} could not be built beside the first ({self.problem}): use "
+                    "`envs_per_worker=1`"
                 )
             case "unknown":
                 return f"{env_id} could not be replayed to see if it keeps its seed: {self.problem}"
@@ -125,7 +131,14 @@ def _probe_side_by_side(environment: Environment, player: _Player, alone: list[N
 
     A worker holds many objects at once, and how many depends on the number of workers.
     """
-    env, other = LegalActions(environment.make()), LegalActions(environment.make())
+    env = LegalActions(environment.make())
+    try:
+        other = LegalActions(environment.make())
+    except (Exception, SystemExit) as problem:
+        close(env)
+        if isinstance(problem, InputError):
+            raise
+        return Purity("single", None, player.steps, one_line(problem))
     try:
         both = zip_longest(
             player.turns(env, _SEED, _REPLAY_STEPS), player.turns(other, _OTHER_SEED, _REPLAY_STEPS)

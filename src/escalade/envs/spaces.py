@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escalade.envs.masks import MASK
 from escalade.errors import InputError
 
 Description = dict[str, Any]
@@ -148,9 +149,10 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
 
 
 def _only_image(observation: Any) -> Any:
-    """Return the image of an observation, which the environment may give in a Dict with text."""
-    while isinstance(observation, Mapping):
-        parts = [part for part in observation.values() if np.asarray(part).dtype.kind != "U"]
+    """Return the image of an observation, perhaps from a Dict or Tuple with text or a mask of actions."""
+    while isinstance(observation, Mapping | tuple):
+        named = observation.items() if isinstance(observation, Mapping) else enumerate(observation)
+        parts = [part for key, part in named if key != MASK and np.asarray(part).dtype.kind != "U"]
         if len(parts) != 1:
             break
         (observation,) = parts

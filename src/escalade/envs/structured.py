@@ -32,7 +32,7 @@ def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spac
     """
     if not is_structured(space):
         return []
-    leaves, names = _leaves(space), bounding.split(",")
+    leaves, names = leaves_of(space), bounding.split(",")
     sizes = [int(np.prod(leaf.shape)) if isinstance(leaf, spaces.Box) else 0 for leaf in leaves]
     if len(names) not in (1, sum(sizes)):
         raise InputError(f"`action_map` {bounding} names {len(names)} dimensions, and there are {sum(sizes)}")
@@ -49,10 +49,11 @@ def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spac
     return list(zip(leaves, each, heads, strict=True))
 
 
-def _leaves(space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
+def leaves_of(space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
+    """Return the innermost parts of a space, in the order of their outputs; itself if it has no parts."""
     if not is_structured(space):
         return [space]
-    return [leaf for _, part in parts_of(space) for leaf in _leaves(part)]
+    return [leaf for _, part in parts_of(space) for leaf in leaves_of(part)]
 
 
 class Assembled:
@@ -68,7 +69,7 @@ class Assembled:
         self, space: spaces.Space[Any], maps: Sequence[Callable[[Array], Array]], sizes: Sequence[int]
     ) -> None:
         self._space, self._maps, self._ends = space, maps, np.cumsum(sizes)[:-1]
-        self._leaves = _leaves(space)
+        self._leaves = leaves_of(space)
 
     def __call__(self, raw: Array) -> Array:
         own = np.split(raw, self._ends, axis=1)

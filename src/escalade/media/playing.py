@@ -10,7 +10,7 @@ from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.envs.closing import close
-from escalade.envs.masks import MASK
+from escalade.envs.masks import MASK, maskable
 from escalade.envs.observed import one_bool, one_number
 from escalade.envs.providers import pip_line
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
@@ -43,9 +43,9 @@ def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) ->
     """
     observation, info = env.reset(seed=seed)
     yield
-    ended = False
+    ended, masked = False, maskable(env.action_space)
     while not ended and (most is None or played.steps < most):
-        action = policy.act(observation, action_mask=info.get(MASK))
+        action = policy.act(observation, action_mask=info.get(MASK) if masked else None)
         observation, reward, terminated, truncated, info = env.step(action)
         played.total += one_number(reward)
         played.steps += 1

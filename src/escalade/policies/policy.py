@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.masks import MASK, read_masks
+from escalade.envs.masks import MASK, maskable, read_masks
 from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
 from escalade.envs.structured import as_batch_of_parts, is_structured
 from escalade.errors import InputError
@@ -224,7 +224,7 @@ class Policy(nn.Module):
             outputs: NDArray[Any] = (self._next(batch) if self.stateful else self.forward(batch)).numpy()
         if self._drawn is not None and not deterministic:
             outputs = outputs + self._drawn.noise(len(batch))
-        if action_mask is None and isinstance(observation, dict):
+        if action_mask is None and isinstance(observation, dict) and maskable(self.actions.space):
             action_mask = observation.get(MASK)
         if action_mask is not None:
             rows = action_mask if batched else [action_mask]

@@ -16,6 +16,7 @@ from escalade.config.conversion import from_values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.envs import Environment
+from escalade.envs.limits import DEFAULT_LIMIT
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
 from escalade.policies.likeness import check_layers
@@ -244,6 +245,8 @@ class SavedPolicy:
                     f"{file} was trained with {short(own)}, and {policy.env_id} has {short(space)}. A "
                     "file keeps no `env_kwargs`, wrappers or frames: give `env_kwargs` or the run's folder"
                 )
+        if environment.max_episode_steps is None:
+            config = config.replace(max_episode_steps=DEFAULT_LIMIT)
         return cls._with(config, policy, network is not None)
 
     @classmethod
