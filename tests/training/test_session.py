@@ -78,3 +78,23 @@ def test_a_run_that_has_ended_leaves_no_noise_table_behind(trains, workers, tmp_
         assert live_tables() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("fails", ["generation", "close"])
+def test_a_recorders_stop_iteration_arrives_as_it_is(fails):
+    class Stops:
+        def generation(self, row):
+            self.reach("generation")
+
+        def note(self, text):
+            pass
+
+        def close(self):
+            self.reach("close")
+
+        def reach(self, where):
+            if where == fails:
+                raise StopIteration(where)
+
+    with pytest.raises(StopIteration, match=fails):
+        escalade.evolve(nn.Linear(1, 1), fitness, population=4, generations=1, recorders=[Stops()])

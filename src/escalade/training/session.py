@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,9 +190,10 @@ class Session:
         return summary
 
 
-@contextmanager
-def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
+class open_session(AbstractContextManager[Session]):  # noqa: N801 - called like a function
     """The one door of ``train``, ``resume`` and ``evolve``: recorders, interrupts and engine, and their end.
+
+    A class and no generator, in which a recorder's StopIteration would become a RuntimeError.
 
     Args:
         facts: the folder, the recorders, and what the summary says.
@@ -201,25 +202,30 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
     Raises:
         InputError: a recorder cannot be started, or progress.csv is damaged.
     """
-    folder, loaded = facts.folder, facts.loaded
-    with _let_go(engine), closing(engine), Interrupts() as interrupts:
-        with ExitStack() as recording:
-            lost = 0
-            if folder is not None:
-                done = Progress() if loaded is None else loaded.checkpoint.progress
-                check_kept(folder.progress, done.rows, facts.info)  # else it would show when the run ends
-                if loaded is not None and not loaded.checkpoint.on_disk:
-                    # First: the checkpoint that is there counts a row that nobody would write again.
-                    folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
-                lost = _rewind(folder, done, facts.info)
-            announcer = Announcer()
-            recording.callback(announcer.give_to, ignore_note)  # at last: recorders speak when they close
-            recorders = start_recorders(facts.wanted, facts.run_info(lost), recording, announcer)
-            if folder is not None and isinstance(engine, Reporting):
-                recorders.append(_report_file(folder, engine, recorders))
-                recording.callback(recorders[-1].close)
-            session = Session(facts, engine, interrupts, recorders, lost, announcer)
-            yield session
+
+    def __init__(self, facts: SessionFacts, engine: Engine) -> None:
+        self._facts, self._engine, self._leaving = facts, engine, ExitStack()
+
+    def __enter__(self) -> Session:
+        with ExitStack() as leaving:
+            leaving.enter_context(_let_go(self._engine))
+            leaving.enter_context(closing(self._engine))
+            interrupts = leaving.enter_context(Interrupts())
+            self._session = session = Session(self._facts, self._engine, interrupts, [], 0)
+            leaving.push(self._show_end)
+            _record(session, leaving)
+            self._leaving = leaving.pop_all()
+        return session
+
+    def __exit__(self, *raised: Any) -> None:
+        self._leaving.__exit__(*raised)
+
+    def _show_end(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Draw the curve and print the closing lines after the recorders have closed, if nothing failed."""
+        facts, session = self._facts, self._session
+        folder = facts.folder
+        if kind is not None:
+            return
         if folder is not None and session.rows and plotting_available():
             cut = facts.options.get("cutoff") is not None
             plot_run(folder.path, folder.curve, facts.goals.target_return, facts.title, cut=cut)
@@ -228,6 +234,25 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             with suppress(ReaderGone):  # the run has ended, and is saved
                 for line in closing_lines(session.summary, place, again=session.again):
                     say(wording.get()(line))
+
+
+def _record(session: Session, recording: ExitStack) -> None:
+    """Start the recorders of a session, which ``recording`` closes."""
+    facts = session.facts
+    folder, loaded = facts.folder, facts.loaded
+    if folder is not None:
+        done = Progress() if loaded is None else loaded.checkpoint.progress
+        check_kept(folder.progress, done.rows, facts.info)  # else it would show when the run ends
+        if loaded is not None and not loaded.checkpoint.on_disk:
+            # First: the checkpoint that is there counts a row that nobody would write again.
+            folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
+        session.lost = _rewind(folder, done, facts.info)
+    recording.callback(session.announcer.give_to, ignore_note)  # at last: recorders speak when they close
+    info = facts.run_info(session.lost)
+    session.recorders = start_recorders(facts.wanted, info, recording, session.announcer)
+    if folder is not None and isinstance(session.engine, Reporting):
+        session.recorders.append(_report_file(folder, session.engine, session.recorders))
+        recording.callback(session.recorders[-1].close)
 
 
 @contextmanager
