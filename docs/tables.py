@@ -23,7 +23,7 @@ from escalade.storage.zoo import names
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, StrategyEntry
 from escalade.support.numbers import number
-from escalade.wings.publish.command_zoo import facts
+from escalade.wings.publish.commands import facts
 
 HERE = Path(__file__).parent
 

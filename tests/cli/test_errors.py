@@ -40,7 +40,7 @@ TYPED = [
     ("train ENV --weight-penalty -1", ["--weight-penalty -1", "at least 0"]),
     ("train ENV --hidden 64,0", ["--hidden 64,0", "at least 1"]),
     ("train ENV --eval-every 0", ["--eval-every 0", "at least 1"]),
-    ("train --config bytes.toml", ["bytes.toml", "is not TOML"]),
+    ("train --config bytes.toml", ["bytes.toml", "is not UTF-8", "save it as UTF-8"]),
     ("train", ["no environment given", "CartPole-v1"]),
     ("train ENV --env-kwargs {gravity}", ["--env-kwargs", "{gravity}", "JSON object"]),
     ("train ENV --env-kwargs [1]", ["--env-kwargs", "JSON object"]),

@@ -130,7 +130,9 @@ def test_json_gives_back_every_option():
 
 
 def test_every_option_is_a_flag_with_help():
-    text = parsers()["train"].format_help()
+    parser = parsers()["train"]
+    parser.show_all()
+    text = parser.format_help()
     for name, option in OPTIONS.items():
         assert option.metadata["help"]
         assert name == "env" or flag(name) in text

@@ -243,3 +243,8 @@ def test_virtual_batch_normalisation_stands_first_and_has_a_reference():
         Chain(nn.Linear(3, 4), VirtualBatchNorm(4))
     with pytest.raises(InputError, match="must stand before"):
         Chain(nn.GRUCell(3, 4), VirtualBatchNorm(4), reference_shape=(3,))
+
+
+def test_a_chain_refuses_a_cell_whose_state_it_would_forget():
+    with pytest.raises(InputError, match=r"does not keep the state of nn\.RNNCell: use nn\.GRUCell"):
+        Chain(nn.RNNCell(3, 4), nn.Linear(4, 2))

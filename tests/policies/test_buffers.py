@@ -87,6 +87,17 @@ def test_names_that_hide_torchs_own_methods_do_no_harm():
     assert found.generations == 2
 
 
+def test_the_refusal_names_an_exception_without_text():
+    class Closed(list):
+        def __iter__(self):
+            raise NotImplementedError
+
+    with pytest.raises(
+        InputError, match=r"Holds cannot be copied: NotImplementedError: \(line \d+ of test_buf"
+    ):
+        evolve(Holds(lambda: Closed([1])), fitness, generations=1, batched=True)
+
+
 def test_a_module_that_cannot_be_copied_is_refused_in_one_line():
     with pytest.raises(InputError, match="module Holds cannot be copied"):
         evolve(Holds(lambda: torch.ones(2).as_subclass(Image)), fitness, generations=1, batched=True)

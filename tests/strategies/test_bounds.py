@@ -88,6 +88,7 @@ class LikeScipys:
         (((0, 1), (2, 3), (4, 5)), [0, 2, 4], [1, 3, 5]),
         (np.array([(0, 1), (2, 3), (4, 5)]), [0, 2, 4], [1, 3, 5]),
         ([(0, 1)], [0], [1]),
+        (([0, None, None], [1, 5, None]), [0, -np.inf, -np.inf], [1, 5, np.inf]),
         # Two parameters: one of the two readings is impossible, or it is said which one is meant.
         ([(-5, 5), (-5, 5)], [-5, -5], [5, 5]),
         ([(0, None), (None, 3)], [0, -np.inf], [np.inf, 3]),

@@ -35,10 +35,13 @@ def test_a_budget_of_few_generations_is_pointed_out():
     said = []
     Pace(Limits(seconds=60.0), said.append).ended(done(1, 25.0), 25.0, episodes=True)
     (text,) = said
+    assert "takes 25 s" in text
     assert "`seconds=60` allows about 3 generations" in text
     assert all(f"`{option}`" in text for option in ("cutoff", "population", "workers"))
     Pace(Limits(seconds=60.0), said.append).ended(done(1, 25.0), 25.0, episodes=False)
     assert "cutoff" not in said[-1]
+    Pace(Limits(seconds=2.0), said.append).ended(done(1, 0.163), 0.163, episodes=False)
+    assert "takes 0.16 s" in said[-1]
 
 
 @pytest.mark.parametrize(

@@ -160,11 +160,14 @@ class Chain(nn.Sequential):
             sees it divided by the buffer ``reference_divisor``.
 
     Raises:
-        InputError: virtual batch normalisation has no reference shape, or stands behind another state.
+        InputError: virtual batch normalisation has no reference shape, or stands behind another state; or a
+            layer is an ``nn.RNNCell``, whose state a chain does not keep.
     """
 
     def __init__(self, *layers: nn.Module, reference_shape: tuple[int, ...] | None = None) -> None:
         super().__init__(*layers)
+        if any(isinstance(layer, nn.RNNCell) for layer in layers):
+            raise InputError("a Chain does not keep the state of nn.RNNCell: use nn.GRUCell or nn.LSTMCell")
         stateful = [isinstance(layer, VirtualBatchNorm) for layer in layers if isinstance(layer, _STATEFUL)]
         self.reference: Tensor | None
         self.reference_divisor: Tensor

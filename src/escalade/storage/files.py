@@ -101,13 +101,14 @@ def read_text(path: AnyPath, what: str) -> str:
     """Read text, without the byte-order mark that some editors write; ``what`` names the file in errors.
 
     Raises:
-        InputError: it cannot be read, or ``path`` is none.
-        UnicodeDecodeError: it is not text.
+        InputError: it cannot be read, is not UTF-8, or ``path`` is none.
     """
     try:
         return path_of(path).read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise InputError(f"{what} {path} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError as problem:
+        raise InputError(f"{what} {path} is not UTF-8 ({problem.reason}): save it as UTF-8") from None
 
 
 _in_flight: set[Path] = set()

@@ -43,8 +43,8 @@ class Bounds:
 
     Args:
         bounds: ``(lower, upper)``, each a number or a vector of shape (dimension,); or as scipy has them,
-            one pair ``(lower, upper)`` a parameter, or a ``scipy.optimize.Bounds``. ``None`` or an infinite
-            number is no bound.
+            one pair ``(lower, upper)`` a parameter, or a ``scipy.optimize.Bounds``. ``None``, also within a
+            list or tuple, or an infinite number is no bound.
         dimension: length of the vector.
 
     Raises:
@@ -205,6 +205,8 @@ def _possible(lower: Any, upper: Any) -> bool:
 
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:
+    if isinstance(bound, list | tuple):  # None in an array of numbers would be NaN
+        bound = [none if number is None else number for number in bound]
     try:
         found = np.array(none if bound is None else detached(bound), dtype=np.float64)
         vector = np.broadcast_to(found, (dimension,)).copy()

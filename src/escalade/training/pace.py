@@ -55,7 +55,8 @@ class Pace(Deadline):
         most = 1 + math.ceil(max(0.0, budget - progress.total.seconds) / seconds)
         if most < _FEW:
             shorter = ", shorter episodes (`cutoff`)" if episodes else ""
+            takes = duration(seconds) if seconds >= 10 else f"{seconds:.2g} s"
             self._say(
-                f"a generation takes {duration(seconds)}, so `seconds={budget:g}` allows about {most} "
+                f"a generation takes {takes}, so `seconds={budget:g}` allows about {most} "
                 f"generations: fewer members (`population`){shorter} or more `workers` make them faster"
             )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
-from escalade.errors import InputError
+from escalade.errors import InputError, in_words
 from escalade.support.arrays import tensor_of
 from escalade.support.shared_memory import LARGE
 
@@ -219,7 +219,7 @@ def _copied(module: M, known: dict[int, Tensor]) -> M:
         }
         return copy.deepcopy(module, computed | known)
     except Exception as problem:
-        raise InputError(f"module {type(module).__name__} cannot be copied: {problem}") from problem
+        raise InputError(f"module {type(module).__name__} cannot be copied: {in_words(problem)}") from problem
 
 
 def _refuse_without_numbers(name: str, part: nn.Parameter) -> None:

@@ -31,7 +31,7 @@ from escalade.wings.analysis.compare_tables import tables
 from escalade.wings.analysis.groups import find_runs, group_runs, paths_of
 from escalade.wings.analysis.panels import Workers
 from escalade.wings.analysis.plane import Archived
-from escalade.wings.analysis.plot import charts_of
+from escalade.wings.analysis.plot import Over, charts_of
 from escalade.wings.analysis.report_page import Compared, Reported, write_report
 
 _MOST_NOTES = 20  # of a run, in a report
@@ -44,7 +44,7 @@ def report(
     runs: str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] = "report.html",
     *,
-    over: str = "steps",
+    over: Over = "steps",
     video: bool = False,
 ) -> Path:
     """Write a report of runs into one HTML file, which needs no other file and no network.
