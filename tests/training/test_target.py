@@ -140,9 +140,6 @@ def test_tries_of_a_clearly_easier_target_do_not_count():
     minimised = Progress(tries=2, tried=[-1.5, -2.5])
     minimised.reopen(-2.0, -1.0)
     assert minimised.tries == 1
-    earlier = Progress(tries=4)  # of a version that recorded no targets: all of them count
-    earlier.reopen(100.0)
-    assert earlier.tries == 4
 
 
 def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):

@@ -71,8 +71,8 @@ COMMANDS: Final[dict[str, Entry]] = {
 """The order is that of ``escalade --help``."""
 
 MODES: Final[dict[str, Entry]] = {
-    "series": Entry("several runs", "escalade.wings.many_runs.command_train"),
     "detached": Entry("a run that a cluster leads", "escalade.wings.cluster.commands"),
+    "series": Entry("several runs", "escalade.wings.many_runs.command_train"),
 }
 """Ways to train besides one run in this process: modules with the functions of
 :class:`escalade.cli.training.Mode`. The first one that was requested trains."""

@@ -29,7 +29,14 @@ from escalade.media.video import record_episode
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures") / "run"
-    options = {"population": 4, "workers": 0, "generations": 3, "hidden": [4], "eval_every": 1}
+    options = {
+        "population": 4,
+        "workers": 0,
+        "generations": 3,
+        "hidden": [4],
+        "eval_every": 1,
+        "head": "plain",
+    }
     return escalade.train(
         "CartPole-v1", preset=None, verbose=False, run_dir=str(folder), target_return=400.0, **options
     )

@@ -122,7 +122,7 @@ def test_a_policy_of_the_zoo_is_pushed_pulled_and_plays_as_before(server, capsys
     assert capsys.readouterr().out == f"{server.url}/{REPO}\n"
     assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
     assert main(["pull", REPO]) == 0
-    assert "escalade eval cartpole" in capsys.readouterr().out
+    assert f"escalade eval {Path.cwd()}/cartpole" in capsys.readouterr().out
     own, pulled = (
         escalade.evaluate(run, episodes=2, workers=0) for run in ("zoo:LunarLanderContinuous-v3", "cartpole")
     )

@@ -36,6 +36,8 @@ def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
     """Start the run and print how to find it again."""
     if not parsed.detached:
         raise InputError("`storage` is for a run that is `detached`: leave it out")
+    if getattr(parsed, "seeds", None) is not None or len(configs) > 1:
+        raise InputError("`detached` is for one run: leave out `seeds`, and all but one `config`")
     if not parsed.storage:
         raise InputError(f"`detached` needs `storage`: a {_STORAGE}")
     (config,) = configs.values()

@@ -49,8 +49,6 @@ def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
     Raises:
         InputError: flags that exclude each other, or a folder that holds other runs.
     """
-    if parsed.detached:
-        raise InputError("`detached` is for one run: leave out `seeds`, and all but one `config`")
     if parsed.seeds is not None and hasattr(parsed, "seed"):
         raise InputError("`seed` and `seeds` were both given: choose one")
     if parsed.seeds is None and len(configs) == 1:
