@@ -167,8 +167,8 @@ def add_report(commands: Any) -> None:
 def _report(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.report import report
 
-    over, output = parsed.over or "steps", parsed.output or "report.html"
-    say(str(report(parsed.runs, output, over=over, video=parsed.video)))
+    output = parsed.output or "report.html"
+    say(str(report(parsed.runs, output, over=parsed.over or "steps", video=parsed.video)))
     return 0
 
 
