@@ -269,7 +269,7 @@ def test_a_run_in_a_process_of_its_own_has_every_option(options, tmp_path, monke
 
 
 def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
     fails = ["train", "tests.environments:Raises-v0", *SMALL[1:], "--env-kwargs", '{"every":1}']
     code, _, err = call(*fails, "--generations", 1, "--seeds", "0-1", "--jobs", 2, "--run-dir", "x")
     assert code == 1
@@ -403,7 +403,7 @@ def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_p
         "from gymnasium.envs.classic_control.cartpole import CartPoleEnv as Here\n"
     )
     (place / "many.py").write_text(SCRIPT)
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     script = subprocess.Popen(
         [sys.executable, place / "many.py"],
         cwd=tmp_path,
