@@ -89,8 +89,7 @@ def killed(folder, family):
     return max(checkpoints.generations())
 
 
-# A pytest worker dies in "point" when the whole suite runs on four: the cause is not known yet.
-SLOW = ("car", "pong", "point")  # the first two take long to make
+SLOW = ("car", "pong")  # they take long to make
 ABOUT = pytest.mark.slow("src/escalade/envs", "src/escalade/engines", "src/escalade/rollout")
 
 

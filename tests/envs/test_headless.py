@@ -23,7 +23,20 @@ print(resolve("HalfCheetah-v5", backend="gymnasium").id)
 """
 
 
-def no_library(name):
+MUJOCO_FIRST = """
+import mujoco
+import escalade
+options = {"backend": "envpool", "max_episode_steps": 3, "population": 2, "preset": None, "verbose": False}
+run = escalade.train("dm_control/point_mass-easy", run_dir="run", generations=1, **options)
+print(escalade.render("run", "film.gif")[1])
+"""
+
+
+def library(name, mode):
+    assert mode == ctypes.RTLD_GLOBAL
+
+
+def no_library(name, mode):
     raise OSError(name)
 
 
@@ -37,20 +50,20 @@ def test_mujoco_trains_where_there_is_neither_a_display_nor_egl():
 
 
 @pytest.mark.parametrize(
-    ("platform", "library", "given", "drawn"),
+    ("platform", "load", "given", "drawn"),
     [
-        ("linux", str, {}, "egl"),
+        ("linux", library, {}, "egl"),
         ("linux", no_library, {}, None),
-        ("linux", str, {"MUJOCO_GL": "osmesa"}, "osmesa"),
-        ("linux", str, {"DISPLAY": ":0"}, None),
-        ("darwin", str, {}, None),  # there, MuJoCo refuses the very name
+        ("linux", library, {"MUJOCO_GL": "osmesa"}, "osmesa"),
+        ("linux", library, {"DISPLAY": ":0"}, None),
+        ("darwin", library, {}, None),  # there, MuJoCo refuses the very name
     ],
 )
-def test_mujoco_is_told_to_draw_through_egl_where_it_can(monkeypatch, platform, library, given, drawn):
+def test_mujoco_is_told_to_draw_through_egl_where_it_can(monkeypatch, platform, load, given, drawn):
     variables = dict(given)
     monkeypatch.setattr(os, "environ", variables)
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(ctypes, "CDLL", library)
+    monkeypatch.setattr(ctypes, "CDLL", load)
     headless.headless()
     assert variables.get("MUJOCO_GL") == drawn
 
@@ -62,3 +75,11 @@ def test_environments_of_a_worker_draw_without_a_display_whenever_its_server_was
     vectorize(walk, 1).close()
     assert variables["SDL_VIDEODRIVER"] == "dummy"
     assert variables["PYGAME_HIDE_SUPPORT_PROMPT"] == "1"
+
+
+def test_envpool_draws_where_the_program_imported_mujoco_first(tmp_path):
+    for name in ("mujoco", "envpool", "OpenGL"):
+        pytest.importorskip(name)
+    command = [sys.executable, "-c", MUJOCO_FIRST]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("3\n", 0), done.stdout + done.stderr

@@ -18,9 +18,14 @@ def headless() -> None:
 
 
 def _has_egl() -> bool:
-    """Tell whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails."""
+    """Return whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails.
+
+    The library is loaded for the whole process: EnvPool's MuJoCo looks its functions up there, and ends the
+    process if it finds none ("gladLoadGL error"). Without us it finds them only if the mujoco package was
+    imported after ``MUJOCO_GL`` was set.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
-            ctypes.CDLL("libEGL.so.1")
+            ctypes.CDLL("libEGL.so.1", mode=ctypes.RTLD_GLOBAL)
             return True
     return False
