@@ -11,6 +11,7 @@ from tests.museum import Museum
 from tests.touched import concerns, touched
 
 from escalade.engines.fork_server import warm_up
+from escalade.envs.headless import headless
 
 # Tests that share what takes long to make or to import go to one process: their group's name by file.
 TOGETHER = {
@@ -44,6 +45,9 @@ SERVED = [
 FOR_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 _NICE = 5
+
+# Before test modules import both envpool and mujoco: after that, EnvPool's drawing ends the process.
+headless()
 
 # Imports and collected tests stay: garbage is hardly looked for until then, and after that not among them.
 _PYTHONS = gc.get_threshold()

@@ -32,6 +32,15 @@ print(escalade.render("run", "film.gif")[1])
 """
 
 
+def printed(program, folder=None):
+    """What the program prints, and its exit code, with no display and nothing decided about drawing."""
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"}
+    variables = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout, done.returncode
+
+
 def library(name, mode):
     assert mode == ctypes.RTLD_GLOBAL
 
@@ -42,11 +51,7 @@ def no_library(name, mode):
 
 def test_mujoco_trains_where_there_is_neither_a_display_nor_egl():
     pytest.importorskip("mujoco")
-    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"}
-    variables = {name: value for name, value in os.environ.items() if name not in hidden}
-    command = [sys.executable, "-c", WITHOUT_EGL]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("HalfCheetah-v5\n", 0), done.stderr
+    assert printed(WITHOUT_EGL) == ("HalfCheetah-v5\n", 0)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +85,4 @@ def test_environments_of_a_worker_draw_without_a_display_whenever_its_server_was
 def test_envpool_draws_where_the_program_imported_mujoco_first(tmp_path):
     for name in ("mujoco", "envpool", "OpenGL"):
         pytest.importorskip(name)
-    command = [sys.executable, "-c", MUJOCO_FIRST]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("3\n", 0), done.stdout + done.stderr
+    assert printed(MUJOCO_FIRST, tmp_path) == ("3\n", 0)

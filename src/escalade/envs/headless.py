@@ -21,8 +21,8 @@ def _has_egl() -> bool:
     """Return whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails.
 
     The library is loaded for the whole process: EnvPool's MuJoCo looks its functions up there, and ends the
-    process if it finds none ("gladLoadGL error"). Without us it finds them only if the mujoco package was
-    imported after ``MUJOCO_GL`` was set.
+    process if it finds none ("gladLoadGL error"). A program that imports both mujoco and envpool before
+    escalade has to set ``MUJOCO_GL`` itself: what is loaded by then is bound.
     """
     if sys.platform == "linux":
         with suppress(OSError):
