@@ -549,16 +549,6 @@ def test_parameters_are_told_by_name_where_their_order_is_another(tmp_path):
         evolve(Two(["other", "one"]), total, run_dir=tmp_path / "r", resume=True, **QUICK)
 
 
-def test_a_run_that_did_not_record_the_order_of_its_parameters_goes_on(tmp_path):
-    options = {"population": 4, "run_dir": tmp_path / "r"}
-    evolve(network(), total, generations=1, **options)
-    for path in (tmp_path / "r" / "checkpoints").iterdir():
-        tensors, state = read(path)
-        del state["config"]["order_of_parameters"]
-        write(path, tensors, state)
-    assert evolve(network(), total, generations=2, resume=True, **options).generations == 2
-
-
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
     path = tmp_path / "evolved"

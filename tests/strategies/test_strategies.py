@@ -17,7 +17,6 @@ from safetensors.torch import load, save
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
 from escalade.perturbation.genomes import GenomePopulation
-from escalade.storage.tensors import Damaged
 from escalade.strategies import (
     ARS,
     CEM,
@@ -131,9 +130,6 @@ def test_a_checkpoints_state_is_taken_by_a_new_strategy(make, generations):
     tensors, numbers = save_strategy(first)
     load_strategy(second, tensors, json.loads(json.dumps(numbers)))
     assert_same(parts(first), parts(second))
-    tensors["strategy.center"] = tensors["strategy.center"][:-1]
-    with pytest.raises(Damaged, match=r"strategy\.center is float32 of shape"):
-        load_strategy(built(make), tensors, numbers)
 
 
 @every

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import is_image, observation_shape, observation_size, restore
+from escalade.envs.spaces import is_image, observation_size, restore
 from escalade.errors import about
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.storage.records import Numbers, check_arrays, record
-from escalade.storage.tensors import Damaged, Stored, Tensors, read, with_prefix
+from escalade.storage.tensors import Damaged, Stored, Tensors, read, record, with_prefix
 
 KIND = "escalade-policy-1"
 INVERSE_STD = "observation_scale"
 """The name in files of 1 / the observations' standard deviation."""
-
-_MOMENTS = dict.fromkeys(("observation_mean", INVERSE_STD), Numbers("float64", ("observed",)))
-_POSITIVE = sys.float_info.min
 
 
 @dataclass(frozen=True)
@@ -32,7 +27,7 @@ class NetworkFacts:
     """The arguments of :func:`escalade.policies.networks.build` for the network."""
 
     policy: str
-    hidden: list[Annotated[int, 1]]
+    hidden: list[int]
     activation: str
     bias: bool
 
@@ -46,10 +41,10 @@ class _FileFacts:
     action_map: str
     head: str
     normalized: bool
-    observation_clip: Annotated[float, _POSITIVE] | None
+    observation_clip: float | None
     architecture: dict[str, Any]
     scale_pixels: bool = True
-    observation_count: Annotated[float, 0] = 0.0
+    observation_count: float = 0.0
     layers: list[str] | None = None
 
 
@@ -73,7 +68,7 @@ class PolicyFile:
     observation_count: float = 0.0
     """Observations that the moments were taken of."""
     layers: list[str] | None = None
-    """The classes of a user's module and of its parts; None of others, and in older files."""
+    """The classes of a user's module and of its parts; None of others."""
 
     @classmethod
     def read(cls, path: Path) -> PolicyFile:
@@ -81,7 +76,7 @@ class PolicyFile:
 
         Raises:
             InputError: there is no such file.
-            Damaged: it is damaged, of another kind or version, or says what cannot be.
+            Damaged: it is damaged, or of a different kind.
         """
         content = read(path)
         if "progress" in content.state:
@@ -99,17 +94,16 @@ class PolicyFile:
 
     @classmethod
     def _checked(cls, content: Stored) -> PolicyFile:
-        facts = record(_FileFacts, content.state, "its state")
+        facts = record(_FileFacts, content.state)
         space = restore(facts.observation_space)
         actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
         weights = with_prefix("network.", content.tensors)
-        check_arrays(content.tensors, _MOMENTS, "its state", observed=moments_size(space, facts.normalized))
         architecture = None
         if facts.architecture:
-            architecture = record(NetworkFacts, facts.architecture, "its architecture")
-            _check_architecture(architecture, observation_shape(space), actions.outputs, weights)
+            architecture = record(NetworkFacts, facts.architecture)
+            _refuse_code(architecture)
         clip = math.inf if facts.observation_clip is None else facts.observation_clip
-        mean, inverse_std = (content.tensors[name] for name in _MOMENTS)
+        mean, inverse_std = (content.tensors[name] for name in ("observation_mean", INVERSE_STD))
         rest = (architecture, facts.normalized, clip, mean, inverse_std, weights)
         return cls(
             facts.env, space, actions, *rest, facts.scale_pixels, facts.observation_count, facts.layers
@@ -121,23 +115,7 @@ def moments_size(space: spaces.Space[Any], normalized: bool) -> int:
     return observation_size(space) if normalized or not is_image(space) else 0
 
 
-def _check_architecture(
-    network: NetworkFacts, shape: tuple[int, ...], outputs: int, weights: Tensors
-) -> None:
-    """Compare with the weights: what is built must be no larger, and no code of the file's choice."""
-    from escalade.policies.architectures.shape import Request
-    from escalade.policies.networks import number_count
-
+def _refuse_code(network: NetworkFacts) -> None:
+    """Refuse names beyond the registries': a module of the file's choice would be imported."""
     if network.policy not in ARCHITECTURES or network.activation not in ACTIVATIONS:
         raise Damaged("its architecture is none that Escalade saves")
-    if any(size < 1 for size in (*shape, outputs)):
-        raise Damaged("its layers have impossible sizes")
-    try:
-        activation = ACTIVATIONS[network.activation].load()
-        request = Request(shape, outputs, tuple(network.hidden), activation, network.bias)
-        expected = number_count(network.policy, request)
-    except (RuntimeError, OverflowError, TypeError):  # sizes that torch cannot multiply
-        raise Damaged("its architecture has impossible sizes") from None
-    found = sum(value.size for value in weights.values())
-    if expected != found:
-        raise Damaged(f"its architecture has {expected} numbers, and the file {found}")

@@ -8,7 +8,6 @@ from escalade.recorders.notes import add_note, read_notes, rewind_notes
 from escalade.recorders.population import PopulationFile, of_returns, quantiles
 from escalade.recorders.progress import (
     ProgressFile,
-    check_kept,
     columns_of,
     read_progress,
     read_rows,
@@ -44,7 +43,6 @@ __all__ = [
     "RunInfo",
     "WorkersFile",
     "add_note",
-    "check_kept",
     "check_recorders",
     "columns_of",
     "info_columns",

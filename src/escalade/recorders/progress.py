@@ -14,7 +14,6 @@ from escalade.errors import InputError
 from escalade.recorders.row import COLUMNS, Row
 from escalade.recorders.tables import TableFile, kept_rows, rewind_table, whole_lines
 from escalade.storage.files import read_bytes
-from escalade.storage.records import LARGEST, MOST_SECONDS
 
 if TYPE_CHECKING:
     from escalade.recorders.run_info import RunInfo
@@ -38,23 +37,18 @@ class ProgressFile:
 
 
 def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
-    """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
-    return rewind_table(path, (*COLUMNS, *info), generations)
-
-
-def check_kept(path: Path, generations: int, info: Sequence[str] = ()) -> None:
-    """Check the rows that :func:`rewind` keeps, before anything is changed.
+    """Drop rows after the first ``generations``: a resumed run writes them again. How many there were.
 
     Raises:
-        InputError: one has a cell that is no number of its column.
+        InputError: a row that stays has a cell that is not a number; nothing is changed then.
     """
+    columns = (*COLUMNS, *info)
     if path.exists():
         try:
-            _columns(kept_rows(path, (*COLUMNS, *info), generations)[0], path)
+            _columns(kept_rows(path, columns, generations)[0], path)
         except InputError as problem:
-            raise InputError(
-                f"{problem}: correct it, or move the file away to go on without its rows"
-            ) from None
+            raise InputError(f"{problem}: correct it, or move the file away to go on without it") from None
+    return rewind_table(path, columns, generations)
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:
@@ -91,23 +85,8 @@ def _columns(text: str, path: Path) -> dict[str, list[float]]:
         rows, names = list(reader), dict.fromkeys([*COLUMNS, *(reader.fieldnames or ())])
         found = {name: [float(row[name] or "nan") for row in rows] for name in names}
     except (KeyError, ValueError, TypeError, csv.Error):
-        raise _foreign(path) from None
-    if bad := next((name for name in COLUMNS if not _in_range(found[name], name)), None):
-        raise _foreign(path, f" (column {bad})")
+        raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
     return found
-
-
-def _in_range(values: list[float], column: str) -> bool:
-    """Tell whether counts are whole and at least 0, and seconds are some, in a column of progress.csv."""
-    kind = _KINDS[column]
-    whole = kind.startswith("int")
-    if not whole and column != "seconds":
-        return True
-    known = [value for value in values if not math.isnan(value)]
-    if len(known) < len(values) and "None" not in kind:
-        return False
-    most = LARGEST if whole else MOST_SECONDS
-    return all(0 <= value <= most and (not whole or value.is_integer()) for value in known)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -120,12 +99,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _listed(columns: dict[str, list[float]]) -> list[Row]:
-    rows = zip(*columns.values(), strict=True)
-    return [_row(dict(zip(columns, numbers, strict=True))) for numbers in rows]
-
-
-def _foreign(path: Path, where: str = "") -> InputError:
-    return InputError(f"{path} is not a progress.csv that Escalade wrote{where}")
+    return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
 
 
 class ProgressTail:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from escalade.errors import InputError
 from escalade.storage.files import Unreadable, storage
-from escalade.storage.tensors import Damaged, OfLaterVersion, State, Stored, Tensors, read, write
+from escalade.storage.tensors import Damaged, State, Stored, Tensors, read, write
 
 T = TypeVar("T")
 
@@ -67,8 +67,7 @@ class Checkpoints:
                 is whole but cannot be used. Whatever else it raises goes to the caller.
 
         Raises:
-            InputError: none is left, a file that may be whole cannot be read, or the newest is of a later
-                version.
+            InputError: none is left, or a file that may be whole cannot be read.
         """
         problems: list[str] = []
         for generation in reversed(self.generations()):
@@ -85,12 +84,6 @@ class Checkpoints:
             try:
                 return Loaded(check(content), problems)
             except Damaged as problem:
-                # A file without progress is no checkpoint, and was copied here.
-                if isinstance(problem, OfLaterVersion) and "progress" in content.state:
-                    raise InputError(  # as above: going on from an older one would drop it
-                        f"{path} is of a later version of Escalade ({problem}): go on with that one, or "
-                        "move the file away to go on from the one before"
-                    ) from None
                 problems.append(f"{path} cannot be used: {problem}")
         detail = f" ({problems[0]})" if problems else ""
         raise InputError(f"{self.folder} holds no checkpoint to go on from{detail}")

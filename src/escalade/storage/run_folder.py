@@ -25,7 +25,6 @@ from escalade.storage.files import (
     write_bytes,
 )
 from escalade.storage.lock import LOCK, FolderLock
-from escalade.storage.summary import check_summary
 from escalade.storage.zoo import PREFIX, ZOO, located
 from escalade.support.numbers import counted, finite
 
@@ -278,11 +277,12 @@ class RunFolder:
         return self.path / names.get(checkpoint, f"{stem}-{checkpoint}{dot}{ending}")
 
     def read_summary(self) -> dict[str, Any]:
-        """Read summary.json; empty if the run has not ended, or the file or an entry of it is damaged."""
+        """Read summary.json; empty if the run has not ended, or the file is damaged."""
         try:
-            return check_summary(json.loads(read_bytes(self.summary)))
-        except (InputError, ValueError, RecursionError):
+            found = json.loads(read_bytes(self.summary))
+        except (InputError, ValueError):
             return {}
+        return found if isinstance(found, dict) else {}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""

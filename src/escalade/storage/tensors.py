@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +39,6 @@ class Stored(NamedTuple):
 
 class Damaged(InputError):
     """A file is there, and cannot be used: it is not what was written, or not of this kind."""
-
-
-class OfLaterVersion(Damaged):
-    """A file is whole, and holds what only a later version knows."""
 
 
 def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None:
@@ -75,6 +72,26 @@ def read(path: Path) -> Stored:
     if not whole or not isinstance(state, dict):
         raise Damaged(f"{path} is damaged, or not a file of Escalade's: its checksum does not match")
     return Stored(arrays, state)
+
+
+def record(kind: type[T], values: Any) -> T:
+    """Return the dataclass ``kind`` of which ``dataclasses.asdict`` made ``values``.
+
+    The checksum of their file vouches for the values of the fields; only the names are compared.
+
+    Raises:
+        Damaged: the file is of a different kind.
+    """
+    hints = get_type_hints(kind)
+    try:
+        return kind(**{name: _field(hints[name], value) for name, value in values.items()})
+    except (AttributeError, KeyError, TypeError):
+        raise Damaged("it is a file of a different kind") from None
+
+
+def _field(hint: Any, value: Any) -> Any:
+    inner = next((part for part in (hint, *get_args(hint)) if is_dataclass(part)), None)
+    return value if inner is None or value is None else record(inner, value)  # type: ignore[arg-type]
 
 
 def with_prefix(prefix: str, state: Mapping[str, T]) -> dict[str, T]:

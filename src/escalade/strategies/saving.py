@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.storage.records import Count, Numbers, check_arrays, checked
-from escalade.storage.tensors import Damaged, Tensors, with_prefix
+from escalade.storage.tensors import Tensors, with_prefix
 from escalade.strategies.base import Strategy
 from escalade.strategies.states import copied
 
 _PREFIX = "strategy."
-_WHERE = "the strategy's state"
-_HISTORY = {_PREFIX + "history": Numbers("float64", ("generations", 2), finite=False)}
-"""Best and mean fitness by generation, where members were asked for; each generation adds a row."""
 
 
 def save_strategy(strategy: Strategy) -> tuple[Tensors, dict[str, Any]]:
@@ -39,27 +34,6 @@ def load_strategy(strategy: Strategy, tensors: Tensors, numbers: dict[str, Any])
 
     Raises:
         InputError: it belongs to another strategy, optimiser or dimension.
-        Damaged: it is no strategy's state.
     """
-    here, counts = save_strategy(strategy)
-    saved = {name: value for name, value in tensors.items() if name.startswith(_PREFIX)}
-    schema = {name: _like(name, value) for name, value in (saved | here).items()}
-    check_arrays(saved, schema | (_HISTORY if saved.keys() >= _HISTORY.keys() else {}), _WHERE)
-    if missing := counts.keys() - numbers.keys():
-        raise Damaged(f"{_WHERE} has no {min(missing)}")
-    kinds = {name: _kind(counts.get(name, value)) for name, value in numbers.items()}
-    state = {name: checked(kinds[name], value, f"{_WHERE}: {name}") for name, value in numbers.items()}
-    own = with_prefix(_PREFIX, saved)
-    strategy.load_state_dict(state | {name: torch.from_numpy(value.copy()) for name, value in own.items()})
-
-
-def _like(name: str, array: NDArray[Any]) -> Numbers:
-    """Numbers of a fresh strategy's type and shape; an array that is empty in it may have rows by now."""
-    if array.shape[:1] == (0,):
-        return Numbers(str(array.dtype), (f"rows of {name}", *array.shape[1:]))
-    return Numbers.like(array)
-
-
-def _kind(value: Any) -> Any:
-    """The type of a number in a state: those that are whole are counts."""
-    return Count if isinstance(value, int) else float
+    own = with_prefix(_PREFIX, tensors)
+    strategy.load_state_dict(numbers | {name: torch.from_numpy(value.copy()) for name, value in own.items()})

@@ -19,14 +19,13 @@ from escalade.fitness.work import FitnessSetup
 from escalade.policies.population.layout import Layout, M, copy_module
 from escalade.recorders import Goals, History, Recorder, Row, read_rows
 from escalade.storage.checkpoints import Loaded
-from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged, State, Stored
+from escalade.storage.tensors import State, Stored, record
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Novelty, columns, parse
 from escalade.support.html import shown, table
 from escalade.support.numbers import plain, workers_in_words
-from escalade.training.fitness_objective import BEST, FitnessObjective
+from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 from escalade.training.saving import Saver
@@ -205,10 +204,8 @@ def _checkpoint(plan: Plan, strategy: Strategy) -> Loaded[Checkpoint] | None:
 def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Checkpoint:
     if "run" not in content.state and "config" in content.state:
         raise InputError(f"run_dir {path} holds a run of escalade.train: resume it with escalade.resume")
-    facts = record(_Facts, content.state, "its state")
+    facts = record(_Facts, content.state)
     for name in facts.config | plan.facts:
-        if name == "order_of_parameters" and name not in facts.config:  # earlier runs did not record it
-            continue
         here, there = plan.facts.get(name), facts.config.get(name)
         if here != there:
             raise InputError(
@@ -216,13 +213,6 @@ def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Che
                 f"same (only {_MAY_CHANGE}), or name another folder"
             )
     checkpoint = Checkpoint.of(content)
-    checkpoint.check_strategy(strategy)
-    if facts.best_return is None and BEST in content.tensors:
-        raise Damaged("its best parameters gave nothing")
-    if BEST in content.tensors:
-        check_arrays(content.tensors, {BEST: Numbers.like(strategy.center.cpu().numpy())}, "its state")
-    if plan.novelty is not None:
-        Novelty(parse(plan.novelty)).load(content.tensors)
     if facts.target == plan.target:
         return checkpoint
     return checkpoint.reopened(plan.limits.target_return, 1.0 if strategy.direction == "maximize" else -1.0)

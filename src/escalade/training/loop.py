@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.recorders import Recorder, Row
-from escalade.storage.records import record
-from escalade.storage.tensors import State, Tensors
+from escalade.storage.tensors import State, Tensors, record
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
@@ -343,5 +342,5 @@ class Loop:
         load_strategy(self.strategy, tensors, state["strategy"])
         self.objective.load_state(tensors, state)
         self.objective.write_best()  # what the folder holds may be another checkpoint's
-        self.progress = record(Progress, state["progress"], "its progress")
+        self.progress = record(Progress, state["progress"])
         self.notes.progress = self.progress

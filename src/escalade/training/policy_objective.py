@@ -271,7 +271,7 @@ class PolicyObjective:
             raise InputError("the checkpoint's observations have another size than the environment's")
         self.score.load(tensors)
         if self.novelty is not None:
-            self.novelty.load(tensors, self.centers.count)
+            self.novelty.load(tensors)
         self._best = best_of(tensors, self.config.largest_observation)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from escalade.storage.records import Count, Seconds
-
 
 @dataclass(frozen=True)
 class Counts:
     """The cost of generations."""
 
-    episodes: Count = 0
+    episodes: int = 0
     """Episodes of members, or calls of a fitness function for them."""
-    env_steps: Count = 0
+    env_steps: int = 0
     """Environment steps of those episodes."""
-    eval_episodes: Count = 0
+    eval_episodes: int = 0
     """Episodes (or calls) of the unperturbed policy: evaluations, and what confirms that a target is met."""
-    eval_steps: Count = 0
+    eval_steps: int = 0
     """Environment steps of those."""
-    seconds: Seconds = 0.0
-    failed: Count = 0
+    seconds: float = 0.0
+    failed: int = 0
     """Episodes of members that failed, or gave no usable number."""
-    eval_failed: Count = 0
+    eval_failed: int = 0
     """Episodes of the unperturbed policy that did."""
 
     def __add__(self, more: Counts) -> Counts:
@@ -34,33 +32,33 @@ class Counts:
 class Progress:
     """Counts, the last and the best evaluation, and whether the target was met."""
 
-    generation: Count = 0
+    generation: int = 0
     """The number of updates of the centre."""
     updates: Counts = Counts()
     """The cost of those generations."""
     solving: Counts | None = None
     """The cost of the generation that met the target: it ran, but it did not update the centre."""
-    target_streak: Count = 0
+    target_streak: int = 0
     """Evaluations in a row that met the target."""
-    tries: Count = 0
+    tries: int = 0
     """The number of times that it was to be confirmed that the target, or one about as hard, is met."""
     tried: list[float] = field(default_factory=list)
     """For each such time in the run, the target beyond which another is clearly harder."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
-    eval_episodes: Count = 0
+    eval_episodes: int = 0
     """Episodes of that last evaluation."""
-    eval_failed: Count = 0
+    eval_failed: int = 0
     """Episodes of it that failed: they count as the worst of the others."""
-    evaluated: Count | None = None
+    evaluated: int | None = None
     """The updates that the centre had seen then."""
-    eval_center: Count | None = None
+    eval_center: int | None = None
     """The number of the centre that it was of, where there are several."""
     best_return: float | None = None
-    best_generation: Count | None = None
-    notes: dict[str, Count] = field(default_factory=dict)
+    best_generation: int | None = None
+    notes: dict[str, int] = field(default_factory=dict)
     """The number of times that each kind of note came up."""
-    said: Count = 0
+    said: int = 0
     """Notes in all."""
 
     @property
@@ -89,5 +87,5 @@ class Progress:
             self.tries = sum(direction * (target - bound) <= 0 for bound in self.tried)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for a checkpoint, which :func:`escalade.storage.records.record` reads back."""
+        """Plain values for a checkpoint, which :func:`escalade.storage.tensors.record` reads back."""
         return asdict(self)

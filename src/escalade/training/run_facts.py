@@ -13,7 +13,6 @@ from escalade.config.files import read_either
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
 from escalade.recorders.progress import columns_of
-from escalade.storage.records import Count, checked
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
@@ -133,8 +132,7 @@ def read_facts(folder: RunFolder) -> RunFacts:
     found = read_either(folder)
     if not isinstance(found, Config):
         values = dict(found)
-        values.pop("order_of_parameters", None)  # only resuming needs it, and earlier runs have none
-        checked(Count, values.get("seed", 0), f"{folder.config}: seed")
+        values.pop("order_of_parameters", None)  # only resuming needs it
         shapes = values.get("parameters")
         if isinstance(shapes, dict):
             values["parameters"] = sum(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from torch import nn
 from escalade.config.code import Guard, known_to
 from escalade.config.conversion import from_values
 from escalade.config.files import read_config
-from escalade.config.options import OPTIONS, Config
+from escalade.config.options import Config
 from escalade.envs import Environment
 from escalade.envs.limits import DEFAULT_LIMIT
 from escalade.envs.spaces import same, short
@@ -25,42 +25,24 @@ from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
 from escalade.policies.population.layout import copy_on_cpu
 from escalade.storage.checkpoints import Loaded
-from escalade.storage.records import Numbers, check_arrays, record
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged, OfLaterVersion, State, Stored, Tensors, with_prefix
+from escalade.storage.tensors import Damaged, State, Stored, Tensors, record, with_prefix
 from escalade.strategies.centers import best_known, of_center
-from escalade.strategies.novelty import Novelty, parse
 from escalade.support.numbers import whole_number
 from escalade.training.center_states import WORTH
 from escalade.training.environments import find_environment
-from escalade.training.parts import Parts, make_policy, make_search
+from escalade.training.parts import Parts, make_policy
 from escalade.training.policy_objective import FROZEN
 from escalade.training.results import params_sha256, updates_of
 from escalade.training.session import Checkpoint, Shared
 from escalade.training.sources import of_file
-
-_TENSORS = {
-    "strategy.center": Numbers("float32", ("parameters",)),
-    "normalizer.count": Numbers("float64", (1,), least=0),
-    "normalizer.mean": Numbers("float64", ("observed",)),
-    "normalizer.squares": Numbers("float64", ("observed",), least=0),
-}
-"""Every checkpoint's, beside what is the strategy's own and what does not evolve."""
-_BEST = {"best.center": Numbers("float32", ("parameters",))}
-"""Tensors of the best policy, once there is one."""
-_BEST_NORMALIZED = _BEST | {
-    "best.count": Numbers("float64", (1,), least=0),
-    "best.mean": Numbers("float64", ("observed",)),
-    "best.inverse_std": Numbers("float64", ("observed",)),
-}
-"""Tensors of a best policy whose observations are normalised."""
 
 
 @dataclass(frozen=True)
 class _SavedFacts(Shared):
     config: dict[str, Any]
     own_network: bool
-    cap: Annotated[int, 1] | None
+    cap: int | None
     layers: list[str] | None = None
     """The classes of the user's module and of its parts; None of a network of Escalade's."""
 
@@ -130,7 +112,7 @@ class SavedPolicy:
         names, ``ended``, where that is of this generation; else the one whose last known return is best.
 
         Raises:
-            Damaged: it is no checkpoint of a trained policy, or one of another version.
+            Damaged: it is not a checkpoint of a trained policy.
             InputError: the policy's network is the user's own, and ``network`` is None; or ``guard`` refuses.
         """
         if content.state.get("run") == "evolve":
@@ -138,8 +120,8 @@ class SavedPolicy:
                 "the run is one of escalade.evolve: load_evolved reads it, and evolve(..., run_dir=..., "
                 "resume=True) goes on with it"
             )
-        facts = record(_SavedFacts, content.state, "its state")
-        config = _config(facts.config)
+        facts = record(_SavedFacts, content.state)
+        config = Config(**from_values(facts.config, "its config"))
         guard(vars(config))
         if facts.own_network and network is None:
             raise InputError(
@@ -151,14 +133,8 @@ class SavedPolicy:
             raise InputError(f"the run's policy is {config.policy}, which needs no `network`: leave it out")
         number = _center(content.tensors, config, facts.progress.rows, center, ended or {})
         tensors = of_center(content.tensors, number)
-        sizes = check_arrays(tensors, _TENSORS, "its state")
-        for other in range(config.centres if config.centres > 1 else 0):
-            check_arrays(of_center(content.tensors, other), _TENSORS, "its state", **sizes)
         normalizer = Normalizer.restored(tensors)
         normalization = normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
-        if any(name.startswith("best.") for name in content.tensors):
-            best = _BEST if normalization is None else _BEST_NORMALIZED
-            check_arrays(content.tensors, best, "its state", **sizes)
         frozen = with_prefix(FROZEN, content.tensors)
         about = (facts.own_network, facts.progress.generation)
         return cls(config, tensors["strategy.center"], normalization, frozen, normalizer, *about)
@@ -307,12 +283,8 @@ def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
     Raises:
         Damaged: it does not.
     """
-    checkpoint = Checkpoint.of(content)
     saved.fit(parts)
-    checkpoint.check_strategy(make_search(saved.config, parts))
-    if saved.config.novelty is not None:
-        Novelty(parse(saved.config.novelty)).load(content.tensors, saved.config.centres)
-    return checkpoint
+    return Checkpoint.of(content)
 
 
 def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:
@@ -321,17 +293,7 @@ def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ende
         raise InputError(f"`centre` {asked}: the run has {config.centres}, and the first is 0")
     if asked is not None or config.centres == 1:
         return asked or 0
-    check_arrays(tensors, {WORTH: Numbers("float64", (config.centres,), finite=False)}, "its state")
     named = ended.get("center")
     if ended.get("generations") == rows and isinstance(named, int) and 0 <= named < config.centres:
         return named
     return best_known(tensors[WORTH])
-
-
-def _config(values: dict[str, Any]) -> Config:
-    if later := values.keys() - OPTIONS.keys():
-        raise OfLaterVersion(f"its config has an option {min(later)!r} that this version does not know")
-    try:
-        return Config(**from_values(values, "its config"))
-    except InputError as problem:
-        raise Damaged(str(problem)) from None

@@ -21,7 +21,6 @@ from escalade.recorders import (
     Recorder,
     RunInfo,
     WorkersFile,
-    check_kept,
     check_recorders,
     cluster,
     population,
@@ -33,11 +32,8 @@ from escalade.recorders import (
 )
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import storage
-from escalade.storage.records import record
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged, Stored
-from escalade.strategies import Strategy
-from escalade.strategies.saving import load_strategy
+from escalade.storage.tensors import Stored, record
 from escalade.support.installing import install
 from escalade.support.interrupts import Interrupts
 from escalade.support.output import ReaderGone, say, wording
@@ -76,10 +72,10 @@ class Checkpoint:
         """Check a file's content.
 
         Raises:
-            Damaged: it is no run's state, or the state of another version's run.
+            Damaged: it is not the state of a run.
         """
         shared = {name: content.state.get(name) for name in Shared.__annotations__}
-        facts = record(Shared, shared, "its state")
+        facts = record(Shared, shared)
         return cls(content, facts.progress, facts.versions)
 
     def reopened(self, target: float | None, direction: float = 1.0) -> Checkpoint:
@@ -88,19 +84,6 @@ class Checkpoint:
         progress.reopen(target, direction)
         state = {**self.content.state, "progress": progress.to_dict()}
         return replace(self, content=Stored(self.content.tensors, state), progress=progress, on_disk=False)
-
-    def check_strategy(self, strategy: Strategy) -> None:
-        """Load the strategy's state into ``strategy``, to see that it can be.
-
-        Raises:
-            Damaged: it is another strategy's, or of another size.
-        """
-        try:
-            load_strategy(strategy, self.content.tensors, self.content.state["strategy"])
-        except InputError as problem:
-            raise Damaged(str(problem)) from None
-        if strategy.generation != self.progress.generation:
-            raise Damaged("its strategy is at another generation than its progress")
 
 
 @dataclass(frozen=True)
@@ -207,7 +190,6 @@ def open_session(facts: SessionFacts, engine: Engine) -> Iterator[Session]:
             lost = 0
             if folder is not None:
                 done = Progress() if loaded is None else loaded.checkpoint.progress
-                check_kept(folder.progress, done.rows, facts.info)  # else it would show when the run ends
                 if loaded is not None and not loaded.checkpoint.on_disk:
                     # First: the checkpoint that is there counts a row that nobody would write again.
                     folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
@@ -241,6 +223,7 @@ def _let_go(engine: Engine) -> Iterator[None]:
 
 def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
     """Drop what is later than ``done``, or half written; how many recorded generations that were."""
+    lost = rewind(folder.progress, done.rows, info)  # first, as it may refuse
     folder.forget_after(done.generation)
     if done.best_return is None:
         with storage(folder.best):
@@ -252,7 +235,7 @@ def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
         (folder.cluster, cluster),
     ):
         rewind_table(path, table.COLUMNS, done.rows)
-    return rewind(folder.progress, done.rows, info)
+    return lost
 
 
 def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> None:

@@ -114,7 +114,7 @@ def test_the_facts_of_both_kinds_of_runs_are_read(tmp_path):
     facts = read_facts(evolved.folder)
     assert (facts.task, facts.target, facts.config) == ("Linear", None, None)
     assert (facts.options["population"], facts.options["parameters"]) == (4, 3)
-    assert "order_of_parameters" not in facts.options  # earlier runs have none, and are of the same group
+    assert "order_of_parameters" not in facts.options
     with pytest.raises(InputError, match=r"evolved is a run of escalade\.evolve"):
         read_config(evolved.folder)
 
