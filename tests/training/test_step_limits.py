@@ -3,7 +3,6 @@
 import pytest
 
 import escalade
-from escalade.api.check import check
 from escalade.config.files import read_config
 from escalade.storage.run_folder import RunFolder
 
@@ -68,14 +67,3 @@ def test_limits_given_are_kept(options, expected, tmp_path):
 def test_an_environment_that_ends_its_own_episodes_hears_nothing_of_limits(tmp_path):
     run = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "run", **SMALL)
     assert "limit" not in notes_of(run)
-
-
-def test_check_repeats_actions():
-    steps = next(finding for finding in check(STUCK).findings if finding.name == "steps")
-    assert steps.status == "warning"
-    assert "a constant action" in steps.detail
-    assert "`max_episode_steps`" in steps.detail
-    walk = next(
-        finding for finding in check("tests.environments:Walk-v0").findings if finding.name == "steps"
-    )
-    assert walk.status == "ok"

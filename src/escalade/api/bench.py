@@ -14,9 +14,8 @@ import numpy as np
 
 from escalade.config.options import NOT_MEASURED, Config
 from escalade.engines import ENGINES, Engine, Feed, start_engine
-from escalade.envs import Environment, settle_backend, vectorize
-from escalade.envs.masks import Masks
-from escalade.envs.structured import as_array
+from escalade.envs import Environment, settle_backend
+from escalade.envs.random_play import RandomSlots
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.strategies.novelty import check_searchable
@@ -57,14 +56,8 @@ class RawSimulator:
     """The engine's work for the raw measurement: each item steps every slot for a while."""
 
     def __init__(self, environment: Environment, slots: int) -> None:
-        self._vector = vectorize(environment, slots)
-        self._masks: Masks | None = getattr(self._vector, "masks", None)
-        self._slots = np.arange(slots)
-        space = environment.action_space
-        space.seed(0)
-        # Drawn beforehand: choosing actions is not the simulator's time.
-        self._actions = [as_array([space.sample() for _ in range(slots)]) for _ in range(16)]
-        self._vector.reset(self._slots, seeds(0, Stream.EPISODE, 0, self._slots))
+        self._random = RandomSlots(environment, slots)
+        self._random.begin(seeds(0, Stream.EPISODE, 0, np.arange(slots)))
 
     def info(self) -> dict[str, Any]:
         return {"slots": 1}
@@ -74,24 +67,10 @@ class RawSimulator:
 
     def run(self, feed: Feed) -> None:
         while items := feed.take(1, wait=True):
-            feed.put(items[0], self._step_for(self._seconds))
+            feed.put(items[0], self._random.step_for(self._seconds))
 
     def close(self) -> None:
-        self._vector.close()
-
-    def _step_for(self, seconds: float) -> float:
-        """Steps a second over about ``seconds``."""
-        began, count = time.perf_counter(), 0
-        while (spent := time.perf_counter() - began) < seconds:
-            actions = self._actions[count % 16].copy()
-            if self._masks is not None:
-                actions = self._masks.legal(self._slots, actions)
-            _, _, ended = self._vector.step(self._slots, actions)
-            if self._vector.refills and ended.any():
-                over = np.flatnonzero(ended)
-                self._vector.reset(self._slots[over], over)
-            count += 1
-        return count * len(self._slots) / spent
+        self._random.close()
 
 
 _LATER = 999  # the generation whose population is measured, from 0

@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-import copy
-import math
 import os
 import re
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
-from numpy.typing import NDArray
 
-from escalade.api.findings import CheckReport, Finding
+from escalade.api.findings import CheckReport, Finding, Status
 from escalade.api.named import named
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.envs import ActionMap, Environment, SlotError, probe_purity, settle_backend, vectorize
-from escalade.envs.backends import BACKENDS
+from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purity, settle_backend
 from escalade.envs.closing import close
 from escalade.envs.contract import within_wrappers
 from escalade.envs.limits import DEFAULT_LIMIT
-from escalade.envs.masks import LegalActions, advice, mask_in_info
-from escalade.envs.observed import Misfit, one_bool, one_number
+from escalade.envs.masks import LegalActions, mask_in_info
+from escalade.envs.observed import Misfit
 from escalade.envs.pixels.frames import FRAMES
-from escalade.envs.spaces import UnsupportedSpace, flatten, observation_size
-from escalade.envs.structured import as_array, leaves_of
+from escalade.envs.random_play import Player, RandomSlots
+from escalade.envs.spaces import UnsupportedSpace, observation_size
+from escalade.envs.structured import leaves_of
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.training.environments import find_environment
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import BackendName
 
-_RULES = "gymnasium's rules"
-
-_STEPS = 2000  # of random actions, at most, in what plays whole episodes
+_STEPS = 2000  # of whole episodes with random actions, at most
 _SECONDS = 5.0  # likewise
-_CONSTANTS = 4  # actions of a discrete space that are repeated, each for a share of the seconds
 _SPEED_SECONDS = 1.0
 _SPEED_SLOTS = 16
 # What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
@@ -68,7 +62,7 @@ def check(
     early_end: int | tuple[int, ...] | None = None,
     **frames: Any,
 ) -> CheckReport:
-    """Try an environment: spaces, resets, seeds, steps, its end, purity and speed.
+    """Try an environment: spaces, resets, steps, its end, purity and speed.
 
     Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
 
@@ -108,34 +102,34 @@ def check(
     except (UnsupportedSpace, EnvironmentFailure) as problem:
         return CheckReport(env, None, (Finding("spaces", "failed", str(problem)),), None)
     environment = settle_backend(environment)
-    tries: dict[str, Callable[[Environment], Finding]] = {
-        _RULES: _rules,
-        "seeds": _seeds,
-        "steps": _steps,
-        "purity": _purity,
-    }
-    findings = [_spaces(environment, actions)]
-    for name, attempt in tries.items():
-        try:
-            findings.append(attempt(environment))
-        except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
-            said = _said(problem) + advice(environment.action_space, problem)
-            findings.append(Finding(name, "failed", said))
-    speed, finding = _speed(environment)
-    findings.append(finding)
-    return CheckReport(env, environment.backend, tuple(map(_judge, findings, repeat(findings))), speed)
-
-
-def _judge(finding: Finding, findings: list[Finding]) -> Finding:
-    """Turn a failure of Gymnasium's rules into a warning if all of our own tries pass."""
-    passed = all(
-        own.status == "ok" if own.name == "purity" else own.status != "failed"
-        for own in findings
-        if own.name != _RULES
+    purity = probe_purity(environment)
+    if purity.verdict == "single":
+        environment = replace(environment, envs_per_worker=1)
+    rate, speed = _try("speed", _speed, environment)
+    findings = (
+        _spaces(environment, actions),
+        # Gymnasium refuses more than training does: what it needs is tried below.
+        _try("gymnasium's rules", _rules, environment, "warning")[1],
+        _try("steps", _steps, environment)[1],
+        _purity(environment, purity),
+        speed,
     )
-    if finding.status != "failed" or not passed:
-        return finding
-    return Finding(finding.name, "warning", f"{finding.detail} (training takes it as it is)")
+    return CheckReport(env, environment.backend, findings, rate)
+
+
+def _try(
+    name: str,
+    attempt: Callable[[Environment], tuple[float | None, Status, str]],
+    environment: Environment,
+    failure: Status = "failed",
+) -> tuple[float | None, Finding]:
+    """Return the number and the finding of an attempt; what the environment raises is a finding, too."""
+    try:
+        number, status, detail = attempt(environment)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
+        cause = problem.problem if isinstance(problem, SlotError) else problem
+        return None, Finding(name, failure, _described(cause))
+    return number, Finding(name, status, detail)
 
 
 def _spaces(environment: Environment, actions: ActionMap) -> Finding:
@@ -161,7 +155,7 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
     return Finding("spaces", "ok", sizes)
 
 
-def _rules(environment: Environment) -> Finding:
+def _rules(environment: Environment) -> tuple[None, Status, str]:
     env = environment.make()
     legal = LegalActions(mask_in_info(within_wrappers(env)))
     try:
@@ -172,173 +166,60 @@ def _rules(environment: Environment) -> Finding:
             check_gymnasium_rules(target, skip_render_check=True, skip_close_check=True)
     finally:
         close(env)
-    said = dict.fromkeys(_said(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message)))
+    said = [_described(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message))]
     if said:
-        return Finding(_RULES, "warning", "; ".join(said))
-    return Finding(_RULES, "ok", "spaces, types, reset and step are as Gymnasium wants them")
+        return None, "warning", "; ".join(dict.fromkeys(said))
+    return None, "ok", "spaces, types, reset and step are as Gymnasium wants them"
 
 
-def _seeds(environment: Environment) -> Finding:
-    first, other, again = _begun(environment, [1, 2, 1])
-    if not np.array_equal(first, again, equal_nan=True):
-        (new,) = _begun(environment, [1])
-        if np.array_equal(first, new, equal_nan=True):  # and `purity` says what to do
-            detail = "reset(seed=1) gives another observation in an object that was used before"
-            return Finding("seeds", "warning", detail)
-        detail = "reset(seed=1) gave two different observations: pass the seed to super().reset(seed=seed)"
-        return Finding("seeds", "failed", detail)
-    if np.array_equal(first, other):
-        return Finding(
-            "seeds", "warning", "two seeds gave the same first observation: are all episodes equal?"
-        )
-    return Finding("seeds", "ok", "reset(seed=...) begins the same episode again")
-
-
-def _begun(environment: Environment, seeds: Sequence[int]) -> list[np.ndarray[Any, Any]]:
-    """The first observations of episodes: in one object, or in one for each where that is asked for."""
-    space, found = environment.observation_space, list[np.ndarray[Any, Any]]()
-    env = environment.make()
+def _steps(environment: Environment) -> tuple[None, Status, str]:
+    """Play whole episodes with random actions, and look at all that comes back."""
+    player, limit = Player(environment, _STEPS), environment.max_episode_steps
+    env, lengths, steps = player.new(), list[int](), 0
+    deadline = time.monotonic() + _SECONDS
     try:
-        for seed in seeds:
-            if found and environment.fresh:
-                close(env)
-                env = environment.make()
-            found.append(np.array(flatten(space, env.reset(seed=seed)[0])))
+        while steps < _STEPS and time.monotonic() < deadline:
+            began = steps
+            for length, seen in enumerate(player.turns(env, seed=len(lengths), skipped=began)):
+                steps = began + length
+                if not np.isfinite(seen).all():
+                    raise Misfit("an observation or a reward holds NaN or infinity")
+                if limit is not None and length > limit:
+                    raise Misfit(f"an episode went on after its limit of {limit} steps")
+                if steps >= _STEPS or time.monotonic() >= deadline:
+                    break
+            else:
+                lengths.append(length)
     finally:
         close(env)
-    return found
-
-
-def _steps(environment: Environment) -> Finding:
-    """Play whole episodes, with random actions and with a constant one; look at all that comes back."""
-    lengths, steps = _play(environment)
-    limit = environment.max_episode_steps
-    constant = [_play(environment, action) for action in _constants(environment.action_space)]
-    endless = [("a constant action", played) for ended, played in constant if not ended]
-    if not lengths:
-        endless = [("random actions", steps)]
-    if limit is None and endless:
-        how, played = endless[0]
-        detail = (
-            f"no episode with {how} ended within {played} steps, and nothing limits them: training ends "
-            f"them after {DEFAULT_LIMIT:,}; `max_episode_steps` sets another limit"
-        )
-        return Finding("steps", "warning", detail)
     if lengths:
         detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
-        return Finding("steps", "ok", detail)
-    return Finding("steps", "ok", f"{steps} steps; the limit of {limit} was not reached")
+        return None, "ok", detail
+    if limit is not None:
+        return None, "ok", f"{steps} steps; the limit of {limit} was not reached"
+    endless = f"no episode with random actions ended within {steps} steps, and nothing limits them"
+    hint = f"training ends them after {DEFAULT_LIMIT:,}; `max_episode_steps` sets another limit"
+    return None, "warning", f"{endless}: {hint}"
 
 
-def _constants(space: spaces.Space[Any]) -> list[Any]:
-    """Return actions to repeat: the first of a discrete space, or one drawn."""
-    space.seed(0)
-    if isinstance(space, spaces.Discrete):
-        return [int(space.start) + number for number in range(min(int(space.n), _CONSTANTS))]
-    return [space.sample()]
+def _purity(environment: Environment, found: Purity) -> Finding:
+    note = found.note(environment.id)
+    if note is not None:
+        return Finding("purity", "failed" if found.verdict == "random" else "warning", shortened(note))
+    return Finding("purity", "ok", "an episode follows from its seed and its actions")
 
 
-def _play(environment: Environment, constant: Any = None) -> tuple[list[int], int]:
-    """Return the lengths of whole episodes, and the steps taken in all, with random actions or this one."""
-    env, limit = LegalActions(environment.make()), environment.max_episode_steps
-    space = environment.action_space
-    space.seed(0)
-    lengths: list[int] = []
-    seconds = _SECONDS if constant is None else _SECONDS / _CONSTANTS
-    deadline, steps, length = time.monotonic() + seconds, 0, 0
-    try:
-        _look_at(environment, env.reset(seed=0)[0])
-        while steps < _STEPS and time.monotonic() < deadline:
-            action = space.sample() if constant is None else copy.deepcopy(constant)
-            action = int(action) if isinstance(space, spaces.Discrete) else action
-            observation, reward, terminated, truncated, _ = env.step(action)
-            steps, length = steps + 1, length + 1
-            _look_at(environment, observation)
-            if not math.isfinite(one_number(reward)):
-                raise Misfit(f"a reward is {reward}, not a finite number")
-            ends = one_bool(terminated, "terminated"), one_bool(truncated, "truncated")
-            if any(ends):
-                lengths.append(length)
-                length = 0
-                _look_at(environment, env.reset(seed=len(lengths))[0])
-            elif limit is not None and length >= limit:
-                raise Misfit(f"an episode went on after its limit of {limit} steps")
-    finally:
-        close(env)
-    return lengths, steps
-
-
-def _look_at(environment: Environment, observation: Any) -> None:
-    flat = flatten(environment.observation_space, observation)
-    expected = observation_size(environment.observation_space)
-    if flat.shape != (expected,):
-        raise Misfit(f"an observation has {flat.size} numbers, and its space {expected}")
-    if not np.isfinite(flat).all():
-        raise Misfit(f"an observation holds NaN or infinity: {observation}")
-
-
-def _purity(environment: Environment) -> Finding:
-    found = probe_purity(environment)
-    said = found.note(environment.id)
-    if said is not None:
-        return Finding("purity", "warning", shortened(said))
-    if BACKENDS[environment.backend].fresh and not environment.exclusive:
-        return Finding("purity", "ok", "every episode begins in a new environment, or in the state of one")
-    if environment.exclusive:
-        return Finding("purity", "ok", "an episode is the same in two new pools, in another place of each")
-    how = "in two new environments" if environment.fresh else "in a new environment and in a used one"
-    return Finding("purity", "ok", f"an episode is the same {how}")
-
-
-def _speed(environment: Environment) -> tuple[float | None, Finding]:
-    """Steps a second of one process, whole episodes, random actions drawn beforehand."""
-    everyone = np.arange(_SPEED_SLOTS)
-    space = environment.action_space
-    actions = [as_array([space.sample() for _ in everyone]) for _ in range(16)]
-    try:
-        vector = vectorize(environment, _SPEED_SLOTS)
-    except EnvironmentFailure as problem:
-        return None, Finding("speed", "failed", _said(problem))
-    everyone, masks = everyone[: vector.slots], getattr(vector, "masks", None)
-    steps = 0
-
-    def step(slots: NDArray[np.int64]) -> NDArray[np.bool_]:
-        chosen = actions[steps % 16][slots]
-        return vector.step(slots, chosen if masks is None else masks.legal(slots, chosen))[2]
-
-    try:
-        vector.reset(everyone, everyone)
-        step(everyone)  # some environments compile in their first step
-        began = time.perf_counter()
-        while not steps or time.perf_counter() - began < _SPEED_SECONDS:
-            resets = time.perf_counter()
-            vector.reset(everyone, everyone + steps)
-            if environment.exclusive:  # its pools are made anew, which is told apart
-                reset_seconds = time.perf_counter() - resets
-                began += reset_seconds
-            running = everyone
-            # At least one step: on a busy machine the reset alone may take all of the time.
-            while len(running) and (not steps or time.perf_counter() - began < _SPEED_SECONDS):
-                ended = step(running)
-                steps += len(running)
-                running = running[~ended]
-        rate = steps / (time.perf_counter() - began)
-    except SlotError as failed:
-        if isinstance(failed.problem, EnvironmentFailure) and environment.envs_per_worker is None:
-            vector.close()  # of a single object, perhaps: `purity` names the option
-            return _speed(replace(environment, envs_per_worker=1))
-        return None, Finding("speed", "failed", _said(failed.problem))
-    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
-        return None, Finding("speed", "failed", _said(problem))
-    finally:
-        vector.close()
+def _speed(environment: Environment) -> tuple[float, Status, str]:
+    """Measure the steps a second of one process with random actions."""
+    with closing(RandomSlots(environment, _SPEED_SLOTS)) as slots:
+        slots.begin()
+        slots.step()  # some environments compile in their first step
+        seconds, rate = slots.begin(), slots.step_for(_SPEED_SECONDS)
     detail = f"{rate:,.0f} steps/s in one process on {environment.backend}"
-    if environment.exclusive:
-        detail += f", and {1000 * reset_seconds / len(everyone):,.1f} ms to begin an episode"
-    return rate, Finding("speed", "ok", detail)
+    return rate, "ok", f"{detail}, and {1000 * seconds:,.1f} ms to begin an episode"
 
 
-def _said(problem: BaseException | str) -> str:
+def _described(problem: BaseException | str) -> str:
     text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
     if isinstance(problem, str | Warning | InputError | Misfit):
         return text
