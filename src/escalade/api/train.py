@@ -277,7 +277,9 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
 def _settled(config: Config, parts: Parts) -> Config:
     """The config with what ``auto`` means here: a resumed run must keep it."""
     parts.environment, actions = settle_backend(parts.environment), parts.policy.actions
-    found = {"backend": parts.environment.backend, "head": actions.head}
+    found: dict[str, Any] = {"backend": parts.environment.backend, "head": actions.head}
+    if parts.normalizes_images:
+        found["normalize_observations"] = True
     return config.replace(**found, **({"action_map": actions.bounding} if actions.mapped else {}))
 
 

@@ -185,7 +185,7 @@ class Config:
         min=0,
     )
     normalize_observations: bool | None = _policy(
-        None, "by running mean and deviation; pixels are then not divided by 255", unset="yes, but not images"
+        None, "by running mean and deviation, and not by 255", unset="yes; images if small and flattened"
     )
     observation_clip: float | Literal["none"] = _more_policy(
         CLIP, "the largest normalised observation, in standard deviations", form="X|none", above=0

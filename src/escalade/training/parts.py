@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Space
 from numpy.typing import NDArray
 from torch import nn
 
 from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
 from escalade.engines import SHORTEST_TIMEOUT, Engine, start_engine
 from escalade.envs import ActionMap, Environment
-from escalade.envs.spaces import observation_shape
+from escalade.envs.spaces import is_image, is_small, observation_shape
 from escalade.errors import InputError, one_line
 from escalade.perturbation import NoiseSource, Stream, seeds
 from escalade.perturbation.registry import make_source
+from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
@@ -56,6 +58,11 @@ class Parts:
     unlimited: bool = False
     """True if the environment has no limit of steps of its own."""
 
+    @property
+    def normalizes_images(self) -> bool:
+        """True if observations are images whose numbers are normalised."""
+        return is_image(self.environment.observation_space) and len(self.policy.observation_mean) > 0
+
     def has_own_network(self, config: Config) -> bool:
         """Tell whether the network is a module that was given in Python, which no config names."""
         return not self.policy.architecture and ":" not in config.policy
@@ -82,7 +89,7 @@ class Parts:
             self.perturbation,
             config.action_noise,
             config.scale_pixels,
-            bool(config.normalize_observations),
+            self.normalizes_images,
             self.reward,
             self.behaviour,
         )
@@ -132,8 +139,19 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
         env_id=config.env,
         architecture=architecture,
         scale_pixels=config.scale_pixels,
-        normalize_images=bool(config.normalize_observations),
+        normalize_images=_normalizes_images(config, environment.observation_space, architecture),
     )
+
+
+def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str, Any]) -> bool:
+    """Return what the option says; without it, normalise small images if the network flattens them.
+
+    Their numbers may be anything: the grids of MiniGrid go to 10, and hardly show if divided by 255.
+    """
+    if config.normalize_observations is not None:
+        return config.normalize_observations
+    named = ARCHITECTURES.get(str(architecture.get("policy")))
+    return named is not None and not named.images and is_small(space)
 
 
 def _set_reference(config: Config, environment: Environment, actions: ActionMap, network: nn.Module) -> None:

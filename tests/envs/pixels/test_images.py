@@ -10,6 +10,8 @@ from gymnasium import spaces
 from tests.rollout.test_rollout import MEMBERS, TABLE, Feed, episodes_of, run
 from torch import nn
 
+import escalade
+from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.envs import ActionMap, resolve, vectorize
 from escalade.envs.spaces import observation_shape
@@ -120,7 +122,8 @@ def test_rollouts_and_policies_scale_alike(scaled):
 
 
 def test_a_policy_of_images_is_saved_and_loaded(tmp_path):
-    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, hidden=(4,), scale_pixels=False)
+    options = {"hidden": (4,), "scale_pixels": False, "normalize_observations": False}
+    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, **options)
     environment = find_environment(config)
     policy = make_policy(config, environment)
     policy.save(tmp_path / "p.safetensors")
@@ -129,6 +132,23 @@ def test_a_policy_of_images_is_saved_and_loaded(tmp_path):
     assert again.observation_space == environment.observation_space == spaces.Box(0, 255, (3, 5, 6), np.uint8)
     image = environment.observation_space.sample()
     assert again.act(image) == policy.act(image)
+
+
+@pytest.mark.parametrize(
+    ("options", "normalised"),
+    [
+        ({"policy": "mlp"}, True),
+        ({"policy": "linear"}, True),
+        ({"policy": "mlp", "normalize_observations": False}, False),
+        ({"network": nn.Sequential(nn.Flatten(), nn.Linear(90, 3))}, False),
+    ],
+)
+def test_small_images_are_normalised_by_default_if_the_network_flattens_them(options, normalised, tmp_path):
+    kwargs = {"observation": "pixels"}
+    few = {"population": 2, "preset": None, "verbose": False, "workers": 0, "generations": 1}
+    run = escalade.train(TINY, env_kwargs=kwargs, run_dir=tmp_path / "run", **few, **options)
+    assert run.policy.normalized is normalised
+    assert bool(read_config(run.folder).normalize_observations) is normalised
 
 
 def test_images_are_normalised_by_running_moments_where_that_is_asked_for(tmp_path):
