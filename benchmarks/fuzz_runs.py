@@ -39,7 +39,7 @@ LENGTHS = {"CartPole-v1": 60, "Pendulum-v1": 40, "HalfCheetah-v5": 25, "Acrobot-
 BOXES = ("Pendulum-v1", "HalfCheetah-v5")
 HERE = Path(__file__).parent
 OWN = "fuzz_runs:odd_sizes"
-POLICIES = ("linear", "mlp", "quadratic", "gru", "lstm", "hebbian", OWN)
+POLICIES = ("linear", "mlp", "quadratic", "gru", "lstm", OWN)
 GENERATIONS = 30
 KILLS = 3  # of the whole run
 TIMED = ("seconds", "steps_per_second")
@@ -89,12 +89,10 @@ def _policy(chance: random.Random, env: str) -> Values:
     values: Values = {"policy": policy}
     if policy != OWN:
         values["init"] = chance.choice(("normc", "xavier", "orthogonal", "zeros"))
-    if policy in ("mlp", "gru", "lstm", "hebbian"):
+    if policy in ("mlp", "gru", "lstm"):
         values["hidden"] = chance.choice(((4,), (8,), (6, 5)))
         values["activation"] = chance.choice(("tanh", "relu", "elu", "selu"))
-    if policy == "hebbian":
-        del values["init"]
-    elif policy != OWN:
+    if policy != OWN:
         values["bias"] = chance.choice((True, True, False))
     if env in BOXES:
         values["head"] = chance.choice(("plain", "plain", "uniform:5", "custom:-0.5,0,0.5"))

@@ -21,7 +21,6 @@ SHAPES = {
     "quadratic": (5,),
     "gru": (5,),
     "lstm": (5,),
-    "hebbian": (5,),
     "nature": (2, 37, 41),
     "openai-atari": (1, 20, 22),
     "conv-lstm": (1, 13, 9),
@@ -105,7 +104,7 @@ def test_an_episode_goes_on_in_another_row_and_leaves_nothing_to_the_next(name):
     np.testing.assert_array_equal(third[1], together[0, 6])
 
 
-@pytest.mark.parametrize("name", ["gru", "lstm", "hebbian", "conv-lstm", "openai-atari"])
+@pytest.mark.parametrize("name", ["gru", "lstm", "conv-lstm", "openai-atari"])
 def test_what_a_stateful_policy_does_depends_on_its_past(name):
     network = made(name)
     forward = batched_network(network, SHAPES[name]).forward(2)
@@ -113,13 +112,11 @@ def test_what_a_stateful_policy_does_depends_on_its_past(name):
     twice = played(forward, [member], np.stack([seen[0], seen[1], seen[0]]), [1])
     same = np.array_equal(twice[0], twice[2])
     assert same == (name == "openai-atari")  # whose state is only its statistics
-    other = played(forward, [member], seen, [2])
-    assert np.array_equal(other[0], twice[0]) == (name != "hebbian")  # which draws its first weights
 
 
 @pytest.mark.parametrize("activation", ["relu", "elu", "selu"])
-@pytest.mark.parametrize("name", ["gru", "hebbian"])
-def test_activations_are_the_modules_own(name, activation):
+def test_activations_are_the_modules_own(activation):
+    name = "gru"
     network = made(name, activation=activation, bias=False)
     members, seen = population(network, 2), sights(name, 2)
     outputs = played(batched_network(network, SHAPES[name]).forward(2), members, seen, [1, 2])
@@ -128,7 +125,7 @@ def test_activations_are_the_modules_own(name, activation):
 
 
 @pytest.mark.parametrize("hidden", [(4,), (5, 4)])
-@pytest.mark.parametrize("name", ["mlp", "gru", "lstm", "hebbian"])
+@pytest.mark.parametrize("name", ["mlp", "gru", "lstm"])
 def test_images_are_flattened_for_networks_of_vectors(name, hidden):
     network = build(name, (3, 8, 8), 2, hidden=hidden, init="xavier", seed=2)
     stack = batched_network(network, (3, 8, 8))
@@ -197,8 +194,6 @@ def test_a_cell_outside_of_a_chain_has_no_memory():
             "unknown `policy` 'qqq': it must be one of linear, mlp, .*small-cnn, or package.module:factory",
         ),
         ({"policy": "nature", "hidden": [8]}, "`hidden` does nothing with `policy` nature: leave it out"),
-        ({"policy": "hebbian", "bias": False}, "`bias` does nothing with `policy` hebbian"),
-        ({"policy": "hebbian", "init": "zeros"}, "`init` does nothing with `policy` hebbian"),
         (
             {"policy": "nets:small", "hidden": [8]},
             "`hidden` does nothing with `policy` nets:small, which is given inputs and outputs: leave it out",

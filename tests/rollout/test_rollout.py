@@ -121,7 +121,6 @@ CASES = {
     "torch": {"env": "tests.environments:Walk-v0", "network": Batched},
     "gru": {"env": "tests.environments:Walk-v0", "network": named("gru")},
     "lstm": {"env": "tests.environments:Walk-v0", "network": named("lstm"), "noise": 0.1},
-    "hebbian": {"env": "tests.environments:Walk-v0", "network": named("hebbian")},
     "state of one's own": {"env": "tests.environments:Walk-v0", "network": Leaky},
     "images": {
         "observation": "pixels",

@@ -8,8 +8,6 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from escalade.policies.modules import PlasticLinear
-
 _LAST = 0.01  # of the output layer: first actions are near zero, whatever the observation
 
 
@@ -54,16 +52,12 @@ def initialise(
 ) -> None:
     """Give a network its first numbers, in the order of its parameters.
 
-    Weights follow ``init``, filters as (filters, channels * height * width); biases and buffers are 0. The
-    rules of plastic layers are standard normal, as in the code of Najarro and Risi 2020.
+    Weights follow ``init``, filters as (filters, channels * height * width); biases and buffers are 0.
     """
     weights = [name for name, parameter in network.named_parameters() if parameter.ndim > 1]
-    rules = {id(part.rule) for part in network.modules() if isinstance(part, PlasticLinear)}
     with torch.no_grad():
         for name, parameter in network.named_parameters():
-            if id(parameter) in rules:
-                parameter.normal_(generator=generator)
-            elif parameter.ndim > 1:
+            if parameter.ndim > 1:
                 init(parameter.view(len(parameter), -1), name == weights[-1], generator)
             else:
                 parameter.zero_()

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from escalade.errors import InputError
-from escalade.policies.population.plastic import COEFFICIENTS, first_weights
 from escalade.policies.population.virtual_batch import EPSILON, REFERENCE_FRAMES
 
 State = Any
@@ -113,45 +112,15 @@ class VirtualBatchNorm(nn.Module):
         return (x - mean) * inverse_std + bias, state
 
 
-class PlasticLinear(nn.Module):
-    """A layer whose weights are its state; see :class:`escalade.policies.population.plastic.PlasticLayer`.
-
-    Args:
-        features: numbers it takes.
-        units: numbers it gives.
-        number: its place among the plastic layers of its network.
-        activation: what follows the product, before the weights change.
-    """
-
-    def __init__(self, features: int, units: int, number: int, activation: nn.Module | None = None) -> None:
-        super().__init__()
-        self.rule = nn.Parameter(torch.zeros(COEFFICIENTS, features, units))
-        self.number = number
-        self.activation = activation or nn.Identity()
-
-    def begin(self, seed: int) -> Tensor:
-        """The weights of a new episode, shape (features, units)."""
-        return torch.from_numpy(first_weights(seed, self.number, tuple(self.rule.shape[1:])))
-
-    def forward(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs (batch, units), and the weights as the rule has changed them."""
-        y = self.activation((x[:, None, :] @ weight)[:, 0])
-        before, after = x[:, :, None], y[:, None, :]
-        a, b, c, d, rate = self.rule
-        weight = weight + rate * (a * before * after + b * before + c * after + d)
-        largest = weight.abs().amax(dim=(1, 2), keepdim=True)
-        return y, weight / torch.where(largest > 0, largest, 1.0)
-
-
 _CELLS: Final = (nn.GRUCell, nn.LSTMCell)
-_STATEFUL: Final = (*_CELLS, PlasticLinear, VirtualBatchNorm)
+_STATEFUL: Final = (*_CELLS, VirtualBatchNorm)
 
 
 class Chain(nn.Sequential):
     """Layers one after the other, some of them with state: a stateful module.
 
-    Those with state may be ``nn.GRUCell``, ``nn.LSTMCell``, :class:`PlasticLinear` and
-    :class:`VirtualBatchNorm`. The state is a tuple with an entry for each of them, in order.
+    Those with state may be ``nn.GRUCell``, ``nn.LSTMCell`` and :class:`VirtualBatchNorm`. The state is a
+    tuple with an entry for each of them, in order.
 
     Args:
         layers: the modules.
@@ -206,7 +175,7 @@ class Chain(nn.Sequential):
             if isinstance(layer, _STATEFUL):
                 states.append(state)
             if seen is not None:
-                if isinstance(layer, (*_CELLS, PlasticLinear)):
+                if isinstance(layer, _CELLS):
                     seen = None  # no virtual batch normalisation stands behind these
                 else:
                     seen = layer(seen, state)[0] if isinstance(layer, VirtualBatchNorm) else layer(seen)
@@ -233,8 +202,6 @@ class Chain(nn.Sequential):
                 return torch.zeros(layer.hidden_size)
             case nn.LSTMCell():
                 return torch.zeros(layer.hidden_size), torch.zeros(layer.hidden_size)
-            case PlasticLinear():
-                return layer.begin(seed)
             case VirtualBatchNorm():
                 assert seen is not None
                 return layer.measure(seen)

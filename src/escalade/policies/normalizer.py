@@ -20,7 +20,6 @@ CLIP = 5.0
 """Normalised observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
 
 _SMALLEST_STD = 1e-3  # in units of the largest, where that is below 1
-_MOST_WHEN_GROWN = 1e5  # observations: as many as es-distributed's init_from counts for what it reads
 _LARGEST_MEAN = 1e100  # of an episode that has not diverged: its square must be a number too
 
 
@@ -78,26 +77,9 @@ class Normalizer:
         """The normaliser that gives this normalisation, up to the last bits, and learns on from it."""
         mean, inverse_std, count = normalization.mean, normalization.inverse_std, normalization.count
         normalizer = cls(len(mean))
-        if count == 0 and (mean.any() or (inverse_std != 1.0).any()):
-            count = _MOST_WHEN_GROWN  # of a file that does not say
         normalizer.count = count
         normalizer.mean, normalizer.squares = mean.copy(), count / inverse_std**2
         return normalizer
-
-    def grown(self, size: int) -> Normalizer:
-        """A copy for observations of ``size`` numbers, at least as many as here.
-
-        The new ones come last, and begin with mean 0 and deviation 1. That they are learnt soon, the
-        observations so far count for at most 100,000.
-        """
-        more = size - len(self.mean)
-        known = min(self.count, _MOST_WHEN_GROWN) if more else self.count
-        grown = Normalizer(size)
-        grown.count = known
-        grown.mean[: len(self.mean)] = self.mean
-        share = known / self.count if self.count else 1.0
-        grown.squares = np.concatenate([self.squares * share, np.full(more, known)])
-        return grown
 
     def tensors(self, prefix: str = "normalizer.") -> dict[str, NDArray[Any]]:
         """Return the arrays that a checkpoint keeps."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from gymnasium import spaces
 from torch import nn
 
 from escalade.config.code import known_from
 from escalade.config.options import Config
 from escalade.errors import InputError, about
-from escalade.policies.growth import begin_with, check_actions, check_growth
 from escalade.policies.networks import from_vector, frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of, load
@@ -66,15 +67,37 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
                 f"it has the SHA-256 {digest}, not {wanted}, as it had where that was written: leave out "
                 f"@{wanted}, or begin elsewhere, by another `run_dir`"
             )
-        check_growth(source.policy.observation_space, parts.policy.observation_space, "observations")
-        check_actions(source.policy.actions, parts.policy.actions)
-        begin_with(parts.policy.network, source.policy.network)
-    before, now = len(source.normalizer.mean), len(parts.policy.observation_mean)
-    if now >= before:  # else images that are not normalised any more
-        parts.normalizer = source.normalizer.grown(now)
+        _take_over(parts.policy, source.policy)
+    if len(source.normalizer.mean) == len(parts.policy.observation_mean):  # images may be normalised or not
+        parts.normalizer = source.normalizer
     parts.start = to_vector(parts.policy.network)
     parts.further_starts = [parts.start for _ in parts.further_starts]
     return config.replace(start_from=f"{absolute(text)}@{digest}")
+
+
+def _take_over(policy: Policy, source: Policy) -> None:
+    """Give ``policy`` the weights and buffers of ``source``.
+
+    Raises:
+        InputError: their observations, their actions or their layers differ.
+    """
+    for what, before, now in (
+        ("observations", source.observation_space, policy.observation_space),
+        ("actions", source.actions.space, policy.actions.space),
+    ):
+        if _words(before) != _words(now):
+            raise InputError(f"its {what} are {_words(before)}, and {_words(now)} here")
+    if source.actions.head != policy.actions.head:
+        raise InputError(f"its `head` is {source.actions.head}, and {policy.actions.head} here")
+    try:
+        policy.network.load_state_dict(source.network.state_dict())
+    except RuntimeError as problem:
+        said = " ".join(str(problem).split())
+        raise InputError(f"it has other layers than the new policy: {said}") from None
+
+
+def _words(space: spaces.Space[Any]) -> str:
+    return f"{type(space).__name__} of {spaces.flatdim(space)}"
 
 
 def _find(

@@ -106,7 +106,6 @@ NETWORKS = {
     "gru": ((9,), {"hidden": [32, 24]}),
     "lstm": ((9,), {"hidden": [24]}),
     "lstm without bias": ((9,), {"hidden": [24], "bias": False}),
-    "hebbian": ((8,), {"hidden": [16]}),
     "nature": ((4, 84, 84), {}),
     "openai-atari": ((4, 42, 42), {}),  # its batch of reference takes most of the time
     "conv-lstm": ((1, 42, 42), {}),

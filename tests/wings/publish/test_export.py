@@ -80,7 +80,6 @@ def test_onnx_does_what_the_policy_does(make, tmp_path):
 OTHERS = {
     "lstm": lambda: made("lstm", hidden=(3,)),
     "quadratic": lambda: made("quadratic"),
-    "hebbian": lambda: made("hebbian", hidden=(3,)),
     "virtual batch": lambda: made("openai-atari", image(1, 36, 36), "two"),
     "convolutions and a cell": lambda: made("conv-lstm", image(1, 12, 12), "two"),
     "a module of one's own": lambda: made("own"),

@@ -59,12 +59,6 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
         options=_MLP,
         hidden=CELL,
     ),
-    "hebbian": Architecture(
-        "plastic layers: Najarro and Risi 2020",
-        f"{_HERE}.hebbian:make",
-        use="vectors; weights change within the episode",
-        options=_MLP - _LINE,
-    ),
     "nature": Architecture(
         "Mnih et al. 2015", f"{_HERE}.nature:make", use="4 x 84 x 84", options=_INIT, images=True
     ),

@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from escalade.errors import InputError
 from escalade.policies.activations import ACTIVATIONS
-from escalade.policies.modules import Chain, PlasticLinear, Products, VirtualBatchNorm
+from escalade.policies.modules import Chain, Products, VirtualBatchNorm
 from escalade.policies.population.cells import Cell
 from escalade.policies.population.convolution import Convolution, MaxPool
 from escalade.policies.population.layers import Flatten, Layer, Linear, Shape
-from escalade.policies.population.plastic import PlasticLayer
 from escalade.policies.population.products import ProductsLayer
 from escalade.policies.population.stack import Stack
 from escalade.policies.population.virtual_batch import VirtualBatchNormLayer
@@ -130,13 +129,6 @@ def _cell(piece: Piece, shape: Shape | None) -> Layer:
     return Cell(part.input_size, part.hidden_size, kind, part.bias)
 
 
-def _plastic(piece: Piece, shape: Shape | None) -> Layer:
-    part: Any = piece.module
-    features, units = part.rule.shape[1:]
-    check_shape(part, (features,), shape)
-    return PlasticLayer(features, units, part.number, _NAMES.get(type(part.activation)))
-
-
 def _virtual_batch(piece: Piece, shape: Shape | None) -> Layer:
     part: Any = piece.module
     channels = len(part.bias)
@@ -153,12 +145,6 @@ def _plain_convolution(part: Any) -> bool:
 def _plain_pool(part: Any) -> bool:
     plain = _pair(part.padding) == (0, 0) and _pair(part.dilation) == (1, 1)
     return plain and not (part.ceil_mode or part.return_indices)
-
-
-def _plain_plastic(part: Any) -> bool:
-    return type(part.activation) is nn.Identity or (
-        type(part.activation) in _NAMES and _standard(part.activation)
-    )
 
 
 class Kind(NamedTuple):
@@ -178,10 +164,9 @@ LAYERS: Final[dict[type[nn.Module], Kind]] = {
     Products: Kind(_products, flattens=True),
     nn.GRUCell: Kind(_cell, flattens=True),
     nn.LSTMCell: Kind(_cell, flattens=True),
-    PlasticLinear: Kind(_plastic, _plain_plastic, flattens=True),
     VirtualBatchNorm: Kind(_virtual_batch),
 }
-_IN_CHAINS: Final = (nn.GRUCell, nn.LSTMCell, PlasticLinear, VirtualBatchNorm)
+_IN_CHAINS: Final = (nn.GRUCell, nn.LSTMCell, VirtualBatchNorm)
 """Elsewhere they are called without their state."""
 
 
