@@ -104,7 +104,7 @@ def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
         progress(tmp_path / "p.csv")
     file = progress(tmp_path / "q.csv")
     file.close()
-    file._table._file = (tmp_path / "p.csv").open("a")
+    file._file = (tmp_path / "p.csv").open("a")
     with pytest.raises(StorageFailure, match="make room"):
         file.generation(row(1))
     file.close()

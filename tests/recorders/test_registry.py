@@ -9,12 +9,10 @@ from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.recorders import TRACKERS, Goals, ProgressFile, Row
-from escalade.recorders.registry import RECORDERS, RunInfo, check_recorders, start_recorder
+from escalade.recorders import Goals, ProgressFile
+from escalade.recorders.registry import RECORDERS, TRACKERS, RunInfo, check_recorders, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
-
-ROW = Row(1, 8, 12345, 3.0, 20.5, 2.5, 1.0, 99.0, 50.0, 17.5, 1, 0.1, 0.02, 0.01, 4000.0, 9, 0)
 
 
 class Counting:
@@ -65,13 +63,7 @@ def test_a_class_is_no_recorder(run):
     check_recorders([Counting(run)])
 
 
-class Bare:
-    """A recorder that is made without the run, and has no note."""
-
-
-def test_a_class_that_does_not_fit_is_one_line(run):
-    with pytest.raises(InputError, match=r"^`recorder` .*:Bare cannot be called with a RunInfo: too many"):
-        start_recorder(f"{__name__}:Bare", run)
+def test_a_function_that_makes_no_recorder_is_one_line(run):
     with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is no recorder: it needs the methods"):
         start_recorder(f"{__name__}:replaced", run)
 
@@ -85,16 +77,6 @@ def test_an_unknown_name_is_answered_with_its_nearest(run):
         start_recorder("consol", run)
     with pytest.raises(InputError, match=r"unknown `recorders` 'xyz': it must be one of csv, console"):
         start_recorder("xyz", run)
-
-
-def test_a_resumed_run_is_shown_with_the_rows_it_has(run):
-    assert run.earlier == []
-    recorder = start_recorder("csv", run)
-    recorder.generation(ROW)
-    recorder.close()
-    assert run.earlier == [ROW]
-    run.folder.progress.write_text("damaged")
-    assert run.earlier == []
 
 
 def test_recorders_are_told_what_evolve_was_given(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
-"""population.csv and workers.csv: what they hold, and what a resumed run leaves of them."""
+"""population.csv, workers.csv and cluster.csv: what they hold, and what a resumed run leaves of them."""
 
+import csv
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +10,8 @@ from tests.recorders.test_progress_file import row
 import escalade
 from escalade import InputError
 from escalade.engines.report import NodeReport, Report
-from escalade.recorders import LEVELS, WorkersFile, quantiles, read_table, workers
-from escalade.recorders.population import COLUMNS
+from escalade.recorders import ClusterFile, PopulationFile, WorkersFile, read_table, workers
+from escalade.recorders.row import LEVELS, quantiles
 from escalade.recorders.tables import TableFile, rewind_table
 
 SMALL = {"preset": None, "population": 8, "hidden": [4], "max_episode_steps": 30, "verbose": False}
@@ -33,7 +34,7 @@ def test_a_resumed_run_has_the_same_quantiles_as_an_uninterrupted_one(tmp_path):
     tables = [(tmp_path / name / "population.csv").read_bytes() for name in ("whole", "parts")]
     assert tables[0] == tables[1]
     columns = read_table(tmp_path / "whole" / "population.csv")
-    assert tuple(columns) == COLUMNS
+    assert tuple(columns) == PopulationFile.COLUMNS
     assert columns["generation"] == ["1", "2", "3", "4", "5"]
     pairs = zip(columns["return_q05"], columns["return_q95"], strict=True)
     assert all(float(low) <= float(high) for low, high in pairs)
@@ -81,3 +82,41 @@ def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
     path.write_bytes(b"\xff\xfe\n")
     with pytest.raises(InputError, match="not a table"):
         read_table(path)
+
+
+def report():
+    first = NodeReport("10.0.0.1", 4, items=20, env_steps=4000, busy_seconds=6.0, lost_chunks=1)
+    second = NodeReport("10.0.0.2", 2, items=10, env_steps=2000, busy_seconds=4.0, repeated_chunks=1)
+    return Report({"a": first, "b": second}, seconds=2.0)
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_row_a_node_and_generation(tmp_path):
+    file = ClusterFile(tmp_path / "cluster.csv", report, [])
+    for number in (1, 2, 3):
+        file.generation(row(number))
+    file.close()
+    found = rows(tmp_path / "cluster.csv")
+    assert tuple(found[0]) == ClusterFile.COLUMNS
+    assert len(found) == 6
+    assert list(found[2].values()) == ["2", "10.0.0.1", "4", "10.0", "2000.0", "1", "0", "0.25"]
+    # A run that goes on after generation 1 has cut the table back, and writes what comes after it again.
+    rewind_table(tmp_path / "cluster.csv", ClusterFile.COLUMNS, 1)
+    again = ClusterFile(tmp_path / "cluster.csv", report, [])
+    again.generation(row(2))
+    again.close()
+    assert [line["generation"] for line in rows(tmp_path / "cluster.csv")] == ["1", "1", "2", "2"]
+
+
+def test_now_and_then_a_line_says_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "_SAY_SECONDS", -1.0)
+    said = []
+    other = type("Other", (), {"note": lambda self, text: said.append(text)})()
+    file = ClusterFile(tmp_path / "cluster.csv", report, [other])
+    file.generation(row(1))
+    file.close()
+    assert said == ["cluster: 2 nodes, 6 workers, 3,000 steps/s, idle 17%, 1 chunks lost, 1 repeated"]

@@ -18,9 +18,8 @@ import escalade
 from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.forms import OPTIONS as FIELDS
-from escalade.recorders import TRACKERS, Goals, RunInfo, read_rows, read_table
-from escalade.recorders.progress import ProgressFile
-from escalade.recorders.registry import RECORDERS, start_recorder
+from escalade.recorders import Goals, RunInfo, read_rows, read_table
+from escalade.recorders.registry import RECORDERS, TRACKERS, start_recorder
 from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
@@ -133,12 +132,10 @@ def test_tensorboard_takes_back_what_runs_again(tmp_path):
     def at(generation, evaluation):
         return replace(row(generation, evaluation=evaluation), env_steps=100 * generation)
 
-    table = ProgressFile(recorded(tmp_path))
-    for generation in (1, 2, 3):  # of the resumed run, the rows that its checkpoint knows
-        table.generation(at(generation, 1.0))
-    table.close()
-    for first, repeated, generations in ((1, 0, (1, 2, 3, 4, 5)), (4, 2, (4, 5, 6))):
-        recorder = start_recorder("tensorboard", recorded(tmp_path, first=first, repeated=repeated))
+    known = [at(generation, 1.0) for generation in (1, 2, 3)]  # rows of the resumed run's checkpoint
+    for first, repeated, earlier, generations in ((1, 0, [], (1, 2, 3, 4, 5)), (4, 2, known, (4, 5, 6))):
+        run = recorded(tmp_path, first=first, repeated=repeated, earlier=earlier)
+        recorder = start_recorder("tensorboard", run)
         for generation in generations:
             recorder.generation(at(generation, float(first)))
         recorder.close()
@@ -293,15 +290,6 @@ def test_a_recorder_that_is_not_there_is_one_line(name, message, tmp_path, capsy
     assert main(words) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"wandb": "../x"}', '{"wandb": 3}'])
-def test_an_id_that_cannot_be_one_is_made_anew(content, tmp_path):
-    path = Path(tmp_path / "trackers.json")
-    path.write_text(content)
-    made = run_id(path)
-    assert made.isalnum()
-    assert run_id(path) == made
 
 
 def test_an_id_that_cannot_be_read_now_is_kept(tmp_path, monkeypatch):

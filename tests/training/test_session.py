@@ -8,7 +8,7 @@ from torch import nn
 import escalade
 from escalade import EnvironmentFailure
 from escalade.perturbation import NoiseTable
-from escalade.recorders import cluster, read_notes, read_table, workers
+from escalade.recorders import ClusterFile, WorkersFile, read_notes, read_table
 
 WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "eval_episodes": 1, "verbose": False}
@@ -34,17 +34,17 @@ def test_a_run_of_evolve_that_was_killed_at_its_start_begins_with_nothing_of_it(
     stray.write_bytes(b"half")
     (tmp_path / "run" / "config.toml").write_text('run = "evolve"\n')
     (tmp_path / "run" / "notes.csv").write_text("generation,note\n0,of the one that was killed\n")
-    table(tmp_path / "run" / "workers.csv", workers.COLUMNS, [1])
+    table(tmp_path / "run" / "workers.csv", WorkersFile.COLUMNS, [1])
     result = evolve(tmp_path / "run", generations=2, resume=True)
     assert result.generations == 2
     assert not stray.exists()
     assert "of the one that was killed" not in read_notes(result.folder.notes)
-    assert read_table(result.folder.workers) == {name: [] for name in workers.COLUMNS}
+    assert read_table(result.folder.workers) == {name: [] for name in WorkersFile.COLUMNS}
 
 
 @pytest.mark.parametrize("name", ["workers", "cluster"])
 def test_tables_of_workers_are_cut_back_to_the_checkpoint_whatever_the_run_goes_on_with(name, tmp_path):
-    columns = {"workers": workers.COLUMNS, "cluster": cluster.COLUMNS}[name]
+    columns = {"workers": WorkersFile.COLUMNS, "cluster": ClusterFile.COLUMNS}[name]
     run = escalade.train(WALK, run_dir=tmp_path / "run", generations=3, snapshot_every=1, **TINY)
     path = getattr(run.folder, name)
     table(path, columns, [1, 2, 2, 3, 3])

@@ -14,7 +14,7 @@ from escalade.media.charts import Area, Chart, Line, drawable, write_charts
 from escalade.media.figure import Array
 from escalade.media.smoothing import smoothed
 from escalade.recorders import columns_of, read_table
-from escalade.recorders.population import QUANTILES
+from escalade.recorders.row import QUANTILES
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import LARGEST

@@ -7,13 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from escalade.recorders.goals import Goals, Outlook, duration
+from escalade.recorders.goals import Goals, Outlook, RunInfo, duration
 from escalade.recorders.live import LiveConsole
 from escalade.recorders.row import Recorder, Row, info_texts
-from escalade.recorders.run_info import RunInfo
 from escalade.strategies.novelty import CENTER
 from escalade.support.numbers import number
-from escalade.support.output import printing, wording, write_line
+from escalade.support.output import wording, write_line
 
 _PLAIN_SECONDS = 2.0
 
@@ -30,28 +29,13 @@ def make_console(
         paced: whether they tell how fast the run is; not where it was resumed since.
     """
     stream = stream or sys.stdout
-    if stream is None:
-        return _Silent()
-    kind = LiveConsole if stream.isatty() else PlainConsole
+    kind = LiveConsole if stream is not None and stream.isatty() else PlainConsole
     return kind(goals, stream, earlier, paced=paced)
 
 
 def start(run: RunInfo) -> Recorder:
     """The console of a run."""
     return make_console(run.goals, earlier=run.earlier)
-
-
-class _Silent:
-    """The console of a program that has none, such as a service: its ``sys.stdout`` is None."""
-
-    def generation(self, row: Row) -> None:
-        """Say nothing."""
-
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
 
 class PlainConsole:
@@ -100,8 +84,6 @@ class PlainConsole:
     def close(self) -> None:
         if self._unprinted is not None:
             self._print_row(self._unprinted)
-        with printing():
-            self._stream.flush()
 
     def _print(self, text: str) -> None:
         write_line(text, self._stream)

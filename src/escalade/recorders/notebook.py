@@ -7,10 +7,8 @@ import math
 import time
 from typing import Any
 
-from escalade.recorders.goals import duration
-from escalade.recorders.history import History
-from escalade.recorders.row import Row
-from escalade.recorders.run_info import RunInfo
+from escalade.recorders.goals import RunInfo, duration
+from escalade.recorders.row import History, Row
 from escalade.support.numbers import LARGEST, number
 
 _SECONDS = 1.0  # between two pictures, at least

@@ -1,4 +1,4 @@
-"""progress.csv: one row a generation, readable while the run goes on."""
+"""progress.csv and population.csv: one row a generation, readable while the run goes on."""
 
 from __future__ import annotations
 
@@ -8,32 +8,35 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from escalade.errors import InputError
-from escalade.recorders.row import COLUMNS, Row
+from escalade.recorders.goals import RunInfo
+from escalade.recorders.row import COLUMNS, QUANTILES, Row
 from escalade.recorders.tables import TableFile, kept_rows, rewind_table, whole_lines
 from escalade.storage.files import read_bytes
-
-if TYPE_CHECKING:
-    from escalade.recorders.run_info import RunInfo
-    from escalade.storage.run_folder import RunFolder
+from escalade.storage.run_folder import RunFolder
 
 
-class ProgressFile:
+class ProgressFile(TableFile):
     """Appends rows; the columns of :attr:`Row.info` come last."""
 
     def __init__(self, run: RunInfo) -> None:
-        self._table = TableFile(run.files.progress, (*COLUMNS, *run.info))
+        super().__init__(run.files.progress, (*COLUMNS, *run.info))
 
     def generation(self, row: Row) -> None:
-        self._table.write([row.columns().values()])
+        self.write([row.columns().values()])
 
-    def note(self, text: str) -> None:
-        """A table has no place for notes."""
 
-    def close(self) -> None:
-        self._table.close()
+class PopulationFile(TableFile):
+    """Appends the quantiles of each generation's returns."""
+
+    COLUMNS = ("generation", *QUANTILES)
+
+    def __init__(self, run: RunInfo) -> None:
+        super().__init__(run.files.population, self.COLUMNS)
+
+    def generation(self, row: Row) -> None:
+        self.write([(row.generation, *row.quantiles)])
 
 
 def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:

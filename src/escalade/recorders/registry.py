@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
 
 from escalade.errors import InputError
+from escalade.recorders.goals import RunInfo
 from escalade.recorders.row import Recorder
-from escalade.recorders.run_info import RunInfo
 from escalade.recorders.tracking import TRACKERS, Tracking
 from escalade.support.imports import imported
 from escalade.support.registry import Entry, find, named
@@ -23,7 +22,7 @@ RECORDERS: Final[dict[str, Entry]] = {
     "notebook": Entry(
         "the live plot", "escalade.recorders.notebook:NotebookPlot", ("matplotlib", "IPython"), "notebook"
     ),
-    "population": Entry("population.csv", "escalade.recorders.population:PopulationFile"),
+    "population": Entry("population.csv", "escalade.recorders.progress:PopulationFile"),
     **TRACKERS,
 }
 """An entry's home is called with a :class:`RunInfo` and gives a recorder; a tracker's gives a log."""
@@ -63,13 +62,11 @@ def start_recorders(
     Raises:
         InputError: a name is unknown, or what it records into cannot be written.
     """
-    seen: set[str] = set()
     started: list[Recorder] = []
     run = replace(run, say=announcer)
-    for which in wanted:
-        if isinstance(which, str) and which in seen:
+    for place, which in enumerate(wanted):
+        if isinstance(which, str) and which in wanted[:place]:
             continue
-        seen |= {which} if isinstance(which, str) else set()
         started.append(start_recorder(which, run))
         closing.callback(started[-1].close)
     return started
@@ -110,16 +107,9 @@ def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
         return which
     if which in TRACKERS:
         return Tracking(TRACKERS[which], run)
-    if ":" not in which:
-        made: Recorder = find("recorders", which, RECORDERS)(run)
-        return made
-    make = find("recorder", which, RECORDERS)
-    try:
-        inspect.signature(make).bind(run)
-    except TypeError as problem:
-        raise InputError(f"`recorder` {which} cannot be called with a RunInfo: {problem}") from problem
-    recorder: Recorder = make(run)
-    _check_methods(recorder, which, "recorder")
+    recorder: Recorder = find("recorders", which, RECORDERS)(run)
+    if ":" in which:
+        _check_methods(recorder, which, "recorder")
     return recorder
 
 

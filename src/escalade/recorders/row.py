@@ -1,11 +1,16 @@
-"""The row that is recorded of a generation."""
+"""The row that is recorded of a generation, and several as a history."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import Any, Protocol, SupportsIndex, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.strategies.shaping import usable
+from escalade.support.frames import data_frame
 from escalade.support.numbers import number
 
 
@@ -80,6 +85,77 @@ def info_texts(row: Row, without: str = "") -> list[str]:
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Levels of a row's quantiles."""
+QUANTILES = tuple(f"return_q{round(100 * level):02d}" for level in LEVELS)
+"""The columns of quantiles: 5 %, 25 %, 50 %, 75 % and 95 %."""
+
+
+def of_returns(returns: NDArray[np.float64]) -> dict[str, Any]:
+    """The columns of a :class:`Row` that tell how a generation's returns, shape (n,), are spread."""
+    known = returns[usable(returns)]
+    spread = known if len(known) else np.full(1, np.nan)
+    return {
+        "return_mean": float(spread.mean()),
+        "return_std": float(spread.std()),
+        "return_min": float(spread.min()),
+        "return_max": float(spread.max()),
+        "nonfinite": len(returns) - len(known),
+        "quantiles": quantiles(spread),
+    }
+
+
+def quantiles(returns: NDArray[np.float64]) -> tuple[float, ...]:
+    """The quantiles :data:`LEVELS` of returns, shape (n,) with n above 0.
+
+    Between neighbours they are interpolated: what ``numpy.quantile`` gives, at a fifth of its time for a few
+    hundred numbers.
+    """
+    ordered = np.sort(returns)
+    places = np.asarray(LEVELS) * (len(ordered) - 1)
+    below = places.astype(np.int64)
+    above = np.minimum(below + 1, len(ordered) - 1)
+    found: list[float] = (ordered[below] + (places - below) * (ordered[above] - ordered[below])).tolist()
+    return tuple(found)
+
+
+class History(tuple[Row, ...]):
+    """Rows of a run in their order, and the standard columns of progress.csv by their names.
+
+    ``history[-1]`` is the last row and ``history["return_mean"]`` a list of one number a generation.
+    ``dict(history)`` holds all of these; others are in each row's ``info``. What was not measured is None.
+    """
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return COLUMNS
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> Row: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> History: ...
+
+    @overload
+    def __getitem__(self, which: str) -> list[Any]: ...
+
+    def __getitem__(self, which: SupportsIndex | slice | str) -> Row | History | list[Any]:
+        if isinstance(which, slice):
+            return History(super().__getitem__(which))
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        if which not in COLUMNS:
+            raise KeyError(f"{which!r} is no column: there are {', '.join(COLUMNS)}")
+        return [getattr(row, which) for row in self]
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} generations)"
+
+    def to_pandas(self) -> Any:
+        """The columns as a ``pandas.DataFrame``.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return data_frame(dict(self))
 
 
 class Recorder(Protocol):

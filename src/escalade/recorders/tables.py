@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,9 +12,11 @@ from pathlib import Path
 from escalade.errors import InputError, StorageFailure
 from escalade.storage.files import read_bytes, storage, write_bytes
 
+_NOTES = ("generation", "note")  # the columns of notes.csv
+
 
 class TableFile:
-    """Appends rows whose first column is a generation; numbers read back as they were.
+    """A recorder's table: rows whose first column is a generation; numbers read back as they were.
 
     Raises:
         InputError: the path is wrong.
@@ -37,6 +40,9 @@ class TableFile:
             rows_of = csv.writer(self._file, lineterminator="\n")
             rows_of.writerows(["" if cell is None else cell for cell in row] for row in rows)
             self._file.flush()
+
+    def note(self, text: str) -> None:
+        """A table has no place for notes."""
 
     def close(self) -> None:
         """Close the file."""
@@ -85,7 +91,35 @@ def whole_lines(data: bytes) -> bytes:
 
 def _generation(line: str, columns: int) -> float:
     """The generation that a line is of; infinite where a kill cut it short: it counts as not written."""
-    first = line.split(",", 1)[0]
-    # isdigit alone takes superscripts too, which int does not; a generation has no more than 18 digits.
-    whole = first.isascii() and first.isdigit() and len(first) <= 18
-    return int(first) if whole and line.count(",") == columns - 1 else float("inf")
+    first = re.match("([0-9]{1,18}),", line)
+    return int(first[1]) if first and line.count(",") == columns - 1 else float("inf")
+
+
+def add_note(path: Path, generation: int, text: str) -> None:
+    """Append a note to the table, which is made where there is none; ``generation`` is the last recorded.
+
+    Raises:
+        StorageFailure: the disk is full.
+    """
+    table = TableFile(path, _NOTES)
+    try:
+        table.write([[generation, " ".join(text.splitlines())]])
+    finally:
+        table.close()
+
+
+def rewind_notes(path: Path, count: int) -> None:
+    """Keep the first ``count`` notes: a resumed run says again what came later."""
+    if not path.exists():
+        return
+    lines = read_bytes(path).decode(errors="replace").splitlines(keepends=True)
+    write_bytes(path, "".join(lines[: 1 + count]).encode())
+
+
+def read_notes(path: Path) -> list[str]:
+    """The notes in their order; none where there is no table.
+
+    Raises:
+        InputError: it is not one.
+    """
+    return read_table(path).get("note", []) if path.exists() else []

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from escalade.recorders.run_info import RunInfo
+from escalade.recorders.goals import RunInfo
 
 FOLDER = "tensorboard"
 _FLUSH_SECONDS = 10

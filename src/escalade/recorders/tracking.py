@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
 from escalade.errors import InputError, StorageFailure, one_line
-from escalade.recorders.population import QUANTILES
-from escalade.recorders.row import Row
-from escalade.recorders.run_info import RunInfo
+from escalade.recorders.goals import RunInfo
+from escalade.recorders.row import QUANTILES, Row
 from escalade.support.registry import Entry
 
 _T = TypeVar("_T")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from escalade.recorders.run_info import RunInfo
+from escalade.recorders.goals import RunInfo
 from escalade.storage.files import read_bytes, write_bytes
 
 FILE = "trackers.json"
@@ -71,19 +71,13 @@ class WandbLog:
 
 
 def run_id(path: Path) -> str:
-    """The id in a run folder's trackers.json; a new one, which is written there, where there is none.
+    """The id in a run folder's trackers.json; a new one, which is written there, if there is no file.
 
     Raises:
-        Unreadable: the file is there, and cannot be read: another id would begin another curve.
+        InputError: the file cannot be read: another id would begin another curve.
     """
-    held = read_bytes(path) if path.exists() else b"{}"
-    try:
-        found: Any = json.loads(held)
-    except ValueError:
-        found = {}
-    known = found.get("wandb") if isinstance(found, dict) else None
-    if isinstance(known, str) and known.isalnum():
-        return known
+    if path.exists():
+        return str(json.loads(read_bytes(path))["wandb"])
     made = uuid.uuid4().hex[:12]
     write_bytes(path, (json.dumps({"wandb": made}) + "\n").encode())
     return made

@@ -18,17 +18,16 @@ from escalade.recorders import (
     Announcer,
     ClusterFile,
     Goals,
+    PopulationFile,
     Recorder,
     RunInfo,
     WorkersFile,
     check_recorders,
-    cluster,
-    population,
+    read_rows,
     rewind,
     rewind_notes,
     rewind_table,
     start_recorders,
-    workers,
 )
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import storage
@@ -120,7 +119,9 @@ class SessionFacts:
         """Facts for recorders; ``lost`` generations were recorded before, and run again."""
         rows = 0 if self.loaded is None else self.loaded.checkpoint.progress.rows
         facts = {**self.subject, **self.machine, **self.options}
-        return RunInfo(self.folder, self.goals, self.info, facts, rows + 1, lost)
+        table = None if self.folder is None else self.folder.progress
+        earlier = read_rows(table) if table is not None and table.exists() else []
+        return RunInfo(self.folder, self.goals, self.info, facts, rows + 1, lost, earlier)
 
 
 @dataclass
@@ -230,9 +231,9 @@ def _rewind(folder: RunFolder, done: Progress, info: Sequence[str]) -> int:
             folder.best.unlink(missing_ok=True)
     rewind_notes(folder.notes, done.said)
     for path, table in (
-        (folder.population, population),
-        (folder.workers, workers),
-        (folder.cluster, cluster),
+        (folder.population, PopulationFile),
+        (folder.workers, WorkersFile),
+        (folder.cluster, ClusterFile),
     ):
         rewind_table(path, table.COLUMNS, done.rows)
     return lost

@@ -11,7 +11,7 @@ from escalade.media.charts import Area, Chart, Line
 from escalade.media.curves import X_AXES, Curves, axis_of, learning_curve
 from escalade.media.figure import Array
 from escalade.recorders import COLUMNS
-from escalade.recorders.population import QUANTILES
+from escalade.recorders.row import QUANTILES
 from escalade.strategies.novelty import CENTER
 
 _NOTES = {
