@@ -17,8 +17,8 @@ from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.engines import SHORTEST_TIMEOUT
 from escalade.errors import EnvironmentFailure, InputError
+from escalade.media.playing import show_episode
 from escalade.media.video import record_episode
-from escalade.media.window import show_episode
 from escalade.perturbation import Stream
 from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
@@ -211,7 +211,7 @@ def render(
         run: the run's folder, what :func:`escalade.train` returned, or a policy's file, which is played
             without wrappers, limits and arguments of the environment.
         output: the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
-        live: show the episode in a window instead; see :func:`escalade.media.window.show_episode`.
+        live: show the episode in a window instead; see :func:`escalade.media.playing.show_episode`.
         checkpoint: ``latest``, ``best`` or a generation.
         centre: number of a centre, of several, 0 for the first; the best one when None.
         seed: of the episode.

@@ -12,7 +12,6 @@ import numpy as np
 from escalade.errors import InputError
 from escalade.media.charts import Area, Chart, Line, drawable, write_charts
 from escalade.media.figure import Array
-from escalade.media.smoothing import smoothed
 from escalade.recorders import columns_of, read_table
 from escalade.recorders.row import QUANTILES
 from escalade.storage.files import AnyPath
@@ -151,6 +150,23 @@ def _by_generation(run: Curves, name: str) -> Array:
     return np.array([known.get(at, np.nan) for at in run.progress["generation"].tolist()])
 
 
+def smoothed(values: Array, count: int) -> Array:
+    """Each value's mean with those before it, ``count`` in all or as many as there are.
+
+    Args:
+        values: shape (n,); those that are NaN are left out, and stay NaN.
+        count: 1 changes nothing.
+    """
+    if count == 1 or not len(values):
+        return values
+    known, window = np.isfinite(values), np.ones(min(count, len(values)))
+    # Sums of windows, not differences of running sums: those lose every small value behind a large one.
+    sums, counts = (
+        np.convolve(part, window)[: len(values)] for part in (np.where(known, values, 0.0), known)
+    )
+    return np.where(known, sums / np.maximum(counts, 1), np.nan)
+
+
 def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
     """The places where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
 
@@ -160,14 +176,10 @@ def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
     known = np.isfinite(at) & np.isfinite(found)
     at, found = at[known], found[known]
     name = "generations" if over == "generations" else X_AXES[over][0]
-    end, value = (_number(run.summary.get(key)) for key in (name, "eval_return_mean"))
-    if not len(at) or not at[-1] <= end or not abs(value) <= LARGEST:
+    end, value = run.summary.get(name), run.summary.get("eval_return_mean")
+    if not len(at) or end is None or at[-1] > end or value is None or not abs(value) <= LARGEST:
         return at, found
     if run.summary.get("updates_since_evaluation"):  # it is that of a row
         return at, found
     earlier = at < end
     return np.append(at[earlier], end), np.append(found[earlier], value)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")

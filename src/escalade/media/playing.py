@@ -1,7 +1,9 @@
-"""An episode of a policy, step by step, for whoever films or shows it."""
+"""An episode of a policy, step by step, and shown in a window if there is a display."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -100,3 +102,33 @@ def _needs_package(environment: Environment, problem: Exception) -> InputError:
     """The error for an environment that misses a package to draw."""
     line = pip_line(environment.spec, problem)
     return InputError(f"environment {environment.id} needs a package to draw: {line}")
+
+
+def show_episode(
+    environment: Environment, policy: Acts, *, seed: int = 0, max_steps: int | None = None
+) -> tuple[float, int]:
+    """Show one episode from ``seed`` in a window, in Gymnasium's render mode ``human``.
+
+    The environment opens the window, and keeps to its own speed. The policy goes on from the state it has.
+
+    Returns:
+        The episode's return, and its length in steps.
+
+    Raises:
+        InputError: there is no display, or the environment has no window.
+        EnvironmentFailure: drawing or stepping failed.
+    """
+    if sys.platform == "linux" and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
+        raise InputError(
+            "`live` needs a display, and there is none here: film the episode with `output=x.mp4`"
+        )
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    played = Played()
+    env = make_drawing(environment, "human", "window to show: film the episode with `output=x.mp4`")
+    try:
+        with drawing(environment, "shown"):
+            for _ in play(env, policy, seed, max_steps, played):
+                pass
+    finally:
+        close(env)
+    return played.total, played.steps

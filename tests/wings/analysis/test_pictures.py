@@ -19,10 +19,9 @@ from escalade.envs import resolve
 from escalade.envs.pixels.frames import Frames
 from escalade.media import video
 from escalade.media.charts import _wrapped
-from escalade.media.curves import plot_run
+from escalade.media.curves import plot_run, smoothed
 from escalade.media.figure import fit_returns, style
 from escalade.media.playing import make_drawing
-from escalade.media.smoothing import smoothed
 from escalade.media.video import record_episode
 
 
@@ -233,11 +232,3 @@ def test_a_smoothed_point_is_the_mean_of_the_last_ones():
 def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
     assert [_wrapped(label).startswith("_") for label in ("_old", "new_", "__")] == [False] * 3
     assert _wrapped("new_") == "new_"
-
-
-@pytest.mark.parametrize("ending", ["gif", "mp4"])
-@pytest.mark.parametrize("frame", [None, [1], np.zeros((8, 8, 3), np.float32), np.zeros((8, 8), np.uint8)])
-def test_what_is_no_picture_is_no_film(ending, frame, monkeypatch, tmp_path):
-    monkeypatch.setattr(gymnasium.envs.classic_control.CartPoleEnv, "render", lambda env: frame)
-    with pytest.raises(InputError, match=r"render\(\) gave .*: a film takes uint8 \(height, width, 3\)"):
-        record_episode(resolve("CartPole-v1"), Still(), tmp_path / f"film.{ending}", seed=5)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.media.curves import read_curves
-from escalade.media.smoothing import smoothed
+from escalade.media.curves import read_curves, smoothed
 from escalade.storage.files import AnyPath
 from escalade.support.statistics import interquartile_mean, interval
 
