@@ -31,7 +31,7 @@ DRAWN = ("tests/wings/analysis/test_pictures.py",)
 # What the workers of tests need: modules of torch, rollouts, and the backends.
 SERVED = [
     "escalade.fitness.work",
-    "escalade.wings.optimize.points",
+    "escalade.wings.optimize.calls",
     "escalade.policies.population.torch_network",
     "escalade.rollout.rollouts",
     "escalade.envs.gymnasium_backend",

@@ -21,19 +21,18 @@ if TYPE_CHECKING:
     from escalade.wings.analysis.plot import plot
     from escalade.wings.analysis.report import report
     from escalade.wings.many_runs.sweep import sweep
-    from escalade.wings.optimize.earlier import EarlierPoints
-    from escalade.wings.optimize.optimize import optimize
-    from escalade.wings.optimize.optimize_batch import optimize_batch
-    from escalade.wings.optimize.optimum import Optimum
+    from escalade.wings.optimize.optimize import optimize, optimize_batch
+    from escalade.wings.optimize.search import Optimum
+    from escalade.wings.optimize.space import EarlierPoints
     from escalade.wings.publish.export import export
 
 round_alike()
 
 # Imported when first used: they need torch.
 _HOMES = {
-    "EarlierPoints": "escalade.wings.optimize.earlier",
+    "EarlierPoints": "escalade.wings.optimize.space",
     "Evolution": "escalade.training.evolution",
-    "Optimum": "escalade.wings.optimize.optimum",
+    "Optimum": "escalade.wings.optimize.search",
     "Policy": "escalade.policies.policy",
     "Recorder": "escalade.recorders",
     "Row": "escalade.recorders",
@@ -47,7 +46,7 @@ _HOMES = {
     "load": "escalade.policies.policy",
     "load_evolved": "escalade.api.evolve",
     "optimize": "escalade.wings.optimize.optimize",
-    "optimize_batch": "escalade.wings.optimize.optimize_batch",
+    "optimize_batch": "escalade.wings.optimize.optimize",
     "plot": "escalade.wings.analysis.plot",
     "render": "escalade.api.evaluate",
     "report": "escalade.wings.analysis.report",

@@ -10,8 +10,7 @@ import escalade
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies.registry import STRATEGIES
-from escalade.wings.optimize.restarts import Start
-from escalade.wings.optimize.space import SearchSpace
+from escalade.wings.optimize.space import SearchSpace, Start
 
 TABLE = NoiseTable(5, 2**14)
 SHAPED = ["snes", "cem", "sep-cma-es", "cma-es", "ma-es", "cr-fm-nes", "vd-cma", "xnes", "pgpe", "les"]

@@ -4,20 +4,87 @@ probability for mixed-integer black-box optimization", arXiv 2205.13482, section
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.errors import InputError
+from escalade.perturbation import DensePopulation
+from escalade.strategies.base import Fitness
+from escalade.strategies.bounds import Bounds
 from escalade.strategies.cma import CMAES
-from escalade.wings.optimize.lattice import Array, Lattice
+from escalade.support.numbers import whole_number
+
+Array = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 _SMALLEST = 1e-10  # of a probability, as no quantile of 0 is finite
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The parameters ``places`` of a vector are whole numbers from ``lowest`` to ``highest``, shape (k,) all.
+
+    ``scale``, shape (k,), is what a search's own numbers are multiplied with to become these.
+    """
+
+    places: NDArray[np.int64]
+    lowest: Array
+    highest: Array
+    scale: Array
+
+    def round(self, points: Array) -> Array:
+        """``points``, shape (..., dimension), with whole numbers at the places; a half goes down."""
+        rounded = points.copy()
+        whole = np.ceil(points[..., self.places] - 0.5)
+        rounded[..., self.places] = np.clip(whole, self.lowest, self.highest)
+        return rounded
+
+    def limits(self, center: Array) -> tuple[Array, Array]:
+        """The two numbers of the search between which the nearest whole number to ``center`` is had.
+
+        Both are the nearest limit there is where that is the lowest or the highest of all.
+        """
+        nearest = np.clip(np.ceil(center * self.scale - 0.5), self.lowest, self.highest)
+        below = np.clip(nearest - 0.5, self.lowest + 0.5, self.highest - 0.5)
+        above = np.clip(nearest + 0.5, self.lowest + 0.5, self.highest - 0.5)
+        return below / self.scale, above / self.scale
+
+
+def lattice_of(integers: Sequence[int] | NDArray[np.generic], bounds: Bounds, scale: Array) -> Lattice:
+    """The lattice of the parameters ``integers``, numbers or a mask, of a vector with these bounds.
+
+    Raises:
+        InputError: they are no parameters of the vector, or leave fewer than two whole numbers.
+    """
+    given = np.asarray(integers)
+    mask = given.dtype == np.bool_
+    if given.ndim != 1 or (mask and len(given) != len(scale)):
+        raise InputError(
+            "integers must be numbers of parameters, such as [0, 3], or one truth value for each of the "
+            f"{len(scale)} parameters"
+        )
+    places = {
+        whole_number(place, "integers") for place in (np.flatnonzero(given) if mask else given).tolist()
+    }
+    wrong = [place for place in places if not 0 <= place < len(scale)]
+    if wrong:
+        raise InputError(f"integers: there is no parameter {wrong[0]}, but those from 0 to {len(scale) - 1}")
+    numbers = np.array(sorted(places), dtype=np.int64)
+    lowest, highest = np.ceil(bounds.lower[numbers]), np.floor(bounds.upper[numbers])
+    narrow = numbers[highest - lowest < 1]
+    if len(narrow):
+        raise InputError(
+            f"integers: the bounds of parameter {narrow[0]} leave fewer than two whole numbers: widen them, "
+            "or leave it out of the search"
+        )
+    return Lattice(numbers, lowest, highest, scale[numbers])
 
 
 class MarginCMAES(CMAES):
@@ -34,10 +101,7 @@ class MarginCMAES(CMAES):
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
         lattice: the parameters that are rounded. Members are not rounded yet: :meth:`Lattice.round` does it.
-        covariance: the first covariance, as in :class:`~escalade.strategies.cma.CMAES`.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        options: as of :class:`~escalade.strategies.cma.CMAES`.
 
     Raises:
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
@@ -52,15 +116,9 @@ class MarginCMAES(CMAES):
         sigma: float | str = 0.5,
         *,
         lattice: Lattice,
-        covariance: ArrayLike | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            x0, population, sigma,
-            covariance=covariance, seed=seed, direction=direction, perturbation=perturbation,
-        )  # fmt: skip
+        super().__init__(x0, population, sigma, **options)
         self.lattice = lattice
         self.margin = 1 / (self.dimension * self.population_size)
         self.widths: Array = np.ones(len(lattice.places))

@@ -1,11 +1,10 @@
-"""Minimise (or maximise) a function of a vector."""
+"""Minimise (or maximise) a function of a vector, or many functions side by side."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,17 +12,17 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.fitness.catching import Catch
+from escalade.perturbation import NoiseTable, table_size
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.bounds import Given
 from escalade.support.naming import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.limits import Limits
-from escalade.wings.optimize.earlier import EarlierPoints
-from escalade.wings.optimize.function_calls import FunctionCalls, check_function
-from escalade.wings.optimize.optimum import Optimum
-from escalade.wings.optimize.search import Search, turn
-from escalade.wings.optimize.search_plan import SearchOptions, SearchPlan
+from escalade.wings.optimize.calls import FunctionCalls, check_function
+from escalade.wings.optimize.plan import SearchOptions, plan_search
+from escalade.wings.optimize.search import Optimum, Search, run_searches
+from escalade.wings.optimize.space import EarlierPoints, SearchSpace
 
 Function = Callable[[Any], Any]
 """A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
@@ -114,39 +113,108 @@ def optimize(
         >>> bool(abs(found.best - 3).max() < 1e-4), found.stop_reason
         (True, 'tolfun')
     """
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback must be a function of an Optimum, not {callback!r}")
     check_function(function, "x")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
     options = SearchOptions(
         strategy, direction, sigma, population, bounds, integers, budget, target, tolerance, restarts
     )
-    plan = SearchPlan(options, x0, seed_number(seed))
-    space = plan.space
+    space = SearchSpace(x0, sigma, bounds, seed_number(seed), integers, direction)
+    plan = plan_search(options, x0, space)
+    title = f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
+    goals = Goals(
+        title + workers_in_words(workers),
+        target,
+        seconds=seconds,
+        minimize=direction == "minimize",
+        print_evaluations=False,
+    )
     with ExitStack() as closing:
         calls = FunctionCalls(
             function, workers=workers, vectorized=vectorized, tensors=space.tensors, catch=catch, seed=seed
         )
         closing.enter_context(calls)
-        goals = Goals(
-            f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
-            + workers_in_words(workers),
-            target,
-            seconds=seconds,
-            minimize=direction == "minimize",
-            print_evaluations=False,
-        )
         wanted = [*recorders, *(["console"] if verbose else [])]
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
-        search = Search(space, direction, budget, target, limits, listening, callback, plan.name)
-        calls.engine.on_note = search.say
-        announcer.give_to(search.say)
+        search = Search(space, plan, options, limits, listening, callback)
+        calls.engine.on_note = search.notes.say
+        announcer.give_to(search.notes.say)
         if plan.note:
-            search.say(plan.note)
-        (reason,) = turn([(search, plan.turns(search))], calls, limits)
-        found = search.found(reason)
-    if math.isnan(found.best_fitness):
-        raise InputError("the function gave no finite number up to 1e30 at all: there is nothing to optimise")
-    return found
+            search.notes.say(plan.note)
+        return run_searches([search], calls, limits)[0]
+
+
+def optimize_batch(
+    function: Callable[[Any, Any], Any],
+    x0: ArrayLike | Tensor,
+    strategy: str | StrategyFactory = "cma-es",
+    *,
+    direction: Direction = "minimize",
+    sigma: float | ArrayLike | None = None,
+    population: int | None = None,
+    bounds: Given | None = None,
+    budget: int | None = None,
+    seconds: float | None = None,
+    target: float | None = None,
+    tolerance: float = 1e-11,
+    restarts: Literal["ipop", "bipop"] | None = None,
+    catch: Catch = False,
+    seed: int = 0,
+) -> list[Optimum]:
+    """Search for the smallest (or largest) value of each of many functions of a vector.
+
+    Every function has a search of its own, all of them with the same options; their generations are turned
+    together. What a search finds depends on its number, its function and ``seed``, not on the others: it is
+    the search of :func:`escalade.optimize` with ``seed + number``, but for the table of noise that all share.
+
+    Args:
+        function: takes the points of all searches that have not ended, shape (rows, dimension), and for each
+            the number of its function, shape (rows,), int64, from 0; it gives values, shape (rows,). It
+            gets numpy arrays, or tensors where ``x0`` is a tensor; they are its own.
+        x0: where to begin, shape (functions, dimension).
+        strategy: as in :func:`escalade.optimize`, for every search, as all that follows.
+        direction: ``minimize`` or ``maximize``.
+        sigma: the first standard deviation, a number or one a parameter.
+        population: points a generation of each search.
+        bounds: of every function's points.
+        budget: evaluations of each function.
+        seconds: time for all of them together.
+        target: a search ends when it finds a value as good as this.
+        tolerance: when a search has converged.
+        restarts: ``ipop`` or ``bipop``: start again after convergence.
+        catch: exceptions that count as NaN does, at every point of the call.
+        seed: the same seed gives the same searches.
+
+    Returns:
+        An :class:`Optimum` for each function, in order. For a function that gave no finite number its
+        ``best_fitness`` is NaN and its ``best`` the centre.
+
+    Raises:
+        InputError: an argument is impossible, or no function gave a finite number at all.
+        EnvironmentFailure: the function raised what ``catch`` does not name, or it raised in every call.
+
+    Examples:
+        >>> import numpy as np
+        >>> places = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> found = optimize_batch(lambda x, number: ((x - places[number]) ** 2).sum(1), np.zeros((3, 2)))
+        >>> np.allclose([one.best for one in found], places)
+        True
+    """
+    check_function(function, "points, numbers")
+    if np.ndim(x0) != 2 or 0 in np.shape(x0):
+        raise InputError(
+            f"x0 of shape {np.shape(x0)} must have a row for each function: (functions, dimension)"
+        )
+    limits = Limits(seconds=seconds)
+    options = SearchOptions(
+        strategy, direction, sigma, population, bounds, None, budget, target, tolerance, restarts
+    )
+    first, rows = seed_number(seed), list(cast("Sequence[Any]", x0))
+    noise = NoiseTable(first, table_size(len(rows[0])))
+    searches = []
+    for number, row in enumerate(rows):
+        space = SearchSpace(row, sigma, bounds, first + number, None, direction, noise)
+        searches.append(Search(space, plan_search(options, row, space), options, limits))
+    with FunctionCalls(function, numbered=True, tensors=space.tensors, catch=catch, seed=first) as calls:
+        return run_searches(searches, calls, limits)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,23 +17,71 @@ from numpy.typing import NDArray
 from escalade.errors import Diverged, InputError
 from escalade.perturbation import write_all
 from escalade.recorders import Recorder, Row, of_returns
-from escalade.strategies.base import Direction, Strategy
 from escalade.strategies.bounds import confine
 from escalade.strategies.result import FitnessHistory
 from escalade.strategies.shaping import usable
+from escalade.support.html import shown, table
+from escalade.support.lines import lines_png
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.progress import Counts, Progress
 from escalade.training.view import answer_of
-from escalade.wings.optimize.function_calls import FunctionCalls, Values
-from escalade.wings.optimize.optimum import Optimum
-from escalade.wings.optimize.space import SearchSpace
+from escalade.wings.optimize.calls import FunctionCalls, Values
+from escalade.wings.optimize.plan import Plan, SearchOptions
+from escalade.wings.optimize.space import SearchSpace, Start
 from escalade.wings.optimize.stopping import StopRules
 
 Array = NDArray[np.float64]
-Callback = Callable[[Optimum], bool | None]
-Turns = Generator[Array, Values, str]
-"""A search in turns: it gives the points of a generation, is sent their values, and returns why it ended."""
+Callback = Callable[["Optimum"], bool | None]
+
+_OVER = ("target", "budget", "seconds", "callback")  # after these no search begins again
+_FACTS = ("best_fitness", "strategy", "stop_reason", "evaluations", "failures", "restarts")
+_NUMBERS = 8  # of the best point in a notebook
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The result of :func:`escalade.optimize`.
+
+    ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
+    (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``center`` is the last
+    centre of the search that found it, of the same kind: often the better answer where the function is noisy.
+    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2), read-only.
+    ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
+    ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
+
+    ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or why the
+    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
+    fitness changes no more), ``tolxup`` (one without two bounds grew ten thousandfold), ``noeffect`` (they
+    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
+    or ``generations`` (it took too long), ``diverged`` (its numbers are too large),
+    ``limit`` (a small search of ``bipop`` had used its share).
+    """
+
+    best: Any
+    best_fitness: float
+    center: Any
+    history: NDArray[np.float64]
+    evaluations: int
+    failures: int
+    restarts: int
+    stop_reason: str
+    strategy: str
+
+    def _repr_html_(self) -> str:
+        best = np.asarray(self.best)
+        more = ", ..." if len(best) > _NUMBERS else ""
+        facts = {name: shown(getattr(self, name)) for name in _FACTS}
+        facts |= {"generations": str(len(self.history))}
+        facts |= {"best": ", ".join(shown(float(number)) for number in best[:_NUMBERS]) + more}
+        page, picture = table(f"optimum of {len(best):,} parameters", facts), self._repr_png_()
+        if picture is None:
+            return page
+        return f"{page}<img src='data:image/png;base64,{base64.b64encode(picture).decode()}'>"
+
+    def _repr_png_(self) -> bytes | None:
+        best, mean = self.history.T
+        return lines_png({"best of a generation": best, "mean": mean}, "fitness")
 
 
 class _Points:
@@ -47,92 +98,97 @@ class Search:
 
     Args:
         space: where searches begin, and how members become points.
-        direction: ``minimize`` or ``maximize``.
-        budget: evaluations after which to stop; None for no such limit.
-        target: a value as good as this ends the search; None for none.
+        plan: the strategy, and when a search begins again.
+        options: budget, target, direction and tolerance are read here.
         limits: the budget of seconds.
-        recorders: who is given a row for each generation, and notes.
+        recorders: get a row for each generation, and notes.
         callback: called with what is found so far after each generation; True stops.
-        strategy: its name, for the result.
-        number: of the function, where there are many: the last number of every point that it is called with.
     """
 
     def __init__(
         self,
         space: SearchSpace,
-        direction: Direction,
-        budget: int | None,
-        target: float | None,
+        plan: Plan,
+        options: SearchOptions,
         limits: Limits,
-        recorders: Sequence[Recorder],
-        callback: Callback | None,
-        strategy: str,
-        number: int | None = None,
+        recorders: Sequence[Recorder] = (),
+        callback: Callback | None = None,
     ) -> None:
-        self.begun = 0
-        """Number of searches begun."""
-        self.evaluations = self.failures = 0
-        """Points whose values are known, and those of them at which the function raised."""
+        self.reason: str | None = None
+        """Why it ended; None while it goes on."""
+        self.evaluations = 0
+        """Points whose values are known."""
         self.progress = Progress()
-        self._space, self._limits = space, limits
-        self._sign = 1.0 if direction == "minimize" else -1.0
-        self._budget, self._target = budget, target
-        self._recorders, self._callback, self._strategy = recorders, callback, strategy
-        self._number = number
-        self._notes = Notes(recorders, self.progress, _Points())
+        self._failures = self._begun = 0
+        self._space, self._plan, self._options, self._limits = space, plan, options, limits
+        self._sign = 1.0 if options.direction == "minimize" else -1.0
+        self._recorders, self._callback = recorders, callback
+        self.notes = Notes(recorders, self.progress, _Points())
         self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
-        self._leader: Strategy | None = None  # of the search that found the best, or the only one so far
         self._history = FitnessHistory()
+        self._begin(next(plan.starts))
 
-    def say(self, text: str) -> None:
-        """Give the recorders a note."""
-        self._notes.say(text)
-
-    def run(self, strategy: Strategy, rules: StopRules, limit: int | None) -> Turns:
-        """Search until the end. ``limit`` is where it gives way to the next one."""
-        self.begun += 1
-        if self.begun > 1:
-            self._notes.say(f"search {self.begun} begins, with population {strategy.population_size}")
+    def _begin(self, start: Start) -> None:
+        self._strategy = self._space.make(self._plan.factory, start, self._begun)
+        self._begun += 1
+        if self._begun > 1:
+            self.notes.say(f"search {self._begun} begins, with population {self._strategy.population_size}")
+        boxed = np.isfinite(self._space.widest)
+        self._rules = StopRules(self._strategy, self._options.tolerance, boxed)
+        self._before = self.evaluations  # those of the searches before this one
+        self._limit = math.inf if start.budget is None else self._before + start.budget
         if not len(self._best):
-            self._leader = strategy
-        while True:
-            reason = yield from self._generation(strategy, rules)
-            if reason is not None:
-                return reason
-            if limit is not None and self.evaluations >= limit:
-                return "limit"
+            self._leader = self._strategy  # of the search that found the best, or the only one so far
 
-    def _generation(self, strategy: Strategy, rules: StopRules) -> Generator[Array, Values, str | None]:
-        began = time.monotonic()
-        points = self._space.points(write_all(strategy.sample()))
-        told = yield points if self._number is None else _numbered(points, self._number)
-        values = told.numbers
+    def ask(self) -> Array:
+        """Return the points of the next generation."""
+        self._asked = time.monotonic()
+        self._points = self._space.points(write_all(self._strategy.sample()))
+        return self._points
+
+    def tell(self, values: Values) -> None:
+        """Take the values of those points, and begin another search if this one is over."""
+        reason = self._learn(values)
+        if reason is None and self.evaluations >= self._limit:
+            reason = "limit"
+        if reason is None or reason in _OVER:
+            self.reason = reason
+            return
+        try:
+            start = self._plan.starts.send(self.evaluations - self._before)
+        except StopIteration:
+            self.reason = reason
+        else:
+            self._begin(start)
+
+    def _learn(self, told: Values) -> str | None:
+        strategy, values = self._strategy, told.numbers
         self.evaluations += len(values)
-        self.failures += int(told.failed.sum())
+        self._failures += int(told.failed.sum())
         if told.words:
-            self._notes.say(f"{told.words}: such points count as the worst", kind="failed")
-        self._remember(strategy, points, values)
+            self.notes.say(f"{told.words}: such points count as the worst", kind="failed")
+        self._remember(values)
         scales = strategy.sigma, strategy.lr  # this generation's: tell moves them on
         try:
             strategy.tell(values)
         except Diverged as problem:
-            self._notes.say(str(problem))
+            self.notes.say(str(problem))
             return self._reached() or "diverged"
         confine(strategy, self._space.widest)
         self.progress.generation += 1
-        self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - began)
-        self._record(strategy, values, scales)
-        reason = "callback" if self._stopped() else rules.check(self._sign * values)
+        self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - self._asked)
+        self._record(values, scales)
+        reason = "callback" if self._stopped() else self._rules.check(self._sign * values)
         return self._reached() or reason
 
     def _stopped(self) -> bool:
         """Tell whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
         try:
-            return self._callback is not None and bool(answer_of(self._callback(self.found(""))))
+            return self._callback is not None and bool(answer_of(self._callback(self.found())))
         except StopIteration:
             return True
 
-    def _remember(self, strategy: Strategy, points: Array, values: Array) -> None:
+    def _remember(self, values: Array) -> None:
         usables = np.where(usable(values), self._sign * values, np.nan)
         if np.isnan(usables).all():
             self._history.append(math.nan, math.nan)
@@ -140,18 +196,19 @@ class Search:
         best = int(np.nanargmin(usables))
         self._history.append(self._sign * float(usables[best]), self._sign * float(np.nanmean(usables)))
         if usables[best] < self._best_value:
-            self._best, self._best_value = points[best].copy(), float(usables[best])
-            self._leader = strategy
+            self._best, self._best_value = self._points[best].copy(), float(usables[best])
+            self._leader = self._strategy
 
     def _reached(self) -> str | None:
         """``target``, ``budget`` or ``seconds``, once one of them is reached."""
-        if self._target is not None and self._best_value <= self._sign * self._target:
+        target, budget = self._options.target, self._options.budget
+        if target is not None and self._best_value <= self._sign * target:
             return "target"
-        if self._budget is not None and self.evaluations >= self._budget:
+        if budget is not None and self.evaluations >= budget:
             return "budget"
         return self._limits.reached(self.progress)
 
-    def _record(self, strategy: Strategy, values: Array, scales: tuple[float, float]) -> None:
+    def _record(self, values: Array, scales: tuple[float, float]) -> None:
         if not self._recorders:
             return
         row = Row(
@@ -164,7 +221,7 @@ class Search:
             unperturbed_rank=None,
             sigma=scales[0],
             lr=scales[1],
-            update_ratio=strategy.update_ratio,
+            update_ratio=self._strategy.update_ratio,
             steps_per_second=None,
             eval_steps=None,
             **of_returns(values),
@@ -172,9 +229,8 @@ class Search:
         for recorder in self._recorders:
             recorder.generation(row)
 
-    def found(self, reason: str) -> Optimum:
+    def found(self) -> Optimum:
         """Return the best so far; its arrays are the caller's own."""
-        assert self._leader is not None  # there is no result before the first search
         center = self._space.points(self._leader.center.double().numpy())
         known = len(self._best) > 0
         own = partial(torch.tensor, device="cpu") if self._space.tensors else np.array
@@ -184,61 +240,43 @@ class Search:
             center=own(center),
             history=self._history.rows,
             evaluations=self.evaluations,
-            failures=self.failures,
-            restarts=self.begun - 1,
-            stop_reason=reason,
-            strategy=self._strategy,
+            failures=self._failures,
+            restarts=self._begun - 1,
+            stop_reason=self.reason or "",
+            strategy=self._plan.name,
         )
 
 
-def _numbered(points: Array, number: int) -> Array:
-    return np.column_stack([points, np.full(len(points), float(number))])
+def run_searches(searches: Sequence[Search], calls: FunctionCalls, limits: Limits) -> list[Optimum]:
+    """Run searches side by side until each has ended, with one call for the points of all.
 
-
-def turn(searches: Sequence[tuple[Search, Turns]], calls: FunctionCalls, limits: Limits) -> list[str]:
-    """Turn searches side by side, one call for the points of all, until each has ended; why each did.
+    The function takes the numbers of the searches beside the points if ``calls`` were made for that.
 
     Raises:
-        InputError: the time was up inside the first generation.
+        InputError: the time was up inside the first generation, or no value was usable.
     """
-    reasons: dict[int, str] = {}
     deadline = calls.engine.on_wait = Deadline()
     try:
-        waiting = {number: next(turns) for number, (_, turns) in enumerate(searches)}
-        while waiting:
-            progress = searches[next(iter(waiting))][0].progress
-            deadline.set(limits.seconds_for_generation(progress))
-            told = calls.values(np.concatenate(list(waiting.values())))
+        while going := [search for search in searches if search.reason is None]:
+            points = [search.ask() for search in going]
+            deadline.set(limits.seconds_for_generation(going[0].progress))
+            values = calls.values(points, [searches.index(search) for search in going])
             deadline.set(None)
             first = 0
-            for number, points in list(waiting.items()):
-                rows = slice(first, first := first + len(points))
-                try:
-                    waiting[number] = searches[number][1].send(told.part(rows))
-                except StopIteration as ended:
-                    reasons[number] = ended.value
-                    del waiting[number]
-    except RuntimeError as problem:
-        if isinstance(problem.__cause__, StopIteration):  # of a start or a recorder, within a generator
-            raise problem.__cause__ from None
-        raise
+            for search, own in zip(going, points, strict=True):
+                search.tell(values.part(slice(first, first := first + len(own))))
     except (KeyboardInterrupt, TimeUp) as cut:
-        _check_begun(searches, cut, limits)
-        reason = "seconds" if isinstance(cut, TimeUp) else "interrupted"
-        return [reasons.get(number, reason) for number in range(len(searches))]
+        if not all(search.evaluations for search in searches):
+            if isinstance(cut, KeyboardInterrupt):
+                raise
+            raise InputError(
+                f"seconds {limits.seconds} ended inside the first generation, so nothing is found: give more"
+            ) from None
+        for search in searches:
+            search.reason = search.reason or ("seconds" if isinstance(cut, TimeUp) else "interrupted")
     finally:
         deadline.set(None)
-    return [reasons[number] for number in range(len(searches))]
-
-
-def _check_begun(
-    searches: Sequence[tuple[Search, Turns]], cut: KeyboardInterrupt | TimeUp, limits: Limits
-) -> None:
-    """Raise where a search that was cut has found nothing yet."""
-    if all(search.evaluations for search, _ in searches):
-        return
-    if isinstance(cut, KeyboardInterrupt):
-        raise cut
-    raise InputError(
-        f"seconds {limits.seconds} ended inside the first generation, so nothing is found: give it more"
-    ) from None
+    found = [search.found() for search in searches]
+    if all(math.isnan(one.best_fitness) for one in found):
+        raise InputError("the function gave no finite number up to 1e30 at all: there is nothing to optimise")
+    return found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
@@ -14,16 +16,78 @@ from escalade.perturbation import NoiseTable, Stream, seeds, table_size
 from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds
 from escalade.strategies.sized import default_population
-from escalade.strategies.vectors import detached
 from escalade.support.keywords import check_call, fixed_by, keywords_of, parameters_of
 from escalade.support.naming import called
-from escalade.wings.optimize.earlier import EarlierPoints, beginning
-from escalade.wings.optimize.lattice import lattice_of
-from escalade.wings.optimize.restarts import Start
+from escalade.wings.optimize.margin import lattice_of
 
 Array = NDArray[np.float64]
 
+_SHARE = 0.1  # of earlier points: the paper's gamma
 _AROUND = 1 / 3  # of sigma: the first noise around each earlier point, so that together they make the cloud
+
+
+class EarlierPoints:
+    """Points whose values are known, of the same function or one like it: where a search may begin.
+
+    Nomura, Watanabe, Akimoto, Ozaki and Onishi 2021, "Warm starting CMA-ES for hyperparameter optimization",
+    AAAI, arXiv 2012.06932, section 4. Given to :func:`escalade.optimize` in place of ``x0``. The search
+    begins at the mean of the best tenth of the points, with the covariance by which they scatter, plus a
+    third of the first sigma.
+
+    Args:
+        points: shape (n, dimension), in the function's own units and within the bounds.
+        values: the function's, shape (n,). Points whose value is NaN or infinite are left out.
+
+    Raises:
+        InputError: the shapes do not fit, a point is not finite, or no value is.
+    """
+
+    def __init__(self, points: ArrayLike, values: ArrayLike) -> None:
+        self.points, self.values = _numbers(points, "points"), _numbers(values, "values")
+        if self.points.ndim != 2 or self.points.size == 0 or self.values.shape != self.points.shape[:1]:
+            raise InputError(
+                f"points of shape {self.points.shape} and values of shape {self.values.shape} do not fit: "
+                "they must be (n, dimension) and (n,)"
+            )
+        if not np.isfinite(self.points).all() or not np.isfinite(self.values).any():
+            raise InputError("points must be finite, and at least one of their values")
+
+    def best(self, direction: Direction) -> Array:
+        """The best tenth of the points, at least one, the best first: shape (k, dimension)."""
+        known = np.isfinite(self.values)
+        points, values = self.points[known], self.values[known]
+        order = np.argsort(values if direction == "minimize" else -values, kind="stable")
+        return np.asarray(points[order[: max(1, math.floor(_SHARE * len(points)))]])
+
+
+def beginning(points: Array, spread: float) -> tuple[Array, float, Array]:
+    """Return the normal distribution nearest to a mixture of one around each point (equation 9).
+
+    Args:
+        points: the best ones, shape (k, dimension).
+        spread: the standard deviation around each of them: the paper's alpha.
+
+    Returns:
+        Centre, sigma, and a covariance of determinant 1: members are ``center + sigma * N(0, covariance)``.
+    """
+    dimension = points.shape[1]
+    center = points.mean(axis=0)
+    away = points - center
+    covariance = spread**2 * np.eye(dimension) + away.T @ away / len(points)
+    log_variance = np.linalg.slogdet(covariance)[1] / dimension
+    return center, math.exp(log_variance / 2), covariance / math.exp(log_variance)
+
+
+@dataclass(frozen=True)
+class Start:
+    """The settings that one search is started with."""
+
+    population: int | None
+    """Members a generation; None is the strategy's default."""
+    sigma_factor: float = 1.0
+    """The factor of the first sigma."""
+    budget: int | None = None
+    """Evaluations after which this search gives way to the next one."""
 
 
 class SearchSpace:
@@ -34,7 +98,7 @@ class SearchSpace:
 
     Args:
         x0: where to begin: shape (dimension,), a function that makes such a vector of a random generator, or
-            :class:`~escalade.wings.optimize.earlier.EarlierPoints`.
+            :class:`EarlierPoints`.
         sigma: the first standard deviation, a number or one a parameter, at most the range between two
             bounds; None is 0.3 of that range and 0.5 elsewhere.
         bounds: see :class:`escalade.strategies.bounds.Bounds`.
@@ -59,7 +123,7 @@ class SearchSpace:
     ) -> None:
         self.seed, self._direction = seed, direction
         self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
-        self._x0 = x0 if callable(x0) and not isinstance(x0, Tensor) else None
+        self._x0 = x0 if callable(x0) else None
         self._earlier = x0.best(direction) if isinstance(x0, EarlierPoints) else None
         if self._earlier is not None:
             first = self._earlier.mean(axis=0)
@@ -112,17 +176,16 @@ class SearchSpace:
         return made
 
     def _start(self, number: int) -> Array:
-        x = self._first
-        if number > 0 and self._x0 is not None:
+        if number == 0:
+            x = self._first
+        elif self._x0 is not None:
             x = _vector(self._x0(self.rng))
-            if len(x) != self.dimension:
-                raise InputError(f"x0 gave {len(x)} numbers, and the first time {self.dimension}")
             self.bounds.check(x)
-        elif number > 0:
-            both, drawn = self.bounds.both, self.rng.uniform(size=self.dimension)
+        else:
+            drawn = self.rng.uniform(size=self.dimension)
             with np.errstate(invalid="ignore"):
-                inside = self.bounds.lower + drawn * (self.bounds.upper - self.bounds.lower)
-            x = np.where(both, inside, x)
+                inside = self.bounds.lower + drawn * self.bounds.width
+            x = np.where(self.bounds.both, inside, self._first)
         return self._bent.invert(x) / self._scale
 
     def points(self, members: NDArray[np.floating]) -> Array:
@@ -131,17 +194,18 @@ class SearchSpace:
         return points if self.lattice is None else self.lattice.round(points)
 
 
-def _vector(x0: Any) -> Array:
-    """``x0`` in float64; InputError where it is no vector of finite numbers."""
+def _numbers(given: Any, name: str) -> Array:
+    """Return a copy of ``given`` in float64; InputError if it does not hold numbers."""
     try:
-        if isinstance(x0, Tensor):  # numpy has no bfloat16
-            x0 = (x0.detach() if x0.is_complex() else x0.detach().double()).cpu().numpy()
-        given = np.array(x0)
-        if given.dtype.kind not in "biufO":
-            raise TypeError
-        vector = given.astype(np.float64)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise InputError("x0 must be a vector of numbers") from None
+        # Numpy has no bfloat16.
+        array = given.detach().double().cpu().numpy() if isinstance(given, Tensor) else given
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be numbers, not {given!r}") from None
+
+
+def _vector(x0: Any) -> Array:
+    vector = _numbers(x0, "x0")
     if vector.ndim != 1 or vector.size == 0:
         raise InputError(f"x0 must be a vector of numbers, not an array of shape {vector.shape}")
     if not np.isfinite(vector).all():
@@ -151,10 +215,9 @@ def _vector(x0: Any) -> Array:
 
 
 def _sigma(sigma: Any, dimension: int) -> Array:
-    try:
-        deviations = np.broadcast_to(np.array(detached(sigma), dtype=np.float64), (dimension,)).copy()
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them") from None
+    deviations = _numbers(sigma, "sigma")
+    if deviations.shape not in ((), (1,), (dimension,)):
+        raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them")
     if not (np.isfinite(deviations) & (deviations > 0)).all():
         raise InputError(f"sigma {sigma!r} must be positive and finite")
-    return deviations
+    return np.broadcast_to(deviations, (dimension,))

@@ -11,11 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.errors import InputError
 from escalade.strategies.base import Strategy
 from escalade.strategies.matrix import CONDITION
 from escalade.strategies.shaping import usable
-from escalade.support.numbers import real_number
 
 Array = NDArray[np.float64]
 
@@ -34,14 +32,9 @@ class StopRules:
             (``tolfunhist``).
         boxed: the parameters whose standard deviation is capped by two bounds, bool of shape (dimension,):
             they may grow from any first value without ``tolxup``, because they cannot diverge.
-
-    Raises:
-        InputError: the tolerance is not positive.
     """
 
     def __init__(self, strategy: Strategy, tolerance: float, boxed: NDArray[np.bool_] | bool = False) -> None:
-        if not real_number(tolerance, "tolerance") > 0:
-            raise InputError(f"tolerance {tolerance} must be above 0")
         n, size = strategy.dimension, strategy.population_size
         self._strategy = strategy
         self._free = ~np.broadcast_to(boxed, (n,))
