@@ -53,7 +53,7 @@ def summing() -> float:
 
 def versions() -> float:
     try:
-        module = importlib.import_module("escalade.support.versions")
+        module = importlib.import_module("escalade.support.machine")
     except ImportError:
         module = importlib.import_module("escalade.trainer")
     return median(module.versions, 20)

@@ -2,41 +2,56 @@
 
 from typing import TYPE_CHECKING
 
-from escalade.errors import EngineFailure, EnvironmentFailure, EscaladeError, InputError, StorageFailure
-from escalade.support.lazy import lazy_names
+from escalade.support.imports import lazy_names
 from escalade.support.mkl import round_alike
 
 if TYPE_CHECKING:
-    from escalade import strategies
-    from escalade.api.check import check
-    from escalade.api.evaluate import evaluate, render
-    from escalade.api.evolve import evolve, load_evolved
-    from escalade.api.run import Run
-    from escalade.api.train import resume, train
-    from escalade.policies.policy import Policy, load
-    from escalade.recorders import Recorder, Row
-    from escalade.training.evolution import Evolution
-    from escalade.training.view import View
-    from escalade.wings.analysis.compare import compare
-    from escalade.wings.analysis.plot import plot
-    from escalade.wings.analysis.report import report
-    from escalade.wings.many_runs.sweep import sweep
-    from escalade.wings.optimize.optimize import optimize, optimize_batch
-    from escalade.wings.optimize.search import Optimum
-    from escalade.wings.optimize.space import EarlierPoints
-    from escalade.wings.publish.export import export
+    from escalade import strategies as strategies
+    from escalade.api.check import check as check
+    from escalade.api.evaluate import evaluate as evaluate
+    from escalade.api.evaluate import render as render
+    from escalade.api.evolve import evolve as evolve
+    from escalade.api.evolve import load_evolved as load_evolved
+    from escalade.api.run import Run as Run
+    from escalade.api.train import resume as resume
+    from escalade.api.train import train as train
+    from escalade.errors import EngineFailure as EngineFailure
+    from escalade.errors import EnvironmentFailure as EnvironmentFailure
+    from escalade.errors import EscaladeError as EscaladeError
+    from escalade.errors import InputError as InputError
+    from escalade.errors import StorageFailure as StorageFailure
+    from escalade.policies.policy import Policy as Policy
+    from escalade.policies.policy import load as load
+    from escalade.recorders import Recorder as Recorder
+    from escalade.recorders import Row as Row
+    from escalade.training.evolution import Evolution as Evolution
+    from escalade.training.view import View as View
+    from escalade.wings.analysis.compare import compare as compare
+    from escalade.wings.analysis.plot import plot as plot
+    from escalade.wings.analysis.report import report as report
+    from escalade.wings.many_runs.sweep import sweep as sweep
+    from escalade.wings.optimize.optimize import optimize as optimize
+    from escalade.wings.optimize.optimize import optimize_batch as optimize_batch
+    from escalade.wings.optimize.search import Optimum as Optimum
+    from escalade.wings.optimize.space import EarlierPoints as EarlierPoints
+    from escalade.wings.publish.export import export as export
 
 round_alike()
 
-# Imported when first used: they need torch.
+# Imported when first used: most need torch.
 _HOMES = {
     "EarlierPoints": "escalade.wings.optimize.space",
+    "EngineFailure": "escalade.errors",
+    "EnvironmentFailure": "escalade.errors",
+    "EscaladeError": "escalade.errors",
     "Evolution": "escalade.training.evolution",
+    "InputError": "escalade.errors",
     "Optimum": "escalade.wings.optimize.search",
     "Policy": "escalade.policies.policy",
     "Recorder": "escalade.recorders",
     "Row": "escalade.recorders",
     "Run": "escalade.api.run",
+    "StorageFailure": "escalade.errors",
     "View": "escalade.training.view",
     "check": "escalade.api.check",
     "compare": "escalade.wings.analysis.compare",
@@ -60,34 +75,4 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of the packag
 
 __version__ = "0.2.0.dev0"
 
-__all__ = [
-    "EarlierPoints",
-    "EngineFailure",
-    "EnvironmentFailure",
-    "EscaladeError",
-    "Evolution",
-    "InputError",
-    "Optimum",
-    "Policy",
-    "Recorder",
-    "Row",
-    "Run",
-    "StorageFailure",
-    "View",
-    "check",
-    "compare",
-    "evaluate",
-    "evolve",
-    "export",
-    "load",
-    "load_evolved",
-    "optimize",
-    "optimize_batch",
-    "plot",
-    "render",
-    "report",
-    "resume",
-    "strategies",
-    "sweep",
-    "train",
-]
+__all__ = sorted(_HOMES)

@@ -28,7 +28,7 @@ from escalade.strategies.base import StrategyFactory
 from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.matrix import CONDITION
 from escalade.support.exact import one_thread
-from escalade.support.installing import check_installed
+from escalade.support.imports import check_installed
 from escalade.training.parts import Parts, make_parts
 from escalade.training.score import make_score
 from escalade.training.step_limits import limited

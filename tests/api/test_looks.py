@@ -11,7 +11,7 @@ from tests.commands import DEADLINE
 
 import escalade
 from escalade.recorders import COLUMNS, History
-from escalade.support.html import table
+from escalade.support.shown import table
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_what_evolve_gives_is_shown_in_a_line_and_in_a_table():
 
 
 def test_a_number_that_is_not_there_is_a_dash():
-    assert "<td style='text-align:left'>-</td>" in table("t", {"a": escalade.support.html.shown(None)})
+    assert "<td style='text-align:left'>-</td>" in table("t", {"a": escalade.support.shown.shown(None)})
 
 
 def test_history_is_rows_by_number_and_columns_by_name(run):

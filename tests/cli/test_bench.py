@@ -45,7 +45,7 @@ def test_a_cluster_is_not_measured(monkeypatch, capsys):
 
 
 def test_a_search_that_lacks_its_package_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("escalade.support.installing.missing", lambda *modules: list(modules))
+    monkeypatch.setattr("escalade.support.imports.missing", lambda *modules: list(modules))
     searching = ["--behaviour", "observation:0", "--novelty", "ns"]
     assert cli.main(["bench", "CartPole-v1", "--preset", "none", *searching, *SHORT]) == 2
     assert "escalade[novelty]" in capsys.readouterr().err

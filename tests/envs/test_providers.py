@@ -58,7 +58,7 @@ def test_a_missing_part_of_a_family_is_named_too():
     from gymnasium.envs.registration import EnvSpec
 
     from escalade.envs.providers import pip_line
-    from escalade.support.installing import install
+    from escalade.support.imports import install
 
     ant = EnvSpec("AntBulletEnv-v0", entry_point="pybullet_envs_gymnasium.gym_locomotion_envs:AntBulletEnv")
     assert pip_line(ant, ModuleNotFoundError("pybullet")) == install("pybullet")

@@ -183,7 +183,7 @@ def test_archives_that_part_at_a_whole_tree_keep_their_own():
 
 
 def test_a_search_without_scipy_is_refused_before_it_begins_and_read_all_the_same(monkeypatch):
-    monkeypatch.setattr("escalade.support.installing.missing", lambda *packages: [*packages])
+    monkeypatch.setattr("escalade.support.imports.missing", lambda *packages: [*packages])
     assert parse("nsr:k=3").k == 3
     novelty.check_searchable(None)
     with pytest.raises(InputError, match=r"`novelty` ns needs scipy"):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from escalade import InputError
-from escalade.support.html import shown
 from escalade.support.numbers import finite, number, plain, real_number
+from escalade.support.shown import shown
 
 
 @pytest.mark.parametrize(

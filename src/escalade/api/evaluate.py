@@ -26,9 +26,9 @@ from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
-from escalade.support.failures import check_failures, words_of
 from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
+from escalade.training.notes import check_failures, words_of
 from escalade.training.parts import Parts, make_parts
 from escalade.training.saved import SavedPolicy, refuse_checkpoint
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.support.naming import name_of
+from escalade.support.imports import name_of
 
 
 def named(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from escalade.policies.policy import Policy
 from escalade.recorders import History, read_rows
 from escalade.storage.run_folder import RunFolder
-from escalade.support.html import shown, table
+from escalade.support.shown import shown, table
 
 _FACTS = (
     *("strategy", "eval_return_mean", "eval_return_std", "target_return"),

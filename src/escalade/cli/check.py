@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from escalade.cli.arguments import add_command, add_environment, add_options, options_typed, with_flags
-from escalade.cli.output import say
 from escalade.config.options import OPTIONS, Config
+from escalade.support.output import say
 
 _FRAMES = [
     name

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from escalade.cli.arguments import add_command
-from escalade.cli.output import say
 from escalade.errors import InputError, nearest
+from escalade.support.output import say
 
 _SHOWN = 3  # ids of a family, where no word is given
 

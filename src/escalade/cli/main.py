@@ -12,12 +12,11 @@ from typing import NoReturn
 
 from escalade import __version__
 from escalade.cli.arguments import Parser, with_flags
-from escalade.cli.output import INTERRUPTED, give_up_stdout, say
 from escalade.cli.registry import COMMANDS
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
-from escalade.support.interrupts import Interrupts, end_with_leader
-from escalade.support.output import OutputFailure, ReaderGone, printing, visible, wording
+from escalade.support.interrupts import INTERRUPTED, Interrupts, end_with_leader
+from escalade.support.output import OutputFailure, ReaderGone, printing, say, visible, wording
 from escalade.support.own_process import claim, end_process
 
 
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OutputFailure as problem:
         print(f"escalade: {problem}", file=sys.stderr)
         if sys.stdout is not None:
-            give_up_stdout()
+            _give_up_stdout()
         return problem.exit_code
     except EscaladeError as problem:
         print(f"escalade: {visible(with_flags(str(problem), flags))}", file=sys.stderr)
@@ -46,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except ReaderGone:  # as head does
-        give_up_stdout()
+        _give_up_stdout()
         return 1
     finally:
         wording.reset(words)
@@ -107,3 +106,9 @@ def _leave(code: int = INTERRUPTED) -> NoReturn:
     """End at once and leave nothing behind: workers end with this process by themselves."""
     discard_in_flight()
     os._exit(code)
+
+
+def _give_up_stdout() -> None:
+    """Send what is still in standard output's buffer nowhere: at exit it would fail once more."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

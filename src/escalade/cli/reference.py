@@ -9,13 +9,12 @@ from typing import Any
 
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_environment, add_options, whole
-from escalade.cli.output import say
 from escalade.cli.training import config_typed
 from escalade.config.commands import flag
 from escalade.config.conversion import convert, toml_text
 from escalade.config.options import NOT_MEASURED, OPTIONS
 from escalade.support.numbers import number
-from escalade.support.output import printing
+from escalade.support.output import printing, say
 
 _NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "recorder")  # of a measurement
 _BENCH = [

@@ -10,11 +10,11 @@ from typing import Any
 
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
-from escalade.cli.output import say
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import finite, number
+from escalade.support.output import say
 
 LATEST = "latest"
 """The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""

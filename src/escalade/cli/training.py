@@ -17,13 +17,14 @@ from escalade.cli.arguments import (
     add_options,
     options_typed,
 )
-from escalade.cli.output import INTERRUPTED, say
 from escalade.cli.registry import MODES
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.config.strategy_text import layered
 from escalade.storage.run_folder import RunFolder
+from escalade.support.interrupts import INTERRUPTED
+from escalade.support.output import say
 from escalade.training.sources import inherited
 
 if TYPE_CHECKING:

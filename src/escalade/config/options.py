@@ -21,7 +21,7 @@ from escalade.policies.normalizer import CLIP
 from escalade.rollout import behaviour, cutoff
 from escalade.strategies import novelty, schedules
 from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, POPULATION, STRATEGIES, defaults_of
-from escalade.support.cores import cores
+from escalade.support.machine import cores
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
 _PLAIN = defaults_of(DEFAULT)

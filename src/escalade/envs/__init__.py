@@ -2,14 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from escalade.support.lazy import lazy_names
+from escalade.support.imports import lazy_names
 
 if TYPE_CHECKING:
-    from escalade.envs.actions import ActionMap
-    from escalade.envs.backends import settle_backend, vectorize
-    from escalade.envs.environment import Environment, resolve
-    from escalade.envs.purity import Purity, probe_purity
-    from escalade.envs.vector import SlotError, VectorEnvironment
+    from escalade.envs.actions import ActionMap as ActionMap
+    from escalade.envs.backends import settle_backend as settle_backend
+    from escalade.envs.backends import vectorize as vectorize
+    from escalade.envs.environment import Environment as Environment
+    from escalade.envs.environment import resolve as resolve
+    from escalade.envs.purity import Purity as Purity
+    from escalade.envs.purity import probe_purity as probe_purity
+    from escalade.envs.vector import SlotError as SlotError
+    from escalade.envs.vector import VectorEnvironment as VectorEnvironment
 
 # Imported when first used: the names of the backends are wanted before Gymnasium is.
 _HOMES = {
@@ -26,14 +30,4 @@ _HOMES = {
 if not TYPE_CHECKING:  # type checkers would take any name for one of the package
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
-__all__ = [
-    "ActionMap",
-    "Environment",
-    "Purity",
-    "SlotError",
-    "VectorEnvironment",
-    "probe_purity",
-    "resolve",
-    "settle_backend",
-    "vectorize",
-]
+__all__ = sorted(_HOMES)

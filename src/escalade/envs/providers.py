@@ -12,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.quiet import quiet
 from escalade.errors import InputError
-from escalade.support.installing import install
+from escalade.support.imports import install
 from escalade.support.shared import without_warnings
 
 

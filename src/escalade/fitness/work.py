@@ -28,7 +28,7 @@ from escalade.policies.population.buffers import Kept, own_memory
 from escalade.policies.population.layout import Layout, Vector
 from escalade.policies.population.members import Members
 from escalade.policies.population.module_caller import ModuleCaller
-from escalade.support.fitness import as_float, as_float64
+from escalade.support.arrays import as_float, as_float64
 from escalade.support.generators import generators_kept, seed_generators
 from escalade.support.keywords import fixed_by
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.storage.files import check_output, write_bytes
-from escalade.support.installing import install, missing
+from escalade.support.imports import install, missing
 from escalade.support.numbers import number
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from escalade.envs.pixels.atari import is_atari
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
 from escalade.storage.files import AnyPath, check_output, path_of, storage, temporary_beside, write_bytes
-from escalade.support.installing import install, missing
+from escalade.support.imports import install, missing
 
 _GIF_FPS = 25.0  # browsers show faster ones slowly
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from escalade.support.cores import cores
+from escalade.support.machine import cores
 
 SMALLEST = 2**13  # floats; shorter blocks cost more in calls than in additions
 THREADS_FROM = 2**26  # additions: some 30 ms of one core

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from escalade.recorders.goals import Goals, Outlook, duration
 from escalade.recorders.row import Row, info_texts
-from escalade.support.lazy import random_kept
+from escalade.support.imports import random_kept
 from escalade.support.numbers import number
 from escalade.support.output import visible, wording
 

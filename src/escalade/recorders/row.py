@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.strategies.shaping import usable
-from escalade.support.frames import data_frame
 from escalade.support.numbers import number
+from escalade.support.shown import data_frame
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from escalade.strategies.registry import STRATEGIES
-from escalade.support.lazy import lazy_names
+from escalade.support.imports import lazy_names
 
 if TYPE_CHECKING:
     from escalade.perturbation import DensePopulation as DensePopulation

@@ -21,8 +21,7 @@ from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
 from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
 from escalade.strategies.vectors import distance, first_center, held_center
-from escalade.support.arrays import tensor_of
-from escalade.support.fitness import as_float64
+from escalade.support.arrays import as_float64, tensor_of
 from escalade.support.keywords import check_keywords
 from escalade.support.numbers import population_number, seed_number
 from escalade.support.shared_memory import LARGE

@@ -16,7 +16,7 @@ from escalade.perturbation import Stream, hash64
 from escalade.storage.tensors import Tensors
 from escalade.strategies.ranking import Array
 from escalade.strategies.shaping import centered_ranks, finite_fitness, usable, usable_number
-from escalade.support.installing import check_installed
+from escalade.support.imports import check_installed
 
 Behaviours = NDArray[np.float32]
 

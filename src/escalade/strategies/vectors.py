@@ -12,7 +12,7 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, Population
-from escalade.support.fitness import holds_numbers
+from escalade.support.arrays import holds_numbers
 
 _BLOCK = 2**20  # numbers of a long vector that are looked at together
 

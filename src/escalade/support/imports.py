@@ -1,13 +1,51 @@
-"""Code that the user names on the command line or in a config file."""
+"""Modules, classes and packages by name: lazy names, a user's own code, and missing packages."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import random
+import sys
 import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from escalade.errors import InputError, nearest, one_line, place_of
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's ``__getattr__`` and ``__dir__`` (PEP 562).
+
+    The one finds ``name`` in the module ``homes[name]``. The other lists also names which are not imported
+    yet: editors complete them.
+    """
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with random_kept():  # other people's packages
+            module = importlib.import_module(homes[name])
+        return module if homes[name] == f"{package}.{name}" else getattr(module, name)
+
+    def names() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*vars(module), *module.__all__})
+
+    return find, names
+
+
+@contextmanager
+def random_kept() -> Iterator[None]:
+    """Leave Python's ``random`` as it was found, for imports of packages that draw from it."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 def import_named(module: str, what: str) -> ModuleType:
@@ -43,3 +81,52 @@ def imported(home: str, what: str) -> Any:
         near = nearest(name, [known for known in vars(module) if not known.startswith("_")])
         raise InputError(f"{what}: module {module_name} has no {name}{near}")
     return found
+
+
+def called(thing: object) -> str:
+    """The name of a function or a class, without its module; a name as it is."""
+    named = getattr(thing, "func", thing)  # what a partial calls
+    return named if isinstance(named, str) else getattr(named, "__name__", type(named).__name__)
+
+
+def name_of(thing: Any, what: str) -> str:
+    """``module:name`` of a class or function, by which a resumed run finds it again.
+
+    Raises:
+        InputError: it has no such name; the message begins with ``what``.
+    """
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    known = getattr(sys.modules.get(str(module)), str(name), None)
+    if known is not thing or module is None:
+        shown = name or type(thing).__name__
+        if "<locals>" in str(name):
+            raise InputError(
+                f"{what} {shown} has no name that a resumed run could find, as it is local to a function: "
+                "define it with def or class at the top of a module, a script or a notebook's cell, and pass "
+                "the values that it uses with functools.partial"
+            )
+        raise InputError(
+            f"{what} {shown} has no name that a resumed run could find: define it with def or class at "
+            "the top of a module, a script or a notebook's cell"
+        )
+    return f"{module}:{name}"
+
+
+def install(extra: str) -> str:
+    """The line that installs one of Escalade's extras, as a package and in a checkout."""
+    return f"pip install 'escalade[{extra}]' (in a checkout: pip install '.[{extra}]')"
+
+
+def missing(*packages: str) -> list[str]:
+    """The ``packages`` that are not installed."""
+    return [package for package in packages if importlib.util.find_spec(package) is None]
+
+
+def check_installed(what: str, extra: str, *packages: str) -> None:
+    """Refuse ``what`` where one of its packages, which ``extra`` installs, is missing.
+
+    Raises:
+        InputError: one is; the message has the command that installs it.
+    """
+    if absent := missing(*packages):
+        raise InputError(f"{what} needs {' and '.join(absent)}: {install(extra)}")

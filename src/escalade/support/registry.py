@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from escalade.errors import InputError, nearest
-from escalade.support.imports import imported
-from escalade.support.installing import check_installed, missing
+from escalade.support.imports import check_installed, imported, missing
 
 T = TypeVar("T")
 

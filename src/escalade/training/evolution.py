@@ -23,8 +23,8 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Stored, record
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Novelty, columns, parse
-from escalade.support.html import shown, table
 from escalade.support.numbers import plain, workers_in_words
+from escalade.support.shown import shown, table
 from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop

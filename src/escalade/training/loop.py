@@ -19,7 +19,7 @@ from escalade.strategies.centers import Centers
 from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable_number
 from escalade.support.interrupts import Interrupts
-from escalade.support.versions import versions
+from escalade.support.machine import versions
 from escalade.training.forgotten import forgotten
 from escalade.training.limits import Limits, TimeUp
 from escalade.training.notes import Notes

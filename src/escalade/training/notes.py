@@ -15,7 +15,6 @@ from escalade.errors import EnvironmentFailure, shortened
 from escalade.recorders import Recorder, add_note
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.shaping import usable
-from escalade.support.failures import check_failures, words_of
 from escalade.training.objective import Evaluation
 from escalade.training.progress import Progress
 
@@ -156,3 +155,32 @@ def _frames_of_ours() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("escalade."):
         frame, level = frame.f_back, level + 1
     return level
+
+
+_MOST = 0.1
+
+
+def check_failures(failed: int, of: int, what: str, first: str, forgives: str, *, least: int = 0) -> None:
+    """Refuse more failures than count as the worst of the others: a tenth.
+
+    Args:
+        failed: how many failed, or gave no usable number.
+        of: how many there were.
+        what: their name, in the plural.
+        first: words for the first of them.
+        forgives: the option by which they may fail.
+        least: failures that are allowed in any case.
+
+    Raises:
+        EnvironmentFailure: there are more.
+    """
+    if failed > max(least, _MOST * of):
+        raise EnvironmentFailure(
+            f"{failed} of {of} {what} failed, or gave no usable number (the first: {first}): with "
+            f"`{forgives}` no more than a tenth counts as the worst"
+        )
+
+
+def words_of(raised: str | None) -> str:
+    """Say how an episode failed that ``raised`` this, in words, or nothing."""
+    return "its return is no number" if raised is None else f"it raised {raised}"

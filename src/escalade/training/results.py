@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.strategies.centers import Centers
-from escalade.support.versions import versions
+from escalade.support.machine import versions
 from escalade.training.loop import Loop
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -16,7 +16,6 @@ from escalade.recorders.progress import columns_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
-from escalade.support.mappings import ordered_text
 from escalade.support.numbers import plain
 from escalade.training.sources import without_digest
 
@@ -188,3 +187,16 @@ def _own_size(content: Stored) -> int | None:
         if name in content.tensors:
             return content.tensors[name].size
     raise Damaged("its state has no strategy.center")
+
+
+def differing(mappings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names whose value is not the same in all of these, in their order; a missing one is None."""
+    names = dict.fromkeys(name for one in mappings for name in one)
+    return [name for name in names if any(one.get(name) != mappings[0].get(name) for one in mappings)]
+
+
+def ordered_text(value: Any) -> str:
+    """A text that tells values apart, and not the orders of their keys: ``repr`` with keys sorted."""
+    if not isinstance(value, Mapping):
+        return repr(value)
+    return "{" + ", ".join(f"{key!r}: {ordered_text(each)}" for key, each in sorted(value.items())) + "}"

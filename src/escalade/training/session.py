@@ -33,10 +33,10 @@ from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import storage
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored, record
-from escalade.support.installing import install
+from escalade.support.imports import install
 from escalade.support.interrupts import Interrupts
+from escalade.support.machine import versions
 from escalade.support.output import ReaderGone, say, wording
-from escalade.support.versions import versions
 from escalade.training.card import write_card
 from escalade.training.closing import closing_lines
 from escalade.training.loop import Loop

@@ -14,8 +14,8 @@ from escalade.strategies.own import is_own
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
+from escalade.support.imports import called
 from escalade.support.keywords import check_call, fixed_by, parameters_of
-from escalade.support.naming import called
 from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 

@@ -7,9 +7,9 @@ import pytest
 
 from escalade import InputError
 from escalade.media.charts import write_charts
-from escalade.support.statistics import interquartile_mean
 from escalade.wings.analysis.bands import Curve, band
 from escalade.wings.analysis.profiles import band_charts
+from escalade.wings.analysis.statistics import interquartile_mean
 
 
 def curve(at, returns, solved=False):

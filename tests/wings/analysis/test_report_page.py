@@ -276,7 +276,7 @@ def test_a_chart_has_the_pages_colours_alone_and_is_drawn_the_same_again():
 
 
 def test_a_report_without_matplotlib_is_refused_in_one_line(runs, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("escalade.support.installing.missing", lambda *packages: list(packages))
+    monkeypatch.setattr("escalade.support.imports.missing", lambda *packages: list(packages))
     assert main(["report", str(runs / "seed0"), "--output", str(tmp_path / "x.html")]) == 2
     assert "a report needs matplotlib: pip install 'escalade[plot]'" in capsys.readouterr().err
 

@@ -261,7 +261,7 @@ def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     assert "Invalid username or password" in refused(capsys, "push", str(run), REPO)
     monkeypatch.setattr(hub, "get_token", lambda: None)
     assert "no token" in refused(capsys, "push", str(run), REPO)
-    monkeypatch.setattr("escalade.support.installing.missing", list)
+    monkeypatch.setattr("escalade.support.imports.missing", list)
     for typed in (["push", str(run), REPO], ["pull", REPO, "--output", "x"]):
         assert "escalade[hub]" in refused(capsys, *typed)
 

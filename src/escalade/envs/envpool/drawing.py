@@ -14,7 +14,7 @@ from typing import Any
 
 from escalade.envs.envpool.families import is_mujoco, make_pool
 from escalade.errors import InputError
-from escalade.support.installing import install, missing
+from escalade.support.imports import install, missing
 
 _SECONDS = 120  # for a frame; the models of some robots are large
 

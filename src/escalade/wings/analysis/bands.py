@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escalade.errors import InputError
 from escalade.media.curves import read_curves, smoothed
 from escalade.storage.files import AnyPath
-from escalade.support.statistics import interquartile_mean, interval
+from escalade.wings.analysis.statistics import interquartile_mean, interval
 
 Array = NDArray[np.float64]
 

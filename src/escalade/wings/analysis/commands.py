@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from escalade.cli.arguments import Parser, add_argument, add_command, whole, with_flags
-from escalade.cli.output import say
 from escalade.config.commands import flag
 from escalade.config.options import RESUMABLE
 from escalade.errors import InputError
+from escalade.support.output import say
 from escalade.training.closing import closing_lines, resuming
 
 if TYPE_CHECKING:

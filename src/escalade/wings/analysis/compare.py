@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.support.frames import data_frame
-from escalade.support.statistics import interquartile_mean, interval
+from escalade.support.shown import data_frame
 from escalade.training.run_facts import RunFacts, shown
 from escalade.wings.analysis.compare_tables import as_text, records, tables
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
 from escalade.wings.analysis.profiles import draw_profiles
 from escalade.wings.analysis.scores import Bounds, Scores, score
+from escalade.wings.analysis.statistics import interquartile_mean, interval
 
 
 @dataclass(frozen=True)

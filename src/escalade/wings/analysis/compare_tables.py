@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.support.numbers import number
 from escalade.support.output import visible
-from escalade.support.tables import Table
+from escalade.wings.analysis.tables import Table
 
 if TYPE_CHECKING:
     from escalade.wings.analysis.compare import Comparison, ComparisonLine

@@ -22,7 +22,7 @@ from escalade.storage.files import check_output, path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
-from escalade.support.installing import check_installed
+from escalade.support.imports import check_installed
 from escalade.support.numbers import counted, number
 from escalade.training.card import same_again
 from escalade.training.run_facts import RunFacts, read_facts

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from escalade.media.charts import Chart
 from escalade.media.curves import Curves
 from escalade.storage.files import read_bytes, write_bytes
-from escalade.support.mappings import differing
-from escalade.support.tables import Table
+from escalade.training.run_facts import differing
 from escalade.wings.analysis.page_figure import figure_html, plane_html, swatch
 from escalade.wings.analysis.panels import Workers, own_charts, shared_charts
 from escalade.wings.analysis.plane import Archived, coverage
 from escalade.wings.analysis.report_style import STYLE
+from escalade.wings.analysis.tables import Table
 
 if TYPE_CHECKING:
     from escalade.api.collections import Collection

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError, nearest
 from escalade.support.numbers import real_number
-from escalade.support.statistics import (
+from escalade.wings.analysis.bands import Band
+from escalade.wings.analysis.statistics import (
     interquartile_score,
     interval,
     performance_profile,
     probability_of_improvement,
 )
-from escalade.wings.analysis.bands import Band
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from escalade.cli.arguments import Parser, add_argument, add_command
-from escalade.cli.output import say
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.support.numbers import number
+from escalade.support.output import say
 
 _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://..."
 

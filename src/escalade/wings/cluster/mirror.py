@@ -17,7 +17,7 @@ from escalade.errors import EscaladeError, InputError, StorageFailure
 from escalade.storage.files import is_temporary
 from escalade.storage.lease import LEASE, beating
 from escalade.storage.lock import LOCK
-from escalade.support.installing import install
+from escalade.support.imports import install
 
 _PARTIAL = ".part"
 _LAST = "config.toml"

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from escalade.cli.arguments import add_argument, add_command, whole
-from escalade.cli.output import say
+from escalade.support.output import say
 
 
 def add_sweep(commands: Any) -> None:

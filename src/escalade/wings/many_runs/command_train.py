@@ -8,15 +8,15 @@ from pathlib import Path
 
 from escalade.api.warm import warm_up_for
 from escalade.cli.arguments import Parser, add_argument, whole
-from escalade.cli.output import INTERRUPTED, say
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.figure import plotting_available
 from escalade.storage.run_folder import RunFolder
-from escalade.support.installing import install
-from escalade.support.interrupts import Interrupts
+from escalade.support.imports import install
+from escalade.support.interrupts import INTERRUPTED, Interrupts
 from escalade.support.numbers import counted
 from escalade.support.numbers import number as number_of
+from escalade.support.output import say
 from escalade.wings.many_runs.jobs import run_jobs
 from escalade.wings.many_runs.series import (
     Planned,

@@ -18,8 +18,8 @@ from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.errors import EngineFailure, InputError
 from escalade.storage.files import storage, temporary_folder
-from escalade.support.cores import cores
 from escalade.support.interrupts import INTERRUPTED, LEADER
+from escalade.support.machine import cores
 from escalade.support.numbers import whole_number
 from escalade.wings.many_runs.series import FREE, Planned
 

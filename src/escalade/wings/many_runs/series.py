@@ -15,8 +15,7 @@ from escalade.errors import InputError
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import Interrupts
-from escalade.support.mappings import differing, ordered_text
-from escalade.training.run_facts import RunFacts, read_facts, shown
+from escalade.training.run_facts import RunFacts, differing, ordered_text, read_facts, shown
 from escalade.training.sources import absolute, without_digest
 
 if TYPE_CHECKING:

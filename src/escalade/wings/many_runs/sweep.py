@@ -23,8 +23,8 @@ from escalade.recorders import Row
 from escalade.recorders.progress import ProgressTail
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
 from escalade.storage.run_folder import RunFolder
-from escalade.support.cores import cores
 from escalade.support.interrupts import Interrupts
+from escalade.support.machine import cores
 from escalade.support.numbers import number, whole_number
 from escalade.training.run_facts import assignments
 from escalade.training.sources import inherited

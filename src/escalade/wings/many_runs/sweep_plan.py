@@ -18,7 +18,7 @@ from escalade.config.forms import describe
 from escalade.config.options import OPTIONS, Config
 from escalade.config.strategy_text import layered, split_strategy, value_of
 from escalade.errors import InputError, about, nearest
-from escalade.support.installing import check_installed
+from escalade.support.imports import check_installed
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -19,7 +19,7 @@ from escalade.engines.fork_server import warm_up
 from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.fitness.catching import Catch, caught
 from escalade.perturbation import Stream, seeds
-from escalade.support.fitness import as_float, as_float64, holds_numbers
+from escalade.support.arrays import as_float, as_float64, holds_numbers
 from escalade.support.generators import generators_kept, seed_generators
 from escalade.support.numbers import whole_number
 

@@ -16,7 +16,7 @@ from escalade.perturbation import NoiseTable, table_size
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.bounds import Given
-from escalade.support.naming import called
+from escalade.support.imports import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.limits import Limits
 from escalade.wings.optimize.calls import FunctionCalls, check_function

@@ -12,8 +12,8 @@ from escalade.errors import InputError
 from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.sized import default_population
+from escalade.support.imports import called
 from escalade.support.keywords import keywords_of
-from escalade.support.naming import called
 from escalade.support.numbers import counted, population_number, real_number, whole_number
 from escalade.support.registry import named
 from escalade.training.strategy import factory_of

@@ -20,13 +20,13 @@ from escalade.recorders import Recorder, Row, of_returns
 from escalade.strategies.bounds import confine
 from escalade.strategies.result import FitnessHistory
 from escalade.strategies.shaping import usable
-from escalade.support.html import shown, table
-from escalade.support.lines import lines_png
+from escalade.support.shown import shown, table
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.progress import Counts, Progress
 from escalade.training.view import answer_of
 from escalade.wings.optimize.calls import FunctionCalls, Values
+from escalade.wings.optimize.lines import lines_png
 from escalade.wings.optimize.plan import Plan, SearchOptions
 from escalade.wings.optimize.space import SearchSpace, Start
 from escalade.wings.optimize.stopping import StopRules

@@ -16,8 +16,8 @@ from escalade.perturbation import NoiseTable, Stream, seeds, table_size
 from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds
 from escalade.strategies.sized import default_population
+from escalade.support.imports import called
 from escalade.support.keywords import check_call, fixed_by, keywords_of, parameters_of
-from escalade.support.naming import called
 from escalade.wings.optimize.margin import lattice_of
 
 Array = NDArray[np.float64]

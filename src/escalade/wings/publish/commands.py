@@ -9,7 +9,6 @@ import shlex
 from typing import Any
 
 from escalade.cli.arguments import add_argument, add_command
-from escalade.cli.output import say
 from escalade.cli.results import LATEST, policy_called
 from escalade.config import presets
 from escalade.config.commands import words
@@ -18,7 +17,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read, with_prefix
 from escalade.storage.zoo import PREFIX, names
 from escalade.support.numbers import number
-from escalade.support.output import printing
+from escalade.support.output import printing, say
 
 
 def add_export(commands: Any) -> None:

@@ -24,7 +24,7 @@ from escalade.policies.policy import Policy
 from escalade.storage.files import write_bytes
 from escalade.storage.tensors import write
 from escalade.support.exact import cpu_by_default
-from escalade.support.installing import check_installed
+from escalade.support.imports import check_installed
 from escalade.support.registry import named
 from escalade.support.shared import without_warnings
 

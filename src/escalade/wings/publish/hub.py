@@ -20,7 +20,7 @@ from escalade.errors import InputError
 from escalade.policies.policy_file import PolicyFile
 from escalade.storage.files import read_bytes, storage, temporary_folder, write_bytes
 from escalade.storage.run_folder import FILMS, RunFolder
-from escalade.support.installing import check_installed
+from escalade.support.imports import check_installed
 from escalade.support.output import say
 from escalade.training.card import model_card
 

@@ -20,8 +20,8 @@ from escalade.engines.base import Factory, Work
 from escalade.engines.feed import JobDropped
 from escalade.engines.results import Results
 from escalade.errors import EngineFailure, EscaladeError
+from escalade.support.machine import versions
 from escalade.support.own_process import become_worker
-from escalade.support.versions import versions
 from escalade.wings.cluster.ray.messages import UnfitNode
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from escalade.errors import InputError
-from escalade.support.installing import install
+from escalade.support.imports import install
 
 NAMESPACE = "escalade"
 """Ray's namespace for all actors with a name: it keeps them apart from those of others on a cluster."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from escalade.support.statistics import (
+from escalade.wings.analysis.statistics import (
     interquartile_score,
     interval,
     performance_profile,

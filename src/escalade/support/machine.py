@@ -1,10 +1,12 @@
-"""The number of cores, which decides how many workers and threads there are."""
+"""The machine: its cores, which decide how many workers and threads there are, and its versions."""
 
 from __future__ import annotations
 
 import math
 import os
+import platform
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -52,3 +54,18 @@ def _limit(folder: Path) -> Iterator[float]:
                 yield int(time) / int(period)
         except (OSError, ValueError, ZeroDivisionError):  # no such file: the root has none
             continue
+
+
+_PACKAGES = ("numpy", "torch", "gymnasium", "envpool", "mujoco", "Box2D", "ale-py", "pybullet")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of everything that can change a last bit: Python, machine and packages, by name."""
+    from importlib import metadata
+
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from escalade.support import cores
+from escalade.support import machine
 
 
 def write(root, **files):
@@ -30,11 +30,11 @@ def test_quotas_of_control_groups_are_read(groups, files, allowed, tmp_path):
     write(
         tmp_path, **{"proc/self/cgroup": groups}, **{f"sys/fs/cgroup/{k}": text for k, text in files.items()}
     )
-    assert cores.quota(tmp_path) == allowed
+    assert machine.quota(tmp_path) == allowed
 
 
 def test_a_quota_bounds_the_number_of_cores(monkeypatch):
     for allowed, count in ((1.2, 2), (0.1, 1), (math.inf, 8)):
-        monkeypatch.setattr(cores, "quota", lambda allowed=allowed: allowed)
-        monkeypatch.setattr(cores.os, "sched_getaffinity", lambda pid: set(range(8)))
-        assert cores.cores() == count
+        monkeypatch.setattr(machine, "quota", lambda allowed=allowed: allowed)
+        monkeypatch.setattr(machine.os, "sched_getaffinity", lambda pid: set(range(8)))
+        assert machine.cores() == count

@@ -1,11 +1,12 @@
-"""Results as notebooks show them."""
+"""Results as notebooks and pandas show them."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from escalade.errors import InputError
 from escalade.support.numbers import plain
 
 
@@ -22,3 +23,16 @@ def table(title: str, facts: Mapping[str, Any]) -> str:
         for name, value in facts.items()
     )
     return f"<table><caption>{html.escape(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def data_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """The columns as a ``pandas.DataFrame``.
+
+    Raises:
+        InputError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise InputError("to_pandas needs pandas: pip install pandas") from None
+    return pandas.DataFrame(dict(columns))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.support.installing import missing
+from escalade.support.imports import missing
 
 
 def lines_png(lines: Mapping[str, NDArray[np.float64]], what: str) -> bytes | None:
