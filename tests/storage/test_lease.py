@@ -64,7 +64,7 @@ def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
     assert (far.path / lease.LEASE).exists()
 
 
-def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away():
+def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(monkeypatch):
     beats, enough = [], threading.Event()
 
     def write():
@@ -74,7 +74,8 @@ def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away():
         if len(beats) >= 4:
             enough.set()
 
-    with lease.beating(write, period=0.001):
+    monkeypatch.setattr(lease, "PERIOD", 0.001)
+    with lease.beating(write):
         assert enough.wait(30)
     count = len(beats)
     assert not any(thread.name == "escalade-lease" for thread in threading.enumerate())
@@ -98,7 +99,7 @@ def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monke
             driver.result()
     else:
         assert driver.result()["storage"] == str(far)
-    assert driver.follow(0)[2]
+    assert driver.follow("", 0)[2]
     assert seen[0].startswith("the detached run first (process ")
     assert not (far / lease.LEASE).exists()
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -109,5 +110,5 @@ def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monke
 def test_a_lease_does_not_travel_with_the_run(far, tmp_path):
     assert Mirror(tmp_path / "here", str(far.path)).pull()
     assert not (tmp_path / "here" / lease.LEASE).exists()
-    assert Mirror(tmp_path / "here", str(far.path)).holds_run()
-    assert not Mirror(tmp_path / "here", str(tmp_path / "other")).holds_run()
+    assert Mirror(tmp_path / "here", str(far.path)).occupied()
+    assert not Mirror(tmp_path / "here", str(tmp_path / "other")).occupied()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from escalade.errors import StorageFailure
@@ -40,19 +40,20 @@ def holder(folder: Path) -> tuple[str, bool]:
 
 
 @contextmanager
-def beating(write: Callable[[], None], period: float = PERIOD) -> Iterator[None]:
-    """Call ``write`` at once, and then every ``period`` seconds on a thread of its own."""
-    write()
+def beating(write: Callable[[], None]) -> Iterator[None]:
+    """Call ``write`` at once, and then every :data:`PERIOD` seconds on a thread of its own."""
     ended = threading.Event()
 
     def beat() -> None:
-        while not ended.wait(period):
-            try:
-                write()
-            except StorageFailure:
-                continue  # the storage is away: the driver's next push says so, or the next beat reaches it
+        with suppress(StorageFailure):  # the next beat reaches it, or the driver's next push reports it
+            write()
 
-    thread = threading.Thread(target=beat, name="escalade-lease", daemon=True)
+    def go_on() -> None:
+        while not ended.wait(PERIOD):
+            beat()
+
+    beat()
+    thread = threading.Thread(target=go_on, name="escalade-lease", daemon=True)
     thread.start()
     try:
         yield

@@ -295,7 +295,9 @@ def test_a_cluster_of_other_versions_costs_one_line(nodes, tmp_path):
         check=False,
     )
     last = result.stderr.strip().splitlines()[-1]
-    words = r"InputError: .* runs other versions: .* Ray: \S+ Python: .* Ray: 2.1.0 Python: 3.9.1"
+    words = (
+        r"InputError: .* cannot be joined: Version mismatch.* Ray: \S+ Python: .* Ray: 2.1.0 Python: 3.9.1"
+    )
     assert re.search(words, last), result.stderr
 
 
@@ -316,7 +318,7 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
     far = tmp_path / "far" / name
     wait_until(lambda: len(list(far.glob("checkpoints/*"))) >= 2)
     driver = ray.get_actor(f"escalade-run-{name}", namespace="escalade")
-    before, _, _ = ray.get(driver.follow.remote(0))
+    before, _, _ = ray.get(driver.follow.remote("", 0))
     ray.kill(driver, no_restart=False)
     said = []
     summary = attach(name, said.append, nodes.address)
@@ -331,14 +333,14 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
 
 def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
     from escalade.config.options import Config
-    from escalade.wings.cluster.detached import start_detached, stop
+    from escalade.wings.cluster.detached import attach, start_detached
 
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
     config = Config(**options, engine="ray", address=nodes.address, workers=1, run_dir="endless")
     name = start_detached(config, str(tmp_path))
     with pytest.raises(InputError, match="a run called endless is on the cluster already"):
         start_detached(config, str(tmp_path))
-    summary = stop("endless", lambda line: None, nodes.address)
+    summary = attach("endless", lambda line: None, nodes.address, stop=True)
     assert summary["stop_reason"] == "stopped"
     assert summary["params_sha256"] == bits(tmp_path / name)
     assert list((tmp_path / name / "checkpoints").glob("*.safetensors"))

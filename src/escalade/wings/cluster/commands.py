@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from escalade.cli.arguments import Parser, add_argument, add_command
@@ -50,34 +51,25 @@ def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
 
 def add_attach(commands: Any) -> None:
     """``escalade attach``."""
-    _add(commands, "attach", _attach)
+    _add(commands, "attach", stop=False)
 
 
 def add_stop(commands: Any) -> None:
     """``escalade stop``."""
-    _add(commands, "stop", _stop)
+    _add(commands, "stop", stop=True)
 
 
-def _add(commands: Any, name: str, run: Any) -> None:
+def _add(commands: Any, name: str, *, stop: bool) -> None:
     example = "HalfCheetah-v5-ars-seed0-20260101-120000"
-    parser = add_command(commands, name, "RUN", run, examples=[example])
+    parser = add_command(commands, name, "RUN", partial(_follow, stop=stop), examples=[example])
     parser.add_argument("run", metavar="RUN", help="name of the run")
     add_argument(parser, "--address", "ADDRESS", "of the cluster: auto, or HOST:PORT of its head", "auto")
 
 
-def _attach(parsed: argparse.Namespace) -> int:
+def _follow(parsed: argparse.Namespace, *, stop: bool) -> int:
     from escalade.wings.cluster.detached import attach
 
-    return _report(attach(parsed.run, say, parsed.address or "auto"))
-
-
-def _stop(parsed: argparse.Namespace) -> int:
-    from escalade.wings.cluster.detached import stop
-
-    return _report(stop(parsed.run, say, parsed.address or "auto"))
-
-
-def _report(summary: dict[str, Any]) -> int:
+    summary = attach(parsed.run, say, parsed.address or "auto", stop=stop)
     mean = summary["eval_return_mean"]
     evaluated = "" if mean is None else f", return {number(mean)} ± {number(summary['eval_return_std'])}"
     say(f"{summary['stop_reason']}: {summary['generations']} generations{evaluated}")

@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _PREFIX = "escalade-run-"
 _POLL_SECONDS = 1.0
 _PUSH_SHARE = 20  # sending may take one part in this of the time since the last
-_RETRY_SECONDS = 10.0  # at least, after the storage path was away
-_TRIES = 18  # three minutes, where the run cannot begin or end without it
+_AWAY_SECONDS = 30.0  # at least, until a storage path that is away is tried again
+_TRIES = 6  # then, before a run that cannot begin or end without it fails
 _AGAIN = "it is tried again until it is there"
 
 _T = TypeVar("_T")
@@ -55,10 +55,13 @@ class Driver:
         self._stop = threading.Event()
         self._run = ThreadPoolExecutor(1).submit(self._lead, config, storage)
 
-    def follow(self, first: int) -> tuple[str, str, bool]:
-        """This life of the driver, what it said from character ``first`` on, and whether the run is over."""
+    def follow(self, life: str, first: int) -> tuple[str, str, bool]:
+        """Return this life of the driver, its text, and whether the run is over.
+
+        To who followed this same ``life`` already, the text from character ``first`` on.
+        """
         over = self._run.done()
-        return self._life, self._said.getvalue()[first:], over
+        return self._life, self._said.getvalue()[first if life == self._life else 0 :], over
 
     def result(self) -> dict[str, Any]:
         """The run's summary, once it is over.
@@ -93,8 +96,7 @@ class Driver:
             mirror = Mirror(folder, storage)
             pusher = _Pusher(mirror, folder, console.note)
             watch = Listeners(verbose=False, recorders=[console], callbacks=[pusher, self._stopped])
-            with ExitStack() as leading:
-                _insist(lambda: leading.enter_context(mirror.led_by(who)), console.note)
+            with mirror.led_by(who):
                 begun = _insist(mirror.pull, console.note)
                 try:
                     if begun:
@@ -102,9 +104,8 @@ class Driver:
                     else:
                         run = train_config(config.replace(run_dir=str(folder)), watch)
                 except BaseException:
-                    if folder.exists():
-                        with suppress(StorageFailure):  # it must not hide what ended the run
-                            mirror.push()
+                    with suppress(StorageFailure):  # it must not hide what ended the run
+                        mirror.push()
                     raise
                 _insist(mirror.push, console.note)
         return run.summary | {"storage": storage}
@@ -120,43 +121,39 @@ class _Pusher:
         self._mirror, self._checkpoints, self._say = mirror, folder / "checkpoints", say
         self._seen: set[str] = set()
         self._next = 0.0
-        self._away = False  # whether that was said
 
-    def __call__(self, view: Any) -> bool:
+    def __call__(self, view: View) -> None:
         there = {path.name for path in self._checkpoints.glob("*.safetensors")}
         began = time.monotonic()
-        if there != self._seen and began >= self._next:
-            try:
-                self._mirror.push()
-                self._seen = there
-                self._away = False
-            except StorageFailure as problem:
-                if not self._away:
-                    self._say(f"{problem}; {_AGAIN}")
-                self._away = True
-                began -= _RETRY_SECONDS / _PUSH_SHARE
-            self._next = time.monotonic() + _PUSH_SHARE * (time.monotonic() - began)
-        return False
+        if there == self._seen or began < self._next:
+            return
+        try:
+            self._mirror.push()
+            self._seen, pause = there, 0.0
+        except StorageFailure as problem:
+            self._say(f"{problem}; {_AGAIN}")
+            pause = _AWAY_SECONDS
+        now = time.monotonic()
+        self._next = now + max(pause, _PUSH_SHARE * (now - began))
 
 
 def _insist(action: Callable[[], _T], say: Callable[[str], None]) -> _T:
-    """Do what needs the storage path; where that is away, ``say`` so and try again, for some minutes.
+    """Do what needs the storage path; while that is away, say so and try again for three minutes.
 
     Raises:
         StorageFailure: it stayed away.
     """
-    for number in range(_TRIES - 1):
+    for _ in range(_TRIES):
         try:
             return action()
         except StorageFailure as problem:
-            if number == 0:
-                say(f"{problem}; {_AGAIN}")
-            time.sleep(_RETRY_SECONDS)
+            say(f"{problem}; {_AGAIN}")
+            time.sleep(_AWAY_SECONDS)
     return action()
 
 
 def start_detached(config: Config, storage: str) -> str:
-    """Start a run that needs nobody; its name, for :func:`attach` and :func:`stop`.
+    """Start a run that needs nobody; its name, for :func:`attach`.
 
     Args:
         config: of the run; its engine must be ``ray``. The last part of its ``run_dir`` is the run's name;
@@ -179,53 +176,49 @@ def start_detached(config: Config, storage: str) -> str:
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
     ray = _connect(config.address or "auto")
-    if name not in _names(ray) and there.holds_run():
+    if name not in _names(ray) and there.occupied():
         raise InputError(
-            f"{place} holds a run already: name another `run_dir`, or go on with that one by 'escalade "
-            "resume', on a copy of it"
+            f"{place} holds files already: name another `run_dir`, or go on with a run that is there by "
+            "'escalade resume', on a copy of it"
         )
     options: dict[str, Any] = {"name": _PREFIX + name, "namespace": NAMESPACE, "lifetime": "detached"}
     options |= {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 8}
     try:
         driver = ray.remote(Driver).options(**options).remote(config, place)
-        ray.get(driver.follow.remote(0))
+        ray.get(driver.follow.remote("", 0))
     except ValueError:
         raise InputError(f"a run called {name} is on the cluster already: 'escalade attach {name}'") from None
     return name
 
 
-def attach(name: str, say: Callable[[str], None], address: str = "auto") -> dict[str, Any]:
+def attach(
+    name: str, say: Callable[[str], None], address: str = "auto", *, stop: bool = False
+) -> dict[str, Any]:
     """Follow a detached run to its end; its summary. Whoever leaves before leaves it running.
 
     Args:
         name: of the run.
         say: called with each line.
         address: of the cluster.
+        stop: end it after the generation it is in, saved; a driver that is started again is told again.
 
     Raises:
         InputError: there is no such run on the cluster, or not any more: somebody else has followed it.
         EngineFailure: the run failed; the message says of what.
     """
-    return _follow(name, say, address, lambda ray, driver: None)
-
-
-def _follow(
-    name: str, say: Callable[[str], None], address: str, meet: Callable[[Any, Any], None]
-) -> dict[str, Any]:
-    """:func:`attach`; ``meet`` is called with ray and the driver in each of its lives."""
     ray = _connect(address)
     driver, life, heard, away = _find(ray, name), "", 0, False
     while True:
         try:
-            now, said, over = ray.get(driver.follow.remote(heard))
-            if life != now:
-                meet(ray, driver)
-            if life not in ("", now):  # another life, whose words begin anew
-                said, heard, over = "", 0, False
+            now, said, over = ray.get(driver.follow.remote(life, heard))
+            if now != life:
+                life, heard = now, 0
+                if stop:
+                    ray.get(driver.stop.remote())
             *lines, rest = said.split("\n")
             for line in filter(None, lines):
                 say(line)
-            life, heard, away = now, heard + len(said) - len(rest), False
+            heard, away = heard + len(said) - len(rest), False
             if over:
                 summary = dict(ray.get(driver.result.remote()))
                 ray.kill(driver)  # what it was for is at the storage path
@@ -243,22 +236,6 @@ def _follow(
                 say("the driver is lost; the cluster starts it again")
             away = True
         time.sleep(_POLL_SECONDS)
-
-
-def stop(name: str, say: Callable[[str], None], address: str = "auto") -> dict[str, Any]:
-    """End a detached run after the generation it is in, saved at its storage path; its summary.
-
-    A driver that is started again meanwhile is told again.
-
-    Raises:
-        InputError: as :func:`attach`.
-        EngineFailure: the run failed.
-    """
-
-    def end(ray: Any, driver: Any) -> None:
-        ray.get(driver.stop.remote())
-
-    return _follow(name, say, address, end)
 
 
 def _connect(address: str) -> Any:

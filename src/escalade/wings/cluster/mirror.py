@@ -7,7 +7,6 @@ objects. A checkpoint is verified when it is read, so a copy cut short is never 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +20,6 @@ from escalade.support.imports import install
 
 _PARTIAL = ".part"
 _LAST = "config.toml"
-_CHECKPOINT = re.compile(r"checkpoints/generation-[0-9]+\.safetensors(\.part)?")
 _UNKNOWN = (0, 0)  # state of a file that was there before
 
 
@@ -41,13 +39,13 @@ class Mirror:
         self._files, self._root = _open(url)
         self._sent: dict[str, tuple[int, int]] = {}
 
-    def holds_run(self) -> bool:
-        """Tell whether there is a run at the url: a first push that ended."""
+    def occupied(self) -> bool:
+        """Return whether the url holds anything."""
         with _reported(self.url):
-            return bool(self._files.exists(f"{self._root}/{_LAST}"))
+            return bool(self._files.exists(self._root) and self._files.ls(self._root))
 
     def beat(self, who: str) -> None:
-        """Say at the url that ``who`` leads the run, at this time; see :mod:`escalade.storage.lease`.
+        """Write to the url that ``who`` leads the run now; see :mod:`escalade.storage.lease`.
 
         Raises:
             StorageFailure: the url could not be reached or written.
@@ -58,22 +56,16 @@ class Mirror:
 
     @contextmanager
     def led_by(self, who: str) -> Iterator[None]:
-        """Say so at the url, again and again, until nobody leads the run any more."""
+        """Keep a lease at the url."""
         try:
             with beating(lambda: self.beat(who)):
                 yield
-        except BaseException:
-            with suppress(StorageFailure):  # it must not hide what ended the run
-                self._end_lease()
-            raise
-        self._end_lease()
-
-    def _end_lease(self) -> None:
-        with _reported(self.url), suppress(FileNotFoundError):  # who has taken the lead has removed it
-            self._files.rm_file(f"{self._root}/{LEASE}")
+        finally:
+            with suppress(StorageFailure), _reported(self.url):  # one that stays is stale in a minute
+                self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
-        """Bring what the copy has to the folder; whether there was a run: a first push that ended.
+        """Bring what the copy has to the folder. Return whether it is a run: its first push ended.
 
         Raises:
             InputError: a name in it leads out of the folder. Nothing was brought then.
@@ -81,56 +73,40 @@ class Mirror:
         with _reported(self.url):
             if not self._files.exists(self._root):
                 return False
-            passed = (f"/{LEASE}", f"/{LOCK}")
-            found = [name for name in self._files.find(self._root) if not name.endswith(passed)]
-            inside = [self._inside(name) for name in found]
-            if _LAST not in inside:
-                # A later resume could go on from checkpoints of a first push that did not end: the next push
-                # removes them, and nothing else. The folder may hold files of the user's.
-                self._sent |= dict.fromkeys(filter(_CHECKPOINT.fullmatch, inside), _UNKNOWN)
+            found = {name[len(self._root) :].lstrip("/"): name for name in self._files.find(self._root)}
+            there = {name: path for name, path in found.items() if name not in (LEASE, LOCK)}
+            for name in there:
+                if not (self.folder / name).resolve().is_relative_to(self.folder.resolve()):
+                    raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it")
+            # As if sent: the next push removes what is not here by then, such as half of a file.
+            self._sent = dict.fromkeys(there, _UNKNOWN)
+            if _LAST not in there:
                 return False
-            for name, here in [(name, self._place(name)) for name in found]:
-                # Noted as sent, so that a push removes it from the copy once it is gone here. Partial uploads
-                # are not brought here: the next push removes them.
-                self._sent[str(here.relative_to(self.folder))] = _UNKNOWN
+            for name, path in there.items():
                 if not name.endswith(_PARTIAL):
-                    here.parent.mkdir(parents=True, exist_ok=True)
-                    self._files.get_file(name, str(here))
+                    (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    self._files.get_file(path, str(self.folder / name))
         return True
 
-    def _inside(self, name: str) -> str:
-        """The name of a file of the copy within it."""
-        return name[len(self._root) :].lstrip("/")
-
-    def _place(self, name: str) -> Path:
-        """The place of a file of the copy: in the folder, whatever the storage calls it."""
-        place = self.folder / self._inside(name)
-        if not place.resolve().is_relative_to(self.folder.resolve()):
-            raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it there")
-        return place
-
-    def push(self) -> int:
-        """Send the files that changed, and drop those that are gone; how many were sent.
+    def push(self) -> None:
+        """Send the files that changed, and drop those that are gone.
 
         Upload order: tables, checkpoints, other files, ``config.toml``: its presence marks a complete first
         upload. A table that is ahead of the checkpoint is cut back on resume; one behind it would lack rows
         for good. Removals come after all of them.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
-        sent = 0
         with _reported(self.url):
-            for name, path in sorted(here.items(), key=lambda pair: _upload_order(pair[0])):
-                facts = path.stat()
+            for name in sorted(here, key=_upload_order):
+                facts = here[name].stat()
                 state = facts.st_mtime_ns, facts.st_size
                 if self._sent.get(name) != state:
-                    self._put(path, f"{self._root}/{name}")
+                    self._put(here[name], f"{self._root}/{name}")
                     self._sent[name] = state
-                    sent += 1
-            for name in [name for name in self._sent if name not in here]:
-                with suppress(FileNotFoundError):  # somebody else has removed it
+            for name in self._sent.keys() - here.keys():
+                with suppress(FileNotFoundError):  # the last try removed it
                     self._files.rm_file(f"{self._root}/{name}")
                 del self._sent[name]
-        return sent
 
     def _put(self, path: Path, target: str) -> None:
         self._files.makedirs(target.rpartition("/")[0], exist_ok=True)

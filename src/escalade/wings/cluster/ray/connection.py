@@ -104,13 +104,8 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
             f"`address` {address} finds no cluster on this machine: start a head node with 'ray start', "
             "or give HOST:PORT of its head node"
         ) from None
-    except RuntimeError as problem:
-        if "Version mismatch" not in str(problem):
-            raise InputError(f"`address` {address} cannot be joined: {problem}") from None
-        raise InputError(
-            f"`address` {address} runs other versions: install the same Python and Ray here as there "
-            f"({' '.join(str(problem).split())})"
-        ) from None
+    except RuntimeError as problem:  # such as other versions, which Ray names
+        raise InputError(f"`address` {address} cannot be joined: {problem}") from None
     finally:
         with suppress(ValueError):  # not the main thread: no handler was set
             if before is not None:  # else it is of the program that Python runs in, and cannot be put back
