@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from escalade.config.code import code_named, of_a_script
+from escalade.config.code import of_a_script
 from escalade.errors import InputError
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
@@ -55,7 +54,7 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
     parts = [
         _MARK,
         f"# {title}",
-        _result(summary),
+        result_of(summary),
         "## Again",
         _again(folder, values, summary),
         "## Settings",
@@ -68,65 +67,8 @@ def card(folder: RunFolder, title: str, summary: Mapping[str, Any]) -> str:
     return visible("\n\n".join(parts) + "\n")
 
 
-def model_card(settings: str, summary: Mapping[str, Any], repo: str, hidden: Sequence[str] = ()) -> str:
-    """The README.md of a Hugging Face repository that holds a run's policy.
-
-    Args:
-        settings: config.toml's text.
-        summary: the run's.
-        repo: its OWNER/NAME.
-        hidden: names of `env_kwargs` that are not in it.
-    """
-    name, env = repo.rpartition("/")[2], summary["env"]
-    judged = summary["eval_return_mean"] is not None and not summary.get("updates_since_evaluation")
-    score = f"{summary['eval_return_mean']} +/- {summary['eval_return_std']}"
-    result = {
-        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
-        "dataset": {"type": env, "name": env},
-        "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score, "verified": False}],
-    }
-    head = {  # YAML holds JSON
-        "library_name": "escalade",
-        "tags": ["escalade", "evolution-strategies", "reinforcement-learning", summary["strategy"], env],
-        "model-index": [{"name": name, "results": [result] if judged else []}],
-    }
-    parts = [
-        "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---"]),
-        f"# {env}, trained with Escalade",
-        _result(summary),
-        "## Play it",
-        _play(settings, summary, repo, hidden),
-        "## Settings",
-        f"```toml\n{settings.strip()}\n```",
-    ]
-    return visible("\n\n".join(parts) + "\n")
-
-
-def _play(settings: str, summary: Mapping[str, Any], repo: str, hidden: Sequence[str]) -> str:
-    """The commands that download the policy and play it."""
-    config = tomllib.loads(settings)
-    name, own, script = repo.rpartition("/")[2], summary.get("network") == "own", of_a_script(config)
-    named = ", ".join(f"`{option}`" for option in code_named(config))
-    needed = f"the script that has {script[0].partition(':')[2]}" if script else "that code"
-    begins = f"Its config names code to import ({named}), so `escalade pull` refuses it. It needs {needed}."
-    unsaid = (
-        f"It was trained with `env_kwargs` that are not published ({', '.join(hidden)}): give them again."
-    )
-    download = f"hf download {repo} --local-dir {name}" if named else f"escalade pull {repo}"
-    alone = [] if own or script else [f"escalade eval {name}"]
-    commands = ["pip install 'escalade[hub]'", download, *alone]
-    loaded = f"escalade.load({name!r}, network)" if own else f"escalade.load({name!r})"
-    module = ", where `network` is a module like the one it was trained with" if own else ""
-    parts = [
-        *([begins] if named else []),
-        *([unsaid] if hidden else []),
-        "\n".join(f"    {command}" for command in commands),
-        f"In Python, after that: `policy = {loaded}`{module}, and `policy.act(observation)`.",
-    ]
-    return "\n\n".join(parts)
-
-
-def _result(summary: Mapping[str, Any]) -> str:
+def result_of(summary: Mapping[str, Any]) -> str:
+    """Return a run's result in words."""
     mean, deviation = summary["eval_return_mean"], summary["eval_return_std"]
     lines = []
     if mean is not None:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-import shutil
+import re
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -130,15 +130,21 @@ def test_a_policy_of_the_zoo_is_pushed_pulled_and_plays_as_before(server, capsys
     assert escalade.load("cartpole").actions.continuous
 
 
-def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
-    folder = tmp_path / "run"
+def changed(run, folder, **changes):
+    """A copy of a run as it is pushed, with other text in its config."""
     folder.mkdir()
     for name in ("policy.safetensors", "summary.json"):
         (folder / name).write_bytes((run / name).read_bytes())
-    secret = '{"sutton_barto_reward" = true, "key" = "hunter2", "more" = {"a" = [1, "hunter2"]}}'
-    config = (run / "config.toml").read_text().replace("env_kwargs = {}", f"env_kwargs = {secret}")
+    config = (run / "config.toml").read_text()
+    for option, value in changes.items():
+        config = re.sub(f"^{option} = .*$", f"{option} = {value}", config, flags=re.MULTILINE)
     (folder / "config.toml").write_text(config)
-    assert main(["push", str(folder), REPO]) == 0
+    return folder
+
+
+def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
+    secret = '{"sutton_barto_reward" = true, "key" = "hunter2", "more" = {"a" = [1, "hunter2"]}}'
+    assert main(["push", str(changed(run, tmp_path / "run", env_kwargs=secret)), REPO]) == 0
     assert "left out, as text may be a secret: `env_kwargs` key, more" in capsys.readouterr().out
     card, settings = (server.repos[REPO][name].decode() for name in ("README.md", "config.toml"))
     assert "hunter2" not in card + settings
@@ -148,23 +154,13 @@ def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
 
 def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     yaml = pytest.importorskip("yaml")
-    film = tmp_path / "run"
-    RunFolder(film).path.mkdir()
-    for name in ("config.toml", "policy.safetensors", "summary.json"):
-        (film / name).write_bytes((run / name).read_bytes())
-    config = (film / "config.toml").read_text()
-    assert 'engine = "local"' in config
-    assert 'backend = "auto"' not in config
-    config = config.replace('engine = "local"', 'engine = "ray"')
-    (film / "config.toml").write_text(config.replace('address = "none"', 'address = "10.0.0.1:6379"'))
-    (film / "video.gif").write_bytes(b"film")
-    assert main(["push", str(film), REPO]) == 0
+    folder = changed(run, tmp_path / "run", engine='"ray"', address='"10.0.0.1:6379"')
+    (folder / "video.gif").write_bytes(b"film")
+    assert main(["push", str(folder), REPO]) == 0
     assert server.repos[REPO]["video.gif"] == b"film"
     card = server.repos[REPO]["README.md"].decode()
     head = yaml.safe_load(card.split("---")[1])
-    assert {"escalade", "reinforcement-learning", "CartPole-v1", "openai-es"} <= set(head["tags"]) | {
-        "openai-es"
-    }
+    assert {"escalade", "reinforcement-learning", "CartPole-v1"} <= set(head["tags"])
     (result,) = head["model-index"][0]["results"]
     assert result["dataset"]["name"] == "CartPole-v1"
     mean = json.loads((run / "summary.json").read_text())["eval_return_mean"]
@@ -175,6 +171,12 @@ def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     assert str(run) not in published
     assert "10.0.0.1" not in published
     assert 'backend = "auto"' in card  # where it is pulled, others may be installed
+    (folder / "video.gif").unlink()  # the film of an earlier push does not stay
+    summary = json.loads((folder / "summary.json").read_text()) | {"updates_since_evaluation": 2}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    assert main(["push", str(folder), REPO]) == 0
+    assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
+    assert "mean_reward" not in server.repos[REPO]["README.md"].decode()  # of an older policy
 
 
 def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsys):
@@ -196,17 +198,6 @@ def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsy
     assert not Path("second").exists()
 
 
-def test_a_film_of_an_earlier_push_does_not_stay(server, run, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(run, folder)
-    (folder / "video.gif").write_bytes(b"film")
-    assert main(["push", str(folder), REPO]) == 0
-    (folder / "video.gif").unlink()
-    assert "video.gif" in server.repos[REPO]
-    assert main(["push", str(folder), REPO]) == 0
-    assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
-
-
 @pytest.mark.parametrize("own", [False, True], ids=["a-class", "a-module"])
 def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
     options = {"population": 4, "generations": 1, "preset": None, "workers": 0, "verbose": False}
@@ -224,9 +215,7 @@ def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
     ("name", "content", "fragment"),
     [
         ("policy.safetensors", b"\x80\x04cos\nsystem\n", "policy.safetensors is damaged"),
-        ("config.toml", b"env = ", "is not TOML"),
         ("config.toml", b"speed = 3", "unknown option 'speed'"),
-        ("config.toml", b"", "no environment"),
     ],
 )
 def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment):
@@ -237,15 +226,6 @@ def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment
     assert not Path("cartpole").exists()
 
 
-def test_a_policy_of_another_task_than_the_configs_is_one_line(server, run, capsys):
-    assert main(["push", str(run), REPO]) == 0
-    content = server.repos[REPO]["config.toml"].decode().replace("CartPole-v1", "Acrobot-v1")
-    server.repos[REPO]["config.toml"] = content.encode()
-    assert main(["pull", REPO]) == 0
-    capsys.readouterr()
-    assert "parameters" in refused(capsys, "eval", "cartpole", "--episodes", "1", "--workers", "0")
-
-
 def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     assert "no repository nobody/nothing" in refused(capsys, "pull", "nobody/nothing")
     server.repos[REPO] = {"README.md": b"a poem"}
@@ -253,9 +233,6 @@ def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     assert "'a//b' must be written as OWNER/NAME" in refused(capsys, "pull", "a//b")
     Path("cartpole").mkdir()
     assert "cartpole is there already" in refused(capsys, "pull", REPO)
-    assert "no run folder" in refused(capsys, "push", "nowhere", REPO)
-    for name in ("cartpole", "a/b/c"):
-        assert f"'{name}' must be written as OWNER/NAME" in refused(capsys, "push", str(run), name)
     monkeypatch.setenv("HF_TOKEN", "wrong")
     server.repos.clear()
     assert "Invalid username or password" in refused(capsys, "push", str(run), REPO)
@@ -272,26 +249,11 @@ def test_a_hub_that_is_not_there_is_one_line(server, run, monkeypatch, capsys):
     assert REPO in refused(capsys, "pull", REPO)
 
 
-@pytest.mark.parametrize("verb", ["pull", "push"])
-def test_a_hub_that_never_answers_is_one_line(verb, server, run, monkeypatch, capsys):
+def test_a_hub_that_never_answers_is_one_line(server, monkeypatch, capsys):
     monkeypatch.setattr("escalade.wings.publish.hub._SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts, and nobody reads
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("HF_ENDPOINT", address)
-        typed = ("pull", REPO) if verb == "pull" else ("push", str(run), REPO)
-        said = refused(capsys, *typed)
+        said = refused(capsys, "pull", REPO)
     assert f"{REPO}: the hub did not answer within 0.05 seconds; check the network and HF_ENDPOINT" in said
     assert hub.get_session().timeout.read is None  # as it was
-
-
-def test_a_pull_that_failed_is_no_obstacle_to_the_next(server, run, monkeypatch):
-    assert main(["push", str(run), REPO]) == 0
-
-    def full(*arguments):
-        raise escalade.StorageFailure("no space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "write_config", full)
-        assert main(["pull", REPO]) == 1
-    assert not Path("cartpole").exists()
-    assert main(["pull", REPO]) == 0

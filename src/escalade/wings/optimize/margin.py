@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation
-from escalade.strategies.base import Fitness
+from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.strategies.base import Direction, Fitness
 from escalade.strategies.bounds import Bounds
 from escalade.strategies.cma import CMAES
 from escalade.support.numbers import whole_number
@@ -101,7 +100,10 @@ class MarginCMAES(CMAES):
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
         lattice: the parameters that are rounded. Members are not rounded yet: :meth:`Lattice.round` does it.
-        options: as of :class:`~escalade.strategies.cma.CMAES`.
+        covariance: the first covariance, as in :class:`~escalade.strategies.cma.CMAES`.
+        seed: the same seed gives the same members.
+        direction: what the fitness is to become, ``maximize`` or ``minimize``.
+        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
@@ -116,9 +118,15 @@ class MarginCMAES(CMAES):
         sigma: float | str = 0.5,
         *,
         lattice: Lattice,
-        **options: Any,
+        covariance: ArrayLike | None = None,
+        seed: int = 0,
+        direction: Direction = "maximize",
+        perturbation: NoiseSource | None = None,
     ) -> None:
-        super().__init__(x0, population, sigma, **options)
+        super().__init__(
+            x0, population, sigma,
+            covariance=covariance, seed=seed, direction=direction, perturbation=perturbation,
+        )  # fmt: skip
         self.lattice = lattice
         self.margin = 1 / (self.dimension * self.population_size)
         self.widths: Array = np.ones(len(lattice.places))

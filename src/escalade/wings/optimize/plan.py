@@ -60,18 +60,18 @@ Restarts = Generator[Start, int, None]
 """A generator of searches, which is sent the number of evaluations that the last one used."""
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """The strategy of a function's searches, and when they begin again."""
 
     name: str
-    """Of the strategy."""
+    """The strategy's name."""
     note: str
-    """Why ``auto`` took this strategy; empty if the user named one."""
+    """The reason for the strategy that ``auto`` took; empty if the user named one."""
     factory: StrategyFactory
     starts: Restarts
 
 
-def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> Plan:
+def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> SearchPlan:
     """Plan the searches of one function from ``x0`` in ``space``.
 
     Raises:
@@ -99,7 +99,7 @@ def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> Plan:
         if strategy != "cma-es":
             raise InputError("integers is for strategy cma-es: leave it out, or round within the function")
         factory = MarginCMAES
-    return Plan(called(strategy), note, factory, _restarts(strategy, options, space))
+    return SearchPlan(called(strategy), note, factory, _restarts(strategy, options, space))
 
 
 def _restarts(strategy: str | StrategyFactory, options: SearchOptions, space: SearchSpace) -> Restarts:

@@ -27,7 +27,7 @@ from escalade.training.progress import Counts, Progress
 from escalade.training.view import answer_of
 from escalade.wings.optimize.calls import FunctionCalls, Values
 from escalade.wings.optimize.lines import lines_png
-from escalade.wings.optimize.plan import Plan, SearchOptions
+from escalade.wings.optimize.plan import SearchOptions, SearchPlan
 from escalade.wings.optimize.space import SearchSpace, Start
 from escalade.wings.optimize.stopping import StopRules
 
@@ -108,14 +108,14 @@ class Search:
     def __init__(
         self,
         space: SearchSpace,
-        plan: Plan,
+        plan: SearchPlan,
         options: SearchOptions,
         limits: Limits,
         recorders: Sequence[Recorder] = (),
         callback: Callback | None = None,
     ) -> None:
         self.reason: str | None = None
-        """Why it ended; None while it goes on."""
+        """The reason that it ended; None while it goes on."""
         self.evaluations = 0
         """Points whose values are known."""
         self.progress = Progress()

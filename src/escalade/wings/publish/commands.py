@@ -41,8 +41,7 @@ def add_export(commands: Any) -> None:
 
 
 def _export(parsed: argparse.Namespace) -> int:
-    from escalade.wings.publish.export import export
-    from escalade.wings.publish.graphs import OBSERVATIONS
+    from escalade.wings.publish.export import OBSERVATIONS, export
 
     checkpoint = parsed.checkpoint or LATEST
     made = export(parsed.run, parsed.format, output=parsed.output, checkpoint=checkpoint)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from escalade.config.code import code_named
+from escalade.config.code import code_named, of_a_script
 from escalade.config.conversion import read_toml, to_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, Config
@@ -21,8 +21,8 @@ from escalade.policies.policy_file import PolicyFile
 from escalade.storage.files import read_bytes, storage, temporary_folder, write_bytes
 from escalade.storage.run_folder import FILMS, RunFolder
 from escalade.support.imports import check_installed
-from escalade.support.output import say
-from escalade.training.card import model_card
+from escalade.support.output import say, visible
+from escalade.training.card import result_of
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -62,20 +62,18 @@ def push(run: str | PathLike[str], repo: str) -> str:
     _check_name(repo)
     folder = RunFolder.open(run)
     config = read_config(folder)
-    public = {name: value for name, value in config.env_kwargs.items() if not _holds_text(value)}
-    hidden = sorted(config.env_kwargs.keys() - public.keys())
-    settings = to_toml(config.replace(**_PLACELESS, env_kwargs=public))
+    hidden = sorted(name for name, value in config.env_kwargs.items() if _holds_text(value))
+    public = {name: value for name, value in config.env_kwargs.items() if name not in hidden}
+    config = config.replace(**_PLACELESS, env_kwargs=public)
+    settings = to_toml(config)
     summary = folder.read_summary()
     if not summary or not folder.policy.is_file():
         raise InputError(
             f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
         )
-    facts = {"env": config.env, "strategy": config.strategy, "seed": config.seed} | summary
+    card = _card(config, settings, {"seed": config.seed} | summary, repo, hidden)
     files: dict[str, Any] = {path.name: path for path in (folder.policy, *folder.films)}
-    files |= {
-        "config.toml": settings.encode(),
-        "README.md": model_card(settings, facts, repo, hidden).encode(),
-    }
+    files |= {"config.toml": settings.encode(), "README.md": card.encode()}
     if get_token() is None:
         raise InputError("there is no token of Hugging Face: 'hf auth login', or set HF_TOKEN")
     added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=what) for name, what in files.items()]
@@ -88,6 +86,53 @@ def push(run: str | PathLike[str], repo: str) -> str:
     if hidden:
         say(f"left out, as text may be a secret: `env_kwargs` {', '.join(hidden)}")
     return address
+
+
+def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, hidden: Sequence[str]) -> str:
+    """Return the README.md of a repository: a head in YAML, the result, how to play it, its settings."""
+    name, env = repo.rpartition("/")[2], config.env
+    judged = summary["eval_return_mean"] is not None and not summary.get("updates_since_evaluation")
+    score = f"{summary['eval_return_mean']} +/- {summary['eval_return_std']}"
+    result = {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"type": env, "name": env},
+        "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score, "verified": False}],
+    }
+    head = {  # YAML holds JSON
+        "library_name": "escalade",
+        "tags": ["escalade", "evolution-strategies", "reinforcement-learning", config.strategy, env],
+        "model-index": [{"name": name, "results": [result] if judged else []}],
+    }
+    parts = [
+        "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---"]),
+        f"# {env}, trained with Escalade",
+        result_of(summary),
+        "## Play it",
+        *_playing(config, summary.get("network") == "own", repo, hidden),
+        "## Settings",
+        f"```toml\n{settings.strip()}\n```",
+    ]
+    return visible("\n\n".join(parts) + "\n")
+
+
+def _playing(config: Config, own: bool, repo: str, hidden: Sequence[str]) -> Iterator[str]:
+    """Yield paragraphs on how to play the policy, of the user's ``own`` network if it is one."""
+    name, script = repo.rpartition("/")[2], of_a_script(vars(config))
+    named = code_named(vars(config))
+    if named:
+        needed = f"the script that has {script[0].partition(':')[2]}" if script else "that code"
+        options = ", ".join(f"`{option}`" for option in named)
+        yield f"Its config names code to import ({options}): `escalade pull` refuses it. It needs {needed}."
+    if hidden:
+        listed = ", ".join(hidden)
+        yield f"It was trained with `env_kwargs` that are not published ({listed}): give them again."
+    download = f"hf download {repo} --local-dir {name}" if named else f"escalade pull {repo}"
+    play = [] if own or script else [f"escalade eval {name}"]
+    yield "\n".join(f"    {command}" for command in ["pip install 'escalade[hub]'", download, *play])
+    network = ", network" if own else ""
+    module = ", where `network` is a module like the one it was trained with" if own else ""
+    loaded = f"policy = escalade.load({name!r}{network})"
+    yield f"In Python, after that: `{loaded}`{module}, and `policy.act(observation)`."
 
 
 def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
@@ -121,15 +166,10 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
             config = _plain(found[1])
         except InputError as problem:
             raise InputError(f"{repo}: {str(problem).replace(f'{place}/', '')}") from None
-        policy = read_bytes(found[0])
-    with storage(folder.path):
-        folder.path.mkdir(parents=True)
-    try:
-        write_bytes(folder.policy, policy)
+        with storage(folder.path):
+            folder.path.mkdir(parents=True)
+        write_bytes(folder.policy, read_bytes(found[0]))
         folder.write_config(to_toml(config))
-    except BaseException:  # else the same command would find the folder, and refuse
-        shutil.rmtree(folder.path, ignore_errors=True)
-        raise
     return folder.path
 
 
@@ -144,17 +184,14 @@ def _files_in(api: HfApi, repo: str) -> set[str]:
 
 
 def _plain(path: Path) -> Config:
-    """The config in a file of somebody else's, without what would run code or is another machine's."""
+    """Return the config in a stranger's file, without what would run code or is another machine's."""
     values = read_toml(path)
     if named := code_named(values):
         raise InputError(f"its config.toml names code to import, as `{named[0]}`: that is not pulled")
-    return Config(
-        **{
-            name: value
-            for name, value in values.items()
-            if OPTIONS[name].metadata["group"] not in _NOT_PULLED and name != "start_from"
-        }
+    kept = (
+        name for name in values if OPTIONS[name].metadata["group"] not in _NOT_PULLED and name != "start_from"
     )
+    return Config(**{name: values[name] for name in kept})
 
 
 def _check_name(repo: str) -> None:
