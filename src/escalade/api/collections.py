@@ -26,7 +26,7 @@ class Collection:
 
 
 COLLECTIONS: Final[dict[str, Entry]] = {
-    "sweep.toml": Entry("a sweep", "escalade.wings.many_runs.sweep_collection:collection_of"),
+    "sweep.toml": Entry("a sweep", "escalade.wings.many_runs.sweep:collection_of"),
 }
 """Keys are files that only such folders have; homes are functions from a folder to a :class:`Collection`."""
 

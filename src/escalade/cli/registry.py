@@ -36,7 +36,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     ),
     "sweep": Entry(
         "search for good options of train: many short runs, suggested by Optuna",
-        "escalade.wings.many_runs.command_sweep:add_sweep",
+        "escalade.wings.many_runs.commands:add_sweep",
     ),
     "report": Entry("write all about runs into one HTML file", "escalade.wings.analysis.commands:add_report"),
     "presets": Entry(
@@ -72,7 +72,7 @@ COMMANDS: Final[dict[str, Entry]] = {
 
 MODES: Final[dict[str, Entry]] = {
     "detached": Entry("a run that a cluster leads", "escalade.wings.cluster.commands"),
-    "series": Entry("several runs", "escalade.wings.many_runs.command_train"),
+    "series": Entry("several runs", "escalade.wings.many_runs.commands"),
 }
 """Ways to train besides one run in this process: modules with the functions of
 :class:`escalade.cli.training.Mode`. The first one that was requested trains."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from escalade.errors import InputError
 from escalade.media.charts import Area, Chart, Line, drawable, write_charts
 from escalade.media.figure import Array
 from escalade.recorders import columns_of, read_table
@@ -35,7 +34,7 @@ class Curves:
     progress: Mapping[str, Array]
     summary: Mapping[str, Any] = field(default_factory=dict)
     population: Mapping[str, Array] = field(default_factory=dict)
-    """Empty where there is no table of it, or a damaged one."""
+    """Empty if there is no table of it."""
     target: float | None = None
     cut: bool = False
     """True where members ran shorter episodes than evaluations."""
@@ -65,24 +64,18 @@ def read_curves(run: AnyPath, name: str = "", target: float | None = None, *, cu
     """
     folder = RunFolder(run)
     progress = {key: np.array(values) for key, values in columns_of(folder).items()}
-    population = numbers_of(table_of(folder.population), ("generation", *QUANTILES))
+    population = {key: numbers_of(cells) for key, cells in table_of(folder.population).items()}
     return Curves(name, progress, folder.read_summary(), population, target, cut)
 
 
 def table_of(path: Path) -> dict[str, list[str]]:
-    """The columns of a table as text; none at all where there is no such table, or a damaged one."""
-    try:
-        return read_table(path)
-    except InputError:
-        return {}
+    """Return the columns of a table as text; none at all if there is no such table."""
+    return read_table(path) if path.exists() else {}
 
 
-def numbers_of(table: Mapping[str, Sequence[str]], columns: Sequence[str]) -> dict[str, Array]:
-    """Columns of a table as numbers; none at all where one is missing, or holds what is no number."""
-    try:
-        return {name: np.array([float(cell or "nan") for cell in table[name]]) for name in columns}
-    except (KeyError, ValueError):
-        return {}
+def numbers_of(cells: Sequence[str]) -> Array:
+    """Return a column of a table as numbers, NaN for an empty cell."""
+    return np.array([float(cell or "nan") for cell in cells])
 
 
 def axis_of(runs: Iterable[Mapping[str, Any]], over: str) -> str:

@@ -9,10 +9,12 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from escalade.config.files import read_either
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
-from escalade.recorders.progress import columns_of
+from escalade.media.curves import Curves, read_curves
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
@@ -46,13 +48,10 @@ class RunFacts:
         return self.folder.read_summary()
 
     @cached_property
-    def columns(self) -> dict[str, list[float]]:
-        """The columns of progress.csv; empty ones where the run has only begun to start."""
-        return columns_of(self.folder)
-
-    def has(self, column: str) -> bool:
-        """Tell whether its progress.csv has a number in this column."""
-        return not all(map(math.isnan, self.columns[column]))
+    def curves(self) -> Curves:
+        """The tables of the run; empty ones if it has only begun to start."""
+        cut = self.options.get("cutoff") is not None
+        return read_curves(self.folder.path, target=self.target, cut=cut)
 
     def latest(self, name: str) -> float | None:
         """A number of the run's summary, or the last one in its progress so far.
@@ -64,8 +63,9 @@ class RunFacts:
             return None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
-        column = self.columns["generation" if name == "generations" else name]
-        return next((value for value in reversed(column) if math.isfinite(value)), None)
+        column = self.curves.progress["generation" if name == "generations" else name]
+        known = column[np.isfinite(column)]
+        return float(known[-1]) if len(known) else None
 
     @property
     def solved(self) -> bool:

@@ -7,8 +7,7 @@ import pytest
 
 from escalade import InputError
 from escalade.media.charts import write_charts
-from escalade.wings.analysis.bands import Curve, band
-from escalade.wings.analysis.profiles import band_charts
+from escalade.wings.analysis.bands import Curve, band, band_charts
 from escalade.wings.analysis.statistics import interquartile_mean
 
 

@@ -20,23 +20,20 @@ from escalade.support.numbers import number, plain
 from escalade.wings.analysis.scores import parse_bounds, score
 
 OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
-OPTIONS |= {"generations": 2, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
+OPTIONS |= {"generations": 4, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
 BOUNDS = {"CartPole-v1": (0.0, 20.0), "Acrobot-v1": (-40.0, 0.0)}
 
 
 @pytest.fixture(scope="module")
-def runs(museum):
-    folder = museum.show("six runs of two tasks", make_runs)
-    return [folder / name for name in ("0.1-1", "0.1-2", "0.5-1", "0.5-2", "0.1-3", "acrobot")]
+def runs(sigmas, museum):
+    more = museum.show("a third seed and another task", make_more)
+    seeds = [sigmas / place for place in ("0.1/seed1", "0.1/seed2", "0.5/seed1", "0.5/seed2")]
+    return [*seeds, more / "third", more / "acrobot"]
 
 
-def make_runs(folder):
-    for sigma in (0.1, 0.5):
-        for seed in (1, 2):
-            place = folder / f"{sigma}-{seed}"
-            escalade.train("CartPole-v1", seed=seed, run_dir=place, sigma=sigma, **OPTIONS)
-    other = OPTIONS | {"generations": 3, "target_return": 5.0}
-    escalade.train("CartPole-v1", seed=3, run_dir=folder / "0.1-3", sigma=0.1, **other)
+def make_more(folder):
+    other = OPTIONS | {"generations": 5, "target_return": 5.0}
+    escalade.train("CartPole-v1", seed=3, run_dir=folder / "third", sigma=0.1, **other)
     escalade.train("Acrobot-v1", seed=1, run_dir=folder / "acrobot", sigma=0.1, **OPTIONS)
 
 
@@ -125,9 +122,6 @@ def test_scores_are_between_the_bounds_of_their_task():
         ({"CartPole-v1": (0, 20)}, "`normalize` has no bounds for Acrobot-v1"),
         (BOUNDS | {"Acrobot-v2": (0, 1)}, "no run is of 'Acrobot-v2'.*Acrobot-v1"),
         (BOUNDS | {"Acrobot-v1": (1, 1)}, "Acrobot-v1=1,1 must be two different finite numbers"),
-        (BOUNDS | {"Acrobot-v1": 500}, "Acrobot-v1=500 must be two numbers, LOW and HIGH"),
-        (BOUNDS | {"Acrobot-v1": (500,)}, r"Acrobot-v1=\(500,\) must be two numbers"),
-        (BOUNDS | {"Acrobot-v1": ("low", 1)}, "must be two numbers"),
         (BOUNDS, "no configuration has runs with a return on all 2 tasks.*`group_by`"),
     ],
 )
@@ -164,8 +158,6 @@ def test_every_format_has_the_same_numbers(runs, found, capsys):
     assert rf"ars, sigma=0.5 & 2 & {mean} &" in latex
     assert r"IQM [95 \%]" in latex
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
-    assert cli.main(["compare", str(runs[0]), "--json", "--format", "csv"]) == 2
-    assert "choose one" in capsys.readouterr().err
 
 
 def test_a_notebook_shows_tables_and_pictures(runs, found, tmp_path, monkeypatch):
@@ -199,15 +191,15 @@ def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
     assert (line.seeds, line.env_steps, line.ended, line.eval_episodes) == ((1, 2), None, 2, 2)
 
 
-@pytest.mark.parametrize("x0", [np.zeros(3), torch.zeros(20)], ids=["array", "tensor"])
-def test_an_optimum_is_shown_as_a_table_and_a_picture(x0, monkeypatch):
+def test_an_optimum_is_shown_as_a_table_and_a_picture(monkeypatch):
+    x0 = torch.zeros(20)
     found = escalade.optimize(lambda x: ((x - 3) ** 2).sum(), x0, budget=60)
     picture, page = found._repr_png_(), found._repr_html_()
     assert picture.startswith(b"\x89PNG")
     assert base64.b64encode(picture).decode() in page
     assert f"optimum of {len(x0)} parameters" in page
     assert f">{plain(found.best_fitness)}<" in page
-    assert (", ..." in page) == (len(x0) > 8)
+    assert ", ..." in page
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert found._repr_png_() is None
     assert "<img" not in found._repr_html_()
@@ -223,8 +215,11 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
     assert (len(line.runs), line.ended) == (2, 2)
     assert line.return_mean == other.return_mean
     assert line.without_return == (str(tmp_path / runs[1].name),)
-    shown = escalade.compare(tmp_path)._repr_html_()
-    assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in shown
+    scored = escalade.compare(tmp_path, normalize={"CartPole-v1": (0, 10)})
+    assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in scored._repr_html_()
+    (method,) = scored.scores.methods
+    assert method.runs == 2
+    assert method.score_iqm == pytest.approx(other.return_mean / 10 / 2)  # a run that diverged scores 0
 
 
 def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
@@ -238,10 +233,9 @@ def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("show", [escalade.compare, escalade.plot, escalade.report, escalade.sweep])
-@pytest.mark.parametrize("given", [None, 3])
-def test_what_is_no_path_is_one_line(show, given):
-    with pytest.raises(InputError, match=f"{given} is no path"):
-        show(given)
+def test_what_is_no_path_is_one_line(show):
+    with pytest.raises(InputError, match="None is no path"):
+        show(None)
 
 
 def test_names_are_told_apart_in_a_narrow_terminal_too(found, monkeypatch):
@@ -257,15 +251,3 @@ def test_a_run_that_only_begins_to_start_is_no_obstacle(runs, tmp_path):
     (tmp_path / "starting" / "config.toml").write_text(config)
     escalade.compare([*runs[:4], tmp_path / "starting"])
     escalade.plot([*runs[:4], tmp_path / "starting"], tmp_path / "both.png")
-
-
-def test_a_run_that_diverged_scores_0(runs, tmp_path):
-    for run in runs[:2]:
-        shutil.copytree(run, tmp_path / run.name)
-    said = tmp_path / runs[1].name / "summary.json"
-    said.write_text(json.dumps(json.loads(said.read_text()) | {"eval_return_mean": None}))
-    found = escalade.compare(tmp_path, normalize={"CartPole-v1": (0, 10)})
-    (method,) = found.scores.methods
-    assert method.runs == 2
-    known = escalade.compare(tmp_path / runs[0].name).lines[0].return_mean
-    assert method.score_iqm == pytest.approx(known / 10 / 2)

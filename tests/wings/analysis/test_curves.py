@@ -8,20 +8,10 @@ import pytest
 import escalade
 from escalade.cli import main as cli
 
-OPTIONS = {"preset": None, "verbose": False, "policy": "linear", "population": 4, "workers": 0}
-OPTIONS |= {"generations": 4, "eval_every": 1, "eval_episodes": 2, "max_episode_steps": 20}
 
-
-@pytest.fixture(scope="module")
-def runs(museum):
-    return museum.show("two seeds of two sigmas", make_runs)
-
-
-def make_runs(folder):
-    for sigma in (0.1, 0.5):
-        for seed in (1, 2):
-            place = folder / f"{sigma}" / f"seed{seed}"
-            escalade.train("CartPole-v1", seed=seed, run_dir=place, sigma=sigma, **OPTIONS)
+@pytest.fixture
+def runs(sigmas):
+    return sigmas
 
 
 def drawn(picture):
@@ -54,7 +44,8 @@ def test_one_run_is_drawn_in_full(runs, tmp_path):
 
 
 def test_a_run_and_its_curve_say_that_members_ran_shorter_episodes(tmp_path, capsys):
-    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", cutoff=5, **OPTIONS | {"verbose": True})
+    options = {"preset": None, "policy": "linear", "population": 4, "workers": 0, "generations": 2}
+    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", cutoff=5, eval_every=1, **options)
     assert "members' episodes are cut (cutoff 5)" in capsys.readouterr().out
     assert "population mean, episodes cut short" in plot(run.folder.path, to=tmp_path / "cut.svg")
 

@@ -1,17 +1,12 @@
 """What runs are called among others."""
 
-import tomllib
-from types import SimpleNamespace
-
 import pytest
 from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.config import conversion
 from escalade.config.files import read_config
 from escalade.config.options import Config
-from escalade.storage.run_folder import RunFolder
 from escalade.training.run_facts import assignments, read_facts
 from escalade.wings.analysis.groups import find_runs, group_runs
 from escalade.wings.many_runs.series import series_folder
@@ -58,11 +53,6 @@ def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
     ]
 
 
-def test_runs_that_differ_in_how_they_are_evaluated_are_one_configuration(tmp_path):
-    evaluated = ({}, {"eval_episodes": 3, "seed": 1}, {"eval_every": 2, "target_return": 400.0, "seed": 2})
-    assert labels(tmp_path, *evaluated) == ["ars"]
-
-
 def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
     options = {"max_episode_steps": 5, "run_dir": tmp_path}
     escalade.train("CartPole-v1", seeds=range(2), **SMALL | options)
@@ -97,11 +87,6 @@ def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
     assert {"checkpoints", "policy.safetensors", "two"} <= {path.name for path in named}
     assert [folder.path.name for folder in find_runs(named)] == ["two"]
     assert [folder.path.name for folder in find_runs([*named, tmp_path / "one"])] == ["two", "one"]
-
-
-def test_a_name_that_is_too_long_is_refused(tmp_path):
-    with pytest.raises(InputError, match="xxx"):
-        find_runs([tmp_path / ("x" * 300), tmp_path])
 
 
 def test_the_facts_of_both_kinds_of_runs_are_read(tmp_path):
@@ -139,23 +124,6 @@ def test_networks_of_ones_own_are_told_apart_by_their_parameters(tmp_path):
     (tmp_path / "2" / "summary.json").rename(tmp_path / "summary.json")  # as of a run that goes on
     labels = [group.label.partition(", ")[2] for group in group_runs(tmp_path)]
     assert [label.partition("parameters=")[2] for label in labels] == ["16", "23", ""]
-
-
-def test_a_config_is_read_once(tmp_path, monkeypatch):
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    folder.write_config('env = "CartPole-v1"\n')
-    parsed = []
-
-    def loads(text):
-        parsed.append(text)
-        return tomllib.loads(text)
-
-    monkeypatch.setattr(conversion, "tomllib", SimpleNamespace(loads=loads))
-    assert read_config(folder).env == "CartPole-v1"
-    assert len(parsed) == 1  # what is checked and what is used are the same, whoever writes meanwhile
-    read_facts(folder)
-    assert len(parsed) == 2
 
 
 def test_the_order_of_keys_tells_no_runs_apart(tmp_path):

@@ -28,17 +28,9 @@ from escalade.media.video import record_episode
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures") / "run"
-    options = {
-        "population": 4,
-        "workers": 0,
-        "generations": 3,
-        "hidden": [4],
-        "eval_every": 1,
-        "head": "plain",
-    }
-    return escalade.train(
-        "CartPole-v1", preset=None, verbose=False, run_dir=str(folder), target_return=400.0, **options
-    )
+    options = {"preset": None, "population": 4, "workers": 0, "generations": 3, "hidden": [4]}
+    options |= {"eval_every": 1, "head": "plain", "target_return": 400.0, "verbose": False}
+    return escalade.train("CartPole-v1", run_dir=str(folder), **options)
 
 
 def test_a_run_leaves_a_curve(run):
@@ -122,15 +114,13 @@ def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
     assert (total, steps) == (expected, expected)
 
 
-@pytest.mark.parametrize(("skip", "fps"), [(None, 50), (1, 50), (4, 12.5)])
-@pytest.mark.parametrize("ending", ["gif", "mp4"])
-def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(ending, skip, fps, tmp_path, monkeypatch):
+def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(tmp_path, monkeypatch):
     rates = []
     monkeypatch.setattr(video, "_gif", lambda frames, rate: rates.append(rate) or b"")
-    monkeypatch.setattr(video, "_write_mp4", lambda output, frames, rate: rates.append(rate))
-    environment = resolve("CartPole-v1", frames=Frames(frame_skip=skip))
-    record_episode(environment, Still(), tmp_path / f"f.{ending}")
-    assert rates == [fps]
+    for skip in (None, 4):
+        environment = resolve("CartPole-v1", frames=Frames(frame_skip=skip))
+        record_episode(environment, Still(), tmp_path / "f.gif")
+    assert rates == [50, 12.5]
 
 
 class Leaves:

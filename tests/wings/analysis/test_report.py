@@ -1,6 +1,7 @@
 """The commands that a report gives for its runs."""
 
 import shlex
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
 from escalade.training.run_facts import read_facts
-from escalade.wings.analysis.report import _again, _commands, _row
+from escalade.wings.analysis.reported import Reported
 
 CONFIG = Config(env="CartPole-v1", generations=50, env_steps=9_000, seconds=60.0, target_return=400.0)
 
@@ -20,6 +21,11 @@ CONFIG = Config(env="CartPole-v1", generations=50, env_steps=9_000, seconds=60.0
 def parsed(command):
     found = cli.parse(shlex.split(command)[1:])
     return config_typed(found)
+
+
+def ended(summary):
+    """A run that ended with this summary."""
+    return Reported(SimpleNamespace(config=CONFIG, summary=summary, own_size=None), "r")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +37,7 @@ def parsed(command):
     ],
 )
 def test_whatever_ended_a_run_a_command_counts_its_updates(summary, count, said):
-    (_, own), (title, same) = _commands(CONFIG, summary)
+    (_, own), (title, same) = ended(summary).commands()
     assert said in title
     assert parsed(own) == CONFIG
     nothing_else = {"env_steps": None, "seconds": None, "target_return": None}
@@ -40,7 +46,7 @@ def test_whatever_ended_a_run_a_command_counts_its_updates(summary, count, said)
 
 @pytest.mark.parametrize("summary", [{}, {"stop_reason": "solved", "solved": True, "generations": 1}])
 def test_a_run_without_an_update_has_its_own_command_alone(summary):
-    ((_, own),) = _commands(CONFIG, summary)
+    ((_, own),) = ended(summary).commands()
     assert parsed(own) == CONFIG
 
 
@@ -52,7 +58,7 @@ def test_the_best_of_a_run_that_minimises_is_its_least(tmp_path):
     (tmp_path / "summary.json").unlink()
     facts = read_facts(RunFolder(tmp_path))
     evaluations = [row.eval_return_mean for row in found.history if row.eval_return_mean is not None]
-    assert _row(facts, "r", {})["best"] == number(min(evaluations)) != number(max(evaluations))
+    assert Reported(facts, "r").row()["best"] == number(min(evaluations)) != number(max(evaluations))
 
 
 def test_a_network_of_ones_own_has_no_command(tmp_path):
@@ -61,6 +67,6 @@ def test_a_network_of_ones_own_has_no_command(tmp_path):
     for summary in (True, False):
         if not summary:
             (tmp_path / "summary.json").unlink()
-        ((words, command),) = _again(read_facts(RunFolder(tmp_path)))
+        ((words, command),) = Reported(read_facts(RunFolder(tmp_path)), "r").commands()
         assert "the same network, in Python" in words
         assert command == ""

@@ -11,19 +11,8 @@ import escalade
 from escalade.cli import main as cli
 from escalade.storage.lock import FolderLock
 
-SMALL = [
-    "--preset",
-    "none",
-    "--population",
-    "8",
-    "--hidden",
-    "4",
-    "--eval-every",
-    "2",
-    "--eval-episodes",
-    "2",
-]
-SMALL += ["--backend", "gymnasium", "--workers", "0"]
+SMALL = "--preset none --population 8 --hidden 4 --eval-every 2 --eval-episodes 2 --backend gymnasium"
+SMALL = [*SMALL.split(), "--workers", "0"]
 
 
 def halting(tmp_path):
@@ -50,11 +39,11 @@ def test_a_run_is_followed_from_before_its_first_row_to_its_end(tmp_path, capsys
         trained.until(lambda: held(run))
         code, said = once(run, capsys)
         assert code == 0
-        title, state = said.splitlines()
+        state, title = said.splitlines()
         assert title == "tests.environments:Halts-v0: ars, population 8"
         assert state.startswith(f"running, in its first generation: process {trained.process.pid} on ")
         with running("watch", run, cwd=tmp_path) as watching:
-            watching.until(lambda: "is in its first generation" in watching.out)
+            watching.until(lambda: "in its first generation" in watching.out)
             marker.unlink()
             assert trained.wait() == 0
             assert watching.wait() == 0
@@ -74,7 +63,7 @@ def test_a_run_that_was_killed_is_called_so(tmp_path):
     with running(*arguments, cwd=tmp_path) as trained:
         trained.until(lambda: held(run))
         with running("watch", run, cwd=tmp_path) as watching:
-            watching.until(lambda: "is in its first generation" in watching.out)
+            watching.until(lambda: "in its first generation" in watching.out)
             trained.signal(signal.SIGKILL)
             assert watching.wait() == 1
             assert f"was killed (process {trained.process.pid} on " in watching.out
@@ -97,15 +86,6 @@ def test_a_run_that_failed_is_called_so(tmp_path, capsys):
     assert "the run failed: it left no summary; go on with: escalade resume" in said
 
 
-def test_a_run_of_evolve_is_watched_too(tmp_path, capsys):
-    run = tmp_path / "run"
-    escalade.evolve(torch.nn.Linear(2, 1), lambda m: 1.0, population=4, generations=3, run_dir=run)
-    code, said = once(run, capsys)
-    assert code == 0
-    assert said.startswith("Linear: openai-es, population 4\ngeneration 3")
-    assert "stopped: --generations was reached" in said
-
-
 def test_what_is_no_run_costs_one_line(tmp_path, capsys):
     assert cli.main(["watch", str(tmp_path)]) == 2
     assert capsys.readouterr() == ("", f"escalade: {tmp_path} is not a run folder: it has no config.toml\n")
@@ -118,27 +98,6 @@ def test_what_is_no_run_costs_one_line(tmp_path, capsys):
     assert capsys.readouterr().err.endswith(said)
 
 
-def test_a_summary_without_a_reason_is_none(tmp_path, capsys):
-    options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
-    run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
-    run.folder.summary.write_text('{"stop_reason": null}')
-    assert once(run.folder.path, capsys)[0] == 1
-
-
-def test_looking_at_a_lock_leaves_it_as_it_is(tmp_path):
-    lock, other = FolderLock(tmp_path), FolderLock(tmp_path)
-    assert other.look() == ("free", "")
-    lock.acquire()
-    state, holder = other.look()
-    assert state == "held"
-    assert holder.startswith("process ")
-    with pytest.raises(escalade.InputError):
-        other.acquire()
-    lock.release()
-    assert other.look() == ("free", "")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_run_of_evolve_is_followed_as_one_that_may_minimise(tmp_path, capsys):
     def error(module):
         return float(module.weight.abs().sum())
@@ -148,6 +107,8 @@ def test_a_run_of_evolve_is_followed_as_one_that_may_minimise(tmp_path, capsys):
     escalade.evolve(torch.nn.Linear(2, 1, bias=False), error, **options)
     code, said = once(tmp_path / "run", capsys)
     assert code == 0
+    assert said.startswith("Linear: openai-es, population 4\ngeneration 2")
+    assert "stopped: --generations was reached" in said
     assert "min " in said
     assert "max " not in said
     (tmp_path / "run" / "summary.json").unlink()

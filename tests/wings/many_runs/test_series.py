@@ -6,12 +6,10 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 import pytest
-from tests.commands import DEADLINE, Running, running, wait_until
+from tests.commands import DEADLINE, running, wait_until
 
 import escalade
 from escalade import InputError
@@ -20,16 +18,11 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.training import session
-from escalade.wings.many_runs import jobs
-from escalade.wings.many_runs.jobs import run_jobs
-from escalade.wings.many_runs.series import Planned, parse_seeds, plan_series
+from escalade.wings.many_runs.runner import runs_here
+from escalade.wings.many_runs.series import parse_seeds
 
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
 SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
-RUNS_BESIDE_EACH_OTHER = pytest.mark.slow(
-    "src/escalade/wings/many_runs",
-    "src/escalade/support/interrupts.py",
-)
 
 
 @pytest.fixture
@@ -83,15 +76,9 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
 
 
-@pytest.mark.parametrize(
-    "env", ["CartPole-v1", "tests.environments:Walk-v0"], ids=["drawn", "without a limit"]
-)
-def test_options_that_a_run_settles_do_not_tell_it_from_its_series(env, call):
-    train = [
-        "train",
-        env,
-        *["--preset", "none", "--workers", "0", "--population", "4", "--generations", "1", "--seeds", "0"],
-    ]
+def test_options_that_a_run_settles_do_not_tell_it_from_its_series(call):
+    train = ["train", "CartPole-v1", "--preset", "none", "--workers", "0", "--population", "4"]
+    train += ["--generations", "1", "--seeds", "0"]
     for done in (["1 of 1 begins"], []):
         code, out, _ = call(*train)
         assert (code, begun(out)) == (0, done)
@@ -117,33 +104,6 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
     assert (code, begun(out)) == (0, ["2 of 2 begins"])
 
 
-def test_one_seed_is_told_from_a_range(call):
-    _, out, _ = call("train", *SMALL, "--seeds", "3", "--generations", 1, "--run-dir", "one")
-    assert "/one; Ctrl-C" in out
-    assert "it is the one of seed 3; several seeds are a range, such as --seeds 0-9" in out
-
-
-def test_seeds_begin_with_another_runs_policy_and_go_on(call):
-    call("train", *SMALL, "--generations", 2, "--run-dir", "first")
-    begin = ["train", *SMALL, "--from", "first", "--seeds", "1-2", "--run-dir", "then"]
-    code, out, _ = call(*begin, "--generations", 1)
-    assert (code, out.count("begins with the policy of")) == (0, 2)
-    assert "/then; Ctrl-C" in out
-    code, out, _ = call(*begin, "--generations", 2)
-    assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
-    call("train", *SMALL, "--generations", 1, "--run-dir", "other")
-    code, _, err = call("train", *SMALL, "--from", "other", "--seeds", "1-2", "--run-dir", "then")
-    assert code == 2
-    assert "then/seed1 holds a run with --from" in err
-    code, out, _ = call("compare", "first", "then")
-    assert code == 0
-    assert "ars, start_from=first " in out  # not the whole path
-    assert "@" not in out  # nobody can read a digest
-    code, _, err = call(*("first@" + "0" * 64 if word == "first" else word for word in begin))
-    assert code == 2
-    assert "then/seed1 holds a run with --from" in err
-
-
 def test_config_files_make_a_grid(call, tmp_path):
     for name, sigma in (("narrow", 0.01), ("wide", 0.5)):
         (tmp_path / f"{name}.toml").write_text(f"sigma = {sigma}\ngenerations = 1\n")
@@ -166,23 +126,6 @@ def test_config_files_make_a_grid(call, tmp_path):
     assert call("compare", "grid/narrow/seed3", "grid/wide")[0] == 0
 
 
-def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
-    command = ["train", *SMALL, "--seeds", "0-1", "--run-dir", "many"]
-    running = Running(*command, cwd=tmp_path)
-    progress = tmp_path / "many" / "seed0" / "progress.csv"
-    running.until(lambda: progress.exists() and len(progress.read_text().splitlines()) > 3)
-    running.signal(signal.SIGINT, group=True)
-    assert running.wait() == 130
-    assert "interrupted; the same command goes on with what is missing" in running.out
-    assert "0 of 1" in running.out  # the table says that the run has not ended
-    assert not (tmp_path / "many" / "seed1").exists()
-    assert (
-        json.loads((tmp_path / "many" / "seed0" / "summary.json").read_text())["stop_reason"] == "interrupted"
-    )
-    assert cli.main([*command[:-1], str(tmp_path / "many"), "--generations", "2"]) == 0
-    assert (tmp_path / "many" / "seed1" / "summary.json").exists()
-
-
 def test_seeds_are_typed_as_ranges_and_lists():
     assert parse_seeds("0-4") == (0, 1, 2, 3, 4)
     assert parse_seeds("0,3,7") == (0, 3, 7)
@@ -195,7 +138,9 @@ def test_seeds_are_typed_as_ranges_and_lists():
 def test_wrong_input_is_one_line(call, tmp_path):
     (tmp_path / "a.toml").write_text('run_dir = "x"\n')
     (tmp_path / "b.toml").write_text("")
-    assert call("train", *SMALL, "--generations", 1, "--seeds", "1", "--run-dir", "many")[0] == 0
+    code, out, _ = call("train", *SMALL, "--generations", 1, "--seeds", "1", "--run-dir", "many")
+    assert code == 0
+    assert "running seed 1 only; several seeds are a range, such as --seeds 0-9" in out
     cases = {
         ("--seeds", "1-"): ["--seeds '1-'", "0-4 or 0,3,7"],
         ("--seeds", "1", "--seed", "2"): ["--seed and --seeds", "choose one"],
@@ -236,6 +181,9 @@ def test_ctrl_c_saves_runs_beside_each_other_and_leaves_none_behind(tmp_path):
         assert "interrupted; the same command goes on with what is missing" in series.out
         assert series.family() == []
         assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
+    again = ["train", *SMALL, "--seeds", "0-1", "--run-dir", str(tmp_path / "many"), "--generations", "2"]
+    assert cli.main(again) == 0
+    assert {run.read_summary()["stop_reason"] for run in kept} == {"generations"}
 
 
 def test_runs_beside_each_other_end_saved_where_their_leader_is_killed(tmp_path):
@@ -248,24 +196,26 @@ def test_runs_beside_each_other_end_saved_where_their_leader_is_killed(tmp_path)
         assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"start_from": "zoo:CartPole-v1", "lr": 0.5},
-        {"population": "linear:4:8:3"},
-        {"population": 4, "strategy": "openai-es", "max_episode_steps": 9},
-    ],
-)
-def test_a_run_in_a_process_of_its_own_has_every_option(options, tmp_path, monkeypatch):
+def test_a_run_in_a_process_of_its_own_has_every_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plain = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
+    options = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
+    options |= {"start_from": "zoo:CartPole-v1", "lr": 0.5, "strategy": "openai-es", "max_episode_steps": 9}
     here, there = (
-        escalade.train("CartPole-v1", seeds=[3], jobs=jobs, run_dir=f"{jobs}", **plain, **options)[0]
+        escalade.train("CartPole-v1", seeds=[3], jobs=jobs, run_dir=f"{jobs}", population=4, **options)[0]
         for jobs in (1, 2)
     )
     asked, got = (read_config(run.folder) for run in (here, there))
     assert got == asked.replace(run_dir=got.run_dir)
     assert here.summary["params_sha256"] == there.summary["params_sha256"]
+
+
+def test_a_share_of_this_machine_is_no_limit_of_a_cluster(monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    local, own, joined = (
+        Config(env="CartPole-v1", engine=engine, address=address)
+        for engine, address in (("local", None), ("ray", None), ("ray", "10.0.0.7:6379"))
+    )
+    assert [runs_here(config) for config in (local, own, joined)] == [True, True, False]
 
 
 def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
@@ -277,32 +227,6 @@ def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
     assert "seed" in err
     assert "the arm fell off" in err
     assert call("train", *SMALL, "--seeds", "0-1", "--jobs", 0)[0] == 2
-
-
-def test_jobs_without_a_folder_for_temporary_files_are_one_line(call, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", None)
-        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
-        code, _, err = call("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--generations", 1)
-    assert (code, err.count("\n")) == (2, 1)
-    assert "a temporary file cannot be written (No usable temporary directory" in err
-    assert "set TMPDIR to a folder with room" in err
-
-
-@RUNS_BESIDE_EACH_OTHER
-def test_whoever_stops_asking_interrupts_the_runs_and_they_are_saved(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config = Config(env="CartPole-v1", workers=0, population=4, max_episode_steps=5, generations=1)
-    endless = config.replace(generations=None)
-    planned = plan_series({"a": config}, [0], tmp_path / "a")
-    planned += plan_series({"b": endless}, [0], tmp_path / "b")
-    runs = run_jobs(planned, 2)
-    assert next(runs) is planned[0]
-    other = RunFolder(planned[1].folder)
-    while not (other.progress.exists() and other.checkpoints.generations()):
-        time.sleep(0.01)
-    runs.close()
-    assert other.read_summary()["stop_reason"] == "interrupted"
 
 
 def test_seeds_from_python(tmp_path, monkeypatch):
@@ -372,21 +296,6 @@ def test_a_whole_config_takes_nothing_of_a_preset(call, tmp_path):
     assert second == first.replace(run_dir=second.run_dir)
 
 
-def test_a_share_of_this_machine_is_no_limit_of_a_cluster(tmp_path, monkeypatch):
-    typed = []
-
-    class Started:
-        def __init__(self, command, **options):
-            typed.append(Path(command[command.index("--config") + 1]).read_text())
-
-    monkeypatch.setattr(subprocess, "Popen", Started)
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    for engine, address in (("local", None), ("ray", None), ("ray", "10.0.0.7:6379")):
-        options = {"engine": engine, "address": address, "run_dir": str(tmp_path / "run")}
-        jobs._start(Planned(Config(env="CartPole-v1", **options), None), 3).close()
-    assert ["workers = 3" in text for text in typed] == [True, True, False]
-
-
 SCRIPT = """
 import escalade, beside
 
@@ -395,7 +304,7 @@ escalade.train(beside.Here, seeds=[1, 2], jobs=2, max_episode_steps=20, run_dir=
 """
 
 
-@RUNS_BESIDE_EACH_OTHER
+@pytest.mark.slow("src/escalade/wings/many_runs", "src/escalade/support/interrupts.py")
 def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_path):
     place = tmp_path / "scripts"
     place.mkdir()
@@ -427,6 +336,9 @@ def test_runs_of_a_series_begin_with_one_policy_though_its_run_has_gone_on(call,
     assert code == 2
     assert err.count("\n") == 1
     assert "--from" in err
+    _, out, _ = call("compare", "x", "many")
+    assert "ars, start_from=x " in out  # not the whole path
+    assert "@" not in out  # nobody can read a digest
     begun = read_config(RunFolder("many/seed0")).start_from
     RunFolder("x").checkpoints.path(2).unlink()  # as it was again
     (tmp_path / "x" / "policy.safetensors").unlink()

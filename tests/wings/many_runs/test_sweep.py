@@ -1,18 +1,19 @@
 """A sweep that a full disk or Ctrl-C ends in a trial goes on with that trial."""
 
 import errno
-import json
 import os
 import signal
 
 import pytest
+from tests.commands import summary
 from tests.later import Later, needs
 
 import escalade
 from escalade import StorageFailure
 from escalade.training import session
 from escalade.wings.many_runs import sweep as sweeps
-from escalade.wings.many_runs.sweep_pictures import PICTURES, draw_pictures
+from escalade.wings.many_runs import sweep_study
+from escalade.wings.many_runs.sweep_study import PICTURES, draw_pictures
 
 optuna = Later("optuna")
 
@@ -21,7 +22,7 @@ pytestmark = needs("optuna")
 PLAN = """
 trials = {trials}
 preset = "none"
-seeds = [5]
+seeds = {seeds}
 [options]
 env = "tests.environments:Walk-v0"
 backend = "gymnasium"
@@ -38,11 +39,11 @@ sigma = {{low = 0.01, high = 1.0, log = true}}
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pictures take most of the time of so small a sweep."""
-    monkeypatch.setattr(sweeps, "plotting_available", lambda: False)
+    monkeypatch.setattr(sweep_study, "plotting_available", lambda: False)
 
 
-def swept(place, said, trials=2, **options):
-    (place / "s.toml").write_text(PLAN.format(trials=trials))
+def swept(place, said, seeds=(5,), **options):
+    (place / "s.toml").write_text(PLAN.format(trials=2, seeds=[*seeds]))
     return escalade.sweep(place / "s.toml", run_dir=place / "sweep", say=said.append, **options)
 
 
@@ -70,17 +71,16 @@ def test_a_full_disk_ends_a_sweep_and_its_trial_goes_on_later(jobs, tmp_path, mo
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 
 
-CREATE_TRIAL, SET_TRIAL_PARAM, SET_TRIAL_STATE_VALUES = 4, 5, 6  # codes of operations in Optuna's journal
+SET_TRIAL_PARAM = 5  # the code of this operation in Optuna's journal
 
 
-@pytest.mark.parametrize("code", [CREATE_TRIAL, SET_TRIAL_PARAM, SET_TRIAL_STATE_VALUES])
 def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_later(
-    code, tmp_path, monkeypatch, undrawn
+    tmp_path, monkeypatch, undrawn
 ):
     said, append = [], optuna.storages.journal.JournalFileBackend.append_logs
 
     def full(journal, logs):
-        if logs[0]["op_code"] != code:
+        if logs[0]["op_code"] != SET_TRIAL_PARAM:
             return append(journal, logs)
         with open(journal._file_path, "a") as file:
             file.write('{"op_code":')
@@ -88,9 +88,8 @@ def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_lat
 
     with monkeypatch.context() as patch:
         patch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", full)
-        with pytest.raises(StorageFailure, match=r"study\.jsonl could not be written \(No space left"):
+        with pytest.raises(StorageFailure, match=r"sweep could not be written \(No space left"):
             swept(tmp_path, said)
-    assert all(map(json.loads, (tmp_path / "sweep" / "study.jsonl").read_text().splitlines()))
     study = swept(tmp_path, said)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 
@@ -140,6 +139,14 @@ def test_what_is_wrong_with_a_trials_options_still_fails_it_alone(jobs, tmp_path
     study = swept(tmp_path, said, jobs=jobs)
     assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE"]
     assert [line for line in said if line.startswith("trial 0: failed: the arm fell off")]
+
+
+def test_the_value_of_a_trial_is_the_mean_over_its_seeds(tmp_path, undrawn):
+    study = swept(tmp_path, [], seeds=(3, 4))
+    for trial in study.trials:
+        two = [summary(run) for run in sorted(tmp_path.glob(f"sweep/trial-{trial.number:04d}/seed*"))]
+        assert [run["seed"] for run in two] == [3, 4]
+        assert trial.value == sum(run["eval_return_mean"] for run in two) / 2
 
 
 def test_a_sweeps_pictures_are_those_that_there_are_enough_trials_for(tmp_path):

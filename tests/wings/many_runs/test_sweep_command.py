@@ -1,7 +1,6 @@
 """``sweep``: trials are runs, a killed sweep goes on as if nothing had been, the best is a config file."""
 
 import base64
-import csv
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
-from escalade.wings.many_runs.sweep import PARTS, best_of, load_sweep, part_of
+from escalade.wings.many_runs.sweep import PARTS, load_sweep, part_of
 
 PLAN = """
 trials = {trials}
@@ -51,15 +50,6 @@ def runs(folder, trial):
 def trials(folder):
     facts = ("number", "state", "value", "params", "intermediate_values")
     return [[getattr(one, fact) for fact in facts] for one in load_sweep(folder).trials]
-
-
-def test_python_goes_on_with_the_commands_sweep(swept, tmp_path):
-    place, _ = swept
-    shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
-    said = []
-    found = escalade.sweep(place / "poles.toml", run_dir=tmp_path / "sweep", say=said.append)
-    assert len(said) == 3  # nothing but what was found
-    assert [one.value for one in found.trials] == [one[2] for one in trials(place / "runs" / "sweep-poles")]
 
 
 @pytest.fixture(scope="module")
@@ -138,24 +128,6 @@ def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
     assert trials(tmp_path / "again") == trials(place / "runs" / "sweep-poles")
 
 
-def test_several_jobs_and_seeds_until_ctrl_c(tmp_path):
-    (tmp_path / "s.toml").write_text(PLAN.format(trials=1).replace("seeds = [5]", "seeds = [3, 4]", 1))
-    running = Running("sweep", "s.toml", "--jobs", 2, "--trials", 99, cwd=tmp_path)
-    other = tmp_path / "runs" / "sweep-s" / "trial-0001"
-    running.until(lambda: "return" in running.out and other.is_dir())
-    running.signal(signal.SIGINT, group=True)
-    assert running.wait() == 130, running.err
-    assert "interrupted; the same command goes on with what is missing" in running.out
-    folder = tmp_path / "runs" / "sweep-s"
-    found = load_sweep(folder)
-    assert best_of(found) is not None
-    for trial in found.trials:
-        if trial.state.name == "COMPLETE":
-            two = [json.loads((run / "summary.json").read_text()) for run in runs(folder, trial.number)]
-            assert [run["seed"] for run in two] == [3, 4]
-            assert trial.value == sum(run["eval_return_mean"] for run in two) / 2
-
-
 def test_ctrl_c_in_the_last_trials_of_several_jobs_is_no_end(tmp_path):
     (tmp_path / "s.toml").write_text(PLAN.format(trials=2).replace("generations = 4", "generations = 99999"))
     running = Running("sweep", "s.toml", "--jobs", 2, cwd=tmp_path)
@@ -214,17 +186,3 @@ def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
     for trial in (0, 1):
         (run,) = runs(tmp_path / "sweep", trial)
         assert read_config(RunFolder(run)).hidden == (3, 2)
-
-
-def test_the_table_keeps_to_its_columns_where_the_space_is_in_another_order(swept, tmp_path):
-    place, _ = swept
-    shutil.copytree(place / "runs" / "sweep-poles", tmp_path / "sweep")
-    lines = PLAN.format(trials=4).splitlines()
-    one = next(number for number, line in enumerate(lines) if line.startswith("sigma"))
-    lines[one], lines[one + 1] = lines[one + 1], lines[one]
-    (tmp_path / "turned.toml").write_text("\n".join(lines))
-    escalade.sweep(tmp_path / "turned.toml", run_dir=tmp_path / "sweep", say=lambda line: None)
-    folders = (place / "runs" / "sweep-poles", tmp_path / "sweep")
-    tables = [list(csv.DictReader((folder / "trials.csv").read_text().splitlines())) for folder in folders]
-    assert tables[0] == tables[1]
-    assert list(tables[0][0]) != list(tables[1][0])

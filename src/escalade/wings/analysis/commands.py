@@ -16,7 +16,6 @@ from escalade.training.closing import closing_lines, resuming
 if TYPE_CHECKING:
     from escalade.wings.analysis.watch import News, Watch
 
-
 PICTURE = "x.png, x.pdf or x.svg"
 X_FORMS = "steps|seconds|generations|episodes"
 
@@ -44,9 +43,9 @@ def add_plot(commands: Any) -> None:
     add_argument(parser, "--labels", "LABEL,...", "names of the curves, in their order", "what differs")
 
 
-def add_runs(parser: Parser) -> None:
+def add_runs(parser: Parser, text: str = "folders of runs, or a folder that holds some") -> None:
     """The run folders that a command takes."""
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs, or a folder that holds some")
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=text)
 
 
 def add_group_by(parser: Parser) -> None:
@@ -99,8 +98,9 @@ def add_compare(commands: Any) -> None:
         parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
     )
     parser.add_argument(
-        "--json", action="store_true", help="the same as --format json (default: tables of text)"
+        "--json", dest="format", action="store_const", const="json", help="the same as --format json"
     )
+    parser.set_defaults(format="table")
     add_group_by(parser)
     parser.add_argument(
         "--normalize",
@@ -115,25 +115,20 @@ def _compare(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.compare import compare
     from escalade.wings.analysis.scores import parse_bounds
 
-    form = parsed.format or ("json" if parsed.json else "table")
-    if form not in _FORMATS:
-        raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
-    if parsed.json and form != "json":
-        raise InputError(f"`json` and `format` {form} were both given: choose one")
+    if parsed.format not in _FORMATS:
+        raise InputError(f"`format` {parsed.format!r} must be one of {', '.join(_FORMATS)}")
     bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
     found = compare(parsed.runs, group_by=listed(parsed.group_by), normalize=bounds, output=parsed.output)
-    if form == "table":
-        say(str(found))
-        if parsed.output is not None:
-            say(parsed.output)
-        return 0
     written = {
+        "table": found.__str__,
         "markdown": found.to_markdown,
         "csv": found.to_csv,
         "latex": found.to_latex,
         "json": found.to_json,
     }
-    say(written[form]())
+    say(written[parsed.format]())
+    if parsed.output is not None and parsed.format == "table":
+        say(parsed.output)
     return 0
 
 
@@ -149,12 +144,7 @@ def add_report(commands: Any) -> None:
         "trial, and which options matter. The file needs no network.",
         examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video", "runs/sweep-poles"],
     )
-    parser.add_argument(
-        "runs",
-        metavar="RUN",
-        nargs="+",
-        help="run folders, folders of runs, or that of a sweep for its best trial",
-    )
+    add_runs(parser, "run folders, folders of runs, or that of a sweep for its best trial")
     add_argument(parser, "--output", "FILE", "x.html", "report.html")
     add_argument(parser, "--over", X_FORMS, "what curves are drawn over", "steps")
     parser.add_argument(
@@ -190,48 +180,27 @@ def add_watch(commands: Any) -> None:
 
 
 def _watch(parsed: argparse.Namespace) -> int:
+    from escalade.recorders import make_console
+    from escalade.recorders.console import PlainConsole
     from escalade.wings.analysis.watch import Watch
 
     watch = Watch(parsed.run)
-    return _once(watch) if parsed.once else _follow(watch)
-
-
-def _once(watch: Watch) -> int:
-    from escalade.recorders.console import PlainConsole
-
     news = watch.look()
-    console = PlainConsole(watch.goals, sys.stdout, news.rows[:-1], paced=True)
-    for row in news.rows[-1:]:
-        console.generation(row)
-    console.close()
     if news.state == "running":
         at = "" if news.rows else ", in its first generation"
-        say(f"running{at}{_by(news)}")
-        return 0
-    return _end(watch, news)
-
-
-def _follow(watch: Watch) -> int:
-    from escalade.recorders import make_console
-
-    news = watch.look()
-    if news.state == "running" and not news.rows:
-        say(f"{watch.folder.path} is in its first generation{_by(news)}")
-    console = make_console(watch.goals, None, news.rows[:-1], paced=True)
+        say(f"running{at}{f': {news.process}' if news.process else ''}")
+    make = PlainConsole if parsed.once else make_console
+    console = make(watch.goals, sys.stdout, news.rows[:-1], paced=True)
     try:
         for row in news.rows[-1:]:
             console.generation(row)
-        if news.state == "running":
+        if news.state == "running" and not parsed.once:
             for news in watch.follow():
                 for row in news.rows:
                     console.generation(row)
     finally:
         console.close()
-    return _end(watch, news)
-
-
-def _by(news: News) -> str:
-    return f": {news.process}" if news.process else ""
+    return 0 if news.state == "running" else _end(watch, news)
 
 
 def _end(watch: Watch, news: News) -> int:

@@ -1,104 +1,20 @@
-"""Tables of how runs ended, by configuration, and of the options in which the configurations differ."""
+"""Compare how runs ended, by configuration, and the options in which the configurations differ."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.support.shown import data_frame
 from escalade.training.run_facts import RunFacts, shown
-from escalade.wings.analysis.compare_tables import as_text, records, tables
+from escalade.wings.analysis.bands import draw_profiles
+from escalade.wings.analysis.comparison import Comparison, ComparisonLine
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
-from escalade.wings.analysis.profiles import draw_profiles
 from escalade.wings.analysis.scores import Bounds, Scores, score
 from escalade.wings.analysis.statistics import interquartile_mean, interval
-
-
-@dataclass(frozen=True)
-class ComparisonLine:
-    """The runs of one configuration. Numbers are None where no run has them."""
-
-    env: str
-    label: str
-    runs: tuple[str, ...]
-    seeds: tuple[int, ...]
-    ended: int
-    """The runs that have come to their end: the others go on, or were interrupted."""
-    solved: int
-    at_target: int
-    """The runs that stopped because they met their target: that rule chose their last return."""
-    eval_episodes: int
-    """Episodes that the returns rest on, those of all runs together."""
-    return_mean: float | None
-    """Mean return of the runs' latest evaluations."""
-    return_iqm: float | None
-    """Their interquartile mean."""
-    return_low: float | None
-    return_high: float | None
-    """The ends of its 95 % bootstrap interval; None for a single run."""
-    env_steps: float | None
-    """Median over the runs; so are the seconds."""
-    seconds: float | None
-    without_return: tuple[str, ...] = ()
-    """The runs whose last evaluation is no number: they are in no mean."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The result of :func:`compare`; a notebook shows its tables."""
-
-    lines: tuple[ComparisonLine, ...]
-    options: dict[str, tuple[str, ...]]
-    """The options in which the lines differ, and their values, one a line."""
-    copies: dict[str, str] = field(default_factory=dict)
-    """Folders that hold another one's run once more, and did not count; and those that did."""
-    scores: Scores | None = None
-    """Scores of methods across tasks; None where no bounds were given."""
-
-    def to_pandas(self) -> Any:
-        """The lines as a ``pandas.DataFrame``, with a column ``option_NAME`` for each option that differs.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
-        rows = records(self)
-        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
-
-    def to_markdown(self) -> str:
-        """The tables, in the markdown of GitHub."""
-        return "\n\n".join(table.markdown() for table in tables(self))
-
-    def to_latex(self) -> str:
-        """The tables, as LaTeX's ``tabular``; they need no package."""
-        return "\n\n".join(table.latex() for table in tables(self))
-
-    def to_csv(self) -> str:
-        """The lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
-        rows, text = records(self), io.StringIO(newline="")
-        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue().rstrip("\n")
-
-    def to_json(self) -> str:
-        """All of it, as one JSON object."""
-        return json.dumps(asdict(self), default=lambda array: array.tolist())
-
-    def __str__(self) -> str:
-        """The tables as text, as ``escalade compare`` prints them."""
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return "".join(table.html() for table in tables(self))
 
 
 def compare(
@@ -130,10 +46,15 @@ def compare(
             "curves with plot"
         )
     groups = group_runs(runs, group_by)
-    copies = {copy: original for group in groups for copy, original in group.copies.items()}
     scores = None if normalize is None else score(_returns_by_method(groups), normalize)
     if scores is not None and output is not None:
         draw_profiles({method.label: method.profile for method in scores.methods}, output)
+    return comparison_of(groups, scores)
+
+
+def comparison_of(groups: Sequence[RunGroup], scores: Scores | None = None) -> Comparison:
+    """Compare groups of runs; see :func:`compare`."""
+    copies = {copy: original for group in groups for copy, original in group.copies.items()}
     return Comparison(tuple(map(_line, groups)), _differences(groups), copies, scores)
 
 

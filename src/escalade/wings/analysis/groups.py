@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -42,12 +41,6 @@ class RunGroup:
         """The number of them that met their target."""
         return sum(run.solved for run in self.runs)
 
-    @property
-    def target(self) -> float | None:
-        """The target of all of them; None where they differ, or have none."""
-        targets = {run.target for run in self.runs}
-        return targets.pop() if len(targets) == 1 else None
-
 
 def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
     """The paths of one run or of several."""
@@ -66,8 +59,7 @@ def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
     """
     found: dict[Path, RunFolder] = {}
     given = paths_of(paths)
-    folders = [path for path in given if not _in_passing(path)] if len(given) > 1 else given
-    for path in folders or given:
+    for path in [path for path in given if not _in_passing(path)] or given:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:
             folder = RunFolder.open(one)
             found.setdefault(folder.path.resolve(), folder)
@@ -142,15 +134,12 @@ def _known(name: str, runs: Iterable[RunFacts]) -> str:
 
 
 def _in_passing(path: Path) -> bool:
-    """Tell whether a path among others is a file, or a folder in that of a run, such as ``checkpoints``."""
-    return os.path.isfile(path) or (os.path.isdir(path) and not _is_run(path) and _is_run(path.parent))
+    """Return whether a path is a file, or a folder in that of a run, such as ``checkpoints``."""
+    return path.is_file() or (path.is_dir() and not _is_run(path) and _is_run(path.parent))
 
 
 def _is_run(path: Path) -> bool:
-    try:
-        return (path / "config.toml").is_file() or not path.is_dir()
-    except OSError:  # RunFolder.open says what is wrong
-        return True
+    return (path / "config.toml").is_file()
 
 
 def _runs_below(folder: Path) -> list[Path]:

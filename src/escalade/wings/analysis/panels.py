@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from escalade.media.charts import Area, Chart, Line
-from escalade.media.curves import X_AXES, Curves, axis_of, learning_curve
+from escalade.media.curves import X_AXES, Curves, learning_curve
 from escalade.media.figure import Array
 from escalade.recorders import COLUMNS
 from escalade.recorders.row import QUANTILES
@@ -26,13 +26,12 @@ _NOVELTY = {
 _CUT = "episodes of members are cut short, those of evaluations are whole"
 _MOST_LINES = 8  # of workers in one chart; of more, their spread is drawn
 
-Workers = Mapping[str, tuple[Array, Array, Array]]
+Workers = dict[str, tuple[Array, Array, Array]]
 """Generations, environment steps per second and idle shares, by worker or node."""
 
 
 def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
     """Charts that hold every run: a curve each."""
-    over = axis_of([run.progress for run in runs], over)
     info = dict.fromkeys(name for run in runs for name in run.progress if name not in COLUMNS)
     returns = {"eval_return_mean": "Return of evaluations", "return_mean": "Mean return of the population"}
     titles = {
@@ -62,7 +61,6 @@ def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
 
 def own_charts(run: Curves, workers: Workers, over: str) -> list[Chart]:
     """Charts of one run alone: its population and its workers."""
-    over = axis_of([run.progress], over)
     unit, charts = X_AXES[over][1], []
     if run.population:
         at = run.at(over, run.population["generation"])

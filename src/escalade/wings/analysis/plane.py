@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.media.charts import Chart, Line
-from escalade.media.curves import X_AXES, Curves, axis_of
+from escalade.media.curves import X_AXES, Curves
 from escalade.media.figure import Array, style
 
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 CELLS = 20
 """Number of cells along each side of the plane; coverage counts those that held a behaviour."""
 
-MOST_PATHS = 8
-"""Centres, beyond which paths would hide the places and are not drawn."""
-
 _EARLY_TO_LATE = ("#4477dd", "#cc66aa", "#e69f00")
+_MOST_PATHS = 8  # of more centres, paths would hide the places
 _MOST_PLACES = 600  # that are drawn; of more, every n-th
 
 
@@ -63,18 +61,18 @@ def draw_plane(axes: Axes, archived: Archived) -> None:
     """Draw each behaviour in the colour of its generation, and the path of each centre."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    places, (across, _) = archived.places()
+    places, (across, upwards) = archived.places()
     kept = _thinned(np.arange(len(places)))
     numbers = np.unique(archived.centers).tolist()
-    for number in numbers if len(numbers) <= MOST_PATHS else []:
+    for number in numbers if len(numbers) <= _MOST_PATHS else []:
         path = places[_thinned(np.flatnonzero(archived.centers == number))]
         thin = style(number) | {"linewidth": 0.8, "alpha": 0.7}
         axes.plot(*path.T, label=f"path of centre {number}", **thin)
     colours = LinearSegmentedColormap.from_list("early to late", _EARLY_TO_LATE)
     x, y = places[kept].T
-    looks: dict[str, Any] = {"label": archived.in_words(), "zorder": 3}
-    axes.scatter(x, y, s=9, c=archived.generations[kept], cmap=colours, **looks)
+    axes.scatter(x, y, s=9, c=archived.generations[kept], cmap=colours, zorder=3)
     axes.set_xlabel(across)
+    axes.set_ylabel(upwards)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
 
@@ -84,7 +82,6 @@ def coverage(archived: Archived, run: Curves, over: str) -> Chart:
 
     A behaviour of one number has cells in a line: the generations beside it cover nothing.
     """
-    over = axis_of([run.progress], over)
     alone = archived.behaviours.shape[1] == 1
     places = archived.places()[0][:, int(alone) :]
     low, high = places.min(axis=0), places.max(axis=0)

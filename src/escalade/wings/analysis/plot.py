@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from escalade.errors import InputError
 from escalade.media.charts import Chart, write_charts
-from escalade.media.curves import X_AXES, axis_of, plot_run
+from escalade.media.curves import X_AXES, axis_of, learning_curve
 from escalade.storage.files import path_of, read_bytes
 from escalade.support.numbers import whole_number
-from escalade.wings.analysis.bands import Band, Curve, band, read_curve
+from escalade.training.run_facts import RunFacts
+from escalade.wings.analysis.bands import Band, Curve, band, band_charts, caption, curve_of
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
-from escalade.wings.analysis.profiles import band_charts, caption
 
 _EVALUATION, _MEAN = "eval_return_mean", "return_mean"
 _MOST_SINGLE = 20  # curves of single runs below the one that they make
@@ -79,51 +79,55 @@ def plot(
     whole_number(smooth, "`smooth`", 1)
     groups = _labelled(group_runs(runs, group_by), labels)
     every = [run for group in groups for run in group.runs]
+    left_out: list[str] = []
     if len(every) == 1:
-        title = groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}"
-        cut = every[0].options.get("cutoff") is not None
-        if not (every[0].has(_EVALUATION) or every[0].has(_MEAN)):
+        curves, title = (
+            every[0].curves,
+            groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}",
+        )
+        if not len(curves.progress["generation"]):
             raise InputError(f"{every[0].folder.path} has no generation yet: there is no curve to draw")
-        plot_run(every[0].folder, output, every[0].target, title, x=x, smooth=smooth, cut=cut)
-        young = []
+        write_charts([replace(learning_curve(curves, x, smooth), title=title)], output)
     else:
-        young = _plot_groups(groups, output, x, smooth)
-    copies = [copy for group in groups for copy in group.copies.items()]
-    left_out = [*young, *(f"{copy} is a copy of {original}" for copy, original in copies)]
+        drawn = charts_of(groups, x, smooth)
+        if not drawn.charts:
+            raise InputError(
+                f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw"
+            )
+        write_charts(drawn.charts, output, drawn.caption)
+        left_out += [f"{run.folder.path} has no evaluation yet" for run in drawn.without]
+    left_out += [f"{copy} is a copy of {of}" for group in groups for copy, of in group.copies.items()]
     return Picture(path_of(output), tuple(f"left out: {what}" for what in left_out))
 
 
-def _plot_groups(groups: Sequence[RunGroup], output: AnyRun, x: str, smooth: int) -> list[str]:
-    charts, below = charts_of(groups, x, smooth)
+@dataclass(frozen=True)
+class GroupCharts:
+    """A chart for each task, with one curve for each configuration."""
+
+    charts: list[Chart]
+    caption: str
+    without: list[RunFacts]
+    """Runs that have no evaluation yet."""
+
+
+def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupCharts:
+    """Return the charts of these groups; of population means if no run was evaluated."""
     every = [run for group in groups for run in group.runs]
-    if not charts:
-        raise InputError(f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw")
-    write_charts(charts, output, below)
-    of = _drawn_column(groups)
-    return [f"{run.folder.path} has no evaluation yet" for run in every if not run.has(of)]
-
-
-def _drawn_column(groups: Sequence[RunGroup]) -> str:
-    evaluated = any(run.has(_EVALUATION) for group in groups for run in group.runs)
-    return _EVALUATION if evaluated else _MEAN
-
-
-def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> tuple[list[Chart], str]:
-    """Return a chart for each task, with one curve for each configuration, and the caption of all of them."""
-    every = [run for group in groups for run in group.runs]
-    x = axis_of((run.columns for run in every), x)
-    of = _drawn_column(groups)
+    x = axis_of((run.curves.progress for run in every), x)
+    for of in (_EVALUATION, _MEAN):
+        curves = {id(run): curve_of(run, x, smooth, of) for run in every}
+        if any(len(curve.at) for curve in curves.values()):
+            break
     panels: dict[str, dict[str, Band]] = {}
-    curves: list[Curve] = []
+    shown: list[Curve] = []
     for group in groups:
-        curves = [
-            read_curve(run.folder, x, run.solved, smooth=smooth, of=of) for run in group.runs if run.has(of)
-        ]
-        if curves:
-            panels.setdefault(group.task, {})[group.label] = band(curves)
-    alone = curves if len(groups) == 1 and len(curves) <= _MOST_SINGLE else []
+        shown = [curve for run in group.runs if len((curve := curves[id(run)]).at)]
+        if shown:
+            panels.setdefault(group.task, {})[group.label] = band(shown)
+    alone = shown if len(groups) == 1 and len(shown) <= _MOST_SINGLE else []
     what = "evaluations" if of == _EVALUATION else "population means"
-    return band_charts(panels, x, targets=_targets(groups), single=alone), caption(panels, what)
+    charts = band_charts(panels, x, targets=_targets(groups), single=alone)
+    return GroupCharts(charts, caption(panels, what), [run for run in every if not len(curves[id(run)].at)])
 
 
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
@@ -137,10 +141,10 @@ def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunG
     return [replace(group, label=label) for group, label in zip(groups, labels, strict=True)]
 
 
-def _targets(groups: Iterable[RunGroup]) -> dict[str, float]:
+def _targets(groups: Sequence[RunGroup]) -> dict[str, float]:
     """The targets of the tasks whose runs all have the same."""
     found: dict[str, set[float | None]] = {}
     for group in groups:
-        found.setdefault(group.task, set()).add(group.target)
-    alone = {task: next(iter(goals)) for task, goals in found.items() if len(goals) == 1}
+        found.setdefault(group.task, set()).update(run.target for run in group.runs)
+    alone = {task: goals.pop() for task, goals in found.items() if len(goals) == 1}
     return {task: goal for task, goal in alone.items() if goal is not None}

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from escalade.api.collections import Collection
 from escalade.media.charts import Chart
-from escalade.media.curves import Curves
-from escalade.storage.files import read_bytes, write_bytes
+from escalade.storage.files import read_bytes
 from escalade.training.run_facts import differing
-from escalade.wings.analysis.page_figure import figure_html, plane_html, swatch
-from escalade.wings.analysis.panels import Workers, own_charts, shared_charts
-from escalade.wings.analysis.plane import Archived, coverage
+from escalade.wings.analysis.comparison import Comparison
+from escalade.wings.analysis.figures import chart_html, data_url, image_html, plane_html, swatch
+from escalade.wings.analysis.panels import own_charts, shared_charts
+from escalade.wings.analysis.plane import coverage
+from escalade.wings.analysis.plot import GroupCharts
 from escalade.wings.analysis.report_style import STYLE
-from escalade.wings.analysis.tables import Table
-
-if TYPE_CHECKING:
-    from escalade.api.collections import Collection
+from escalade.wings.analysis.reported import Reported
 
 _FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
 """Media types of films, by ending."""
@@ -31,76 +25,29 @@ _FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 
 
-@dataclass(frozen=True)
-class Reported:
-    """The contents of a report about one run."""
-
-    curves: Curves
-    subject: str
-    """The environment's id, or the module's name."""
-    facts: Mapping[str, str]
-    """A row of the table of runs, by heading."""
-    options: Mapping[str, str]
-    """Every option, as text."""
-    changed: frozenset[str]
-    """Names of options that are not at their defaults."""
-    versions: Mapping[str, str]
-    commands: Sequence[tuple[str, str]]
-    """Commands that reproduce the run: the purpose of each, and the command."""
-    workers: Workers
-    film: Path | None = None
-    notes: Sequence[str] = field(default=())
-    archived: Archived | None = None
-    """The archive of a search for novelty; None where the run was none, or nothing is in it."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The contents of a report about several configurations."""
-
-    tables: Sequence[Table]
-    charts: Sequence[Chart]
-    """A chart for each task, with one curve for each configuration."""
-    caption: str
-
-
-def write_report(
+def page(
     runs: Sequence[Reported],
-    output: Path,
-    over: str = "steps",
+    over: str,
     sweeps: Sequence[Collection] = (),
-    compared: Compared | None = None,
-) -> None:
-    """Write the page.
+    compared: tuple[Comparison, GroupCharts] | None = None,
+) -> str:
+    """Return the page.
 
     Args:
         runs: at least one.
-        output: the file; it is replaced.
         over: what curves are drawn over: a key of :data:`escalade.media.curves.X_AXES`.
         sweeps: those that runs come from.
         compared: the comparison of the runs' configurations, if there are several.
-
-    Raises:
-        InputError: the path is wrong.
-        StorageFailure: the disk is full.
     """
-    write_bytes(output, page(runs, over, sweeps, compared).encode())
-
-
-def page(
-    runs: Sequence[Reported], over: str, sweeps: Sequence[Collection] = (), compared: Compared | None = None
-) -> str:
-    """The page as text."""
-    numbers = count()
-    title = ", ".join(dict.fromkeys(run.subject for run in runs))
+    title = ", ".join(dict.fromkeys(run.facts.task for run in runs))
     many = "a run" if len(runs) == 1 else f"{len(runs)} runs"
     parts = [
         f"<header><h1>{_e(title)}</h1><p>Report of {many}, made by Escalade</p></header>",
-        *([] if compared is None else [_comparison(compared, numbers)]),
+        *([] if compared is None else [_comparison(*compared)]),
         *map(_sweep, sweeps),
         _section("Result", _result(runs) + "".join(map(_notes, runs))),
-        *(_film(run, len(runs) > 1) for run in runs if run.film is not None),
-        _learning(runs, over, numbers),
+        *(_film(run, len(runs) > 1) for run in runs if run.facts.folder.films),
+        _learning(runs, over),
         _section("Configuration", _configuration(runs)),
         _section("Versions", _versions(runs)),
         _section("To run it again", "".join(_commands(run, len(runs) > 1) for run in runs)),
@@ -117,58 +64,46 @@ def page(
 
 def _sweep(sweep: Collection) -> str:
     chosen = f"<h3>Chosen by the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
-    pictures = "".join(_plot(title, path) for title, path in sweep.pictures)
+    pictures = "".join(image_html(title, "image/png", read_bytes(path)) for title, path in sweep.pictures)
     shown = f'<h3>Trials</h3><div class="charts">{pictures}</div>' if pictures else ""
     return _section(f"Sweep: {sweep.name}", _pairs(sweep.facts) + chosen + shown)
 
 
-def _plot(title: str, path: Path) -> str:
-    name = _e(title)
-    return f'<figure><h3>{name}</h3><img class="plot" alt="{name}" src="{_data("image/png", path)}"></figure>'
-
-
-def _data(kind: str, path: Path) -> str:
-    """A file as an address that needs no other file."""
-    return f"data:{kind};base64,{base64.b64encode(read_bytes(path)).decode()}"
-
-
 def _result(runs: Sequence[Reported]) -> str:
-    return _pairs(runs[0].facts) if len(runs) == 1 else _table([run.facts for run in runs])
+    return _pairs(runs[0].row()) if len(runs) == 1 else _table([run.row() for run in runs])
 
 
-def _comparison(compared: Compared, numbers: Iterator[int]) -> str:
+def _comparison(found: Comparison, drawn: GroupCharts) -> str:
     parts = []
-    for table in compared.tables:
+    for table in found.tables():
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         parts += [f"<h3>{_e(table.title)}</h3>", _table(rows)]
         parts += [f'<p class="note">{_e(note)}</p>' for note in table.notes]
-    below = f"<p>{_e(compared.caption)}</p>" if compared.caption else ""
-    return _section("Comparison", "".join(parts) + _charts(compared.charts, numbers) + below)
+    below = f"<p>{_e(drawn.caption)}</p>" if drawn.caption else ""
+    return _section("Comparison", "".join(parts) + _charts(drawn.charts) + below)
 
 
-def _learning(runs: Sequence[Reported], over: str, numbers: Iterator[int]) -> str:
+def _learning(runs: Sequence[Reported], over: str) -> str:
     curves = [run.curves for run in runs]
-    parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over), numbers))]
+    parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over)))]
     for run in runs:
-        own = own_charts(run.curves, run.workers, over)
-        name = f": {run.curves.name}" if len(runs) > 1 else ""
+        name = f": {run.name}" if len(runs) > 1 else ""
         if run.archived is not None:
-            covered = figure_html(coverage(run.archived, run.curves, over), next(numbers))
-            shown = plane_html(run.archived, next(numbers)) + covered
+            shown = plane_html(run.archived) + chart_html(coverage(run.archived, run.curves, over))
             parts.append(_section(f"Novelty{name}", f'<div class="charts">{shown}</div>'))
-        if own:
-            parts.append(_section(f"Population and workers{name}", _charts(own, numbers)))
+        if own := own_charts(run.curves, run.workers, over):
+            parts.append(_section(f"Population and workers{name}", _charts(own)))
     return "".join(parts)
 
 
-def _charts(charts: Sequence[Chart], numbers: Iterator[int]) -> str:
-    return f'<div class="charts">{"".join(figure_html(chart, next(numbers)) for chart in charts)}</div>'
+def _charts(charts: Sequence[Chart]) -> str:
+    return f'<div class="charts">{"".join(map(chart_html, charts))}</div>'
 
 
 def _legend(runs: Sequence[Reported]) -> str:
     if len(runs) == 1:
         return ""
-    items = (f"<li>{swatch(number)}{_e(run.curves.name)}</li>" for number, run in enumerate(runs))
+    items = (f"<li>{swatch(number)}{_e(run.name)}</li>" for number, run in enumerate(runs))
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
@@ -197,7 +132,7 @@ def _option(runs: Sequence[Reported], name: str) -> str:
 
 def _columns(runs: Sequence[Reported], names: Sequence[str]) -> str:
     """A row a run, a column an option."""
-    return _table([{"run": r.curves.name} | {n: r.options.get(n, "-") for n in names} for r in runs])
+    return _table([{"run": r.name} | {n: r.options.get(n, "-") for n in names} for r in runs])
 
 
 def _versions(runs: Sequence[Reported]) -> str:
@@ -207,12 +142,12 @@ def _versions(runs: Sequence[Reported]) -> str:
     if all(versions == known[0] for versions in known) and len(known) == len(runs):
         return _pairs(known[0])
     names = list(dict.fromkeys(name for versions in known for name in versions))
-    return _table([{"run": r.curves.name} | {n: r.versions.get(n, "-") for n in names} for r in runs])
+    return _table([{"run": r.name} | {n: r.versions.get(n, "-") for n in names} for r in runs])
 
 
 def _commands(run: Reported, named: bool) -> str:
-    parts = [f"<h3>{_e(run.curves.name)}</h3>"] if named else []
-    for text, command in run.commands:
+    parts = [f"<h3>{_e(run.name)}</h3>"] if named else []
+    for text, command in run.commands():
         parts.append(f"<p>{_e(text)}</p>")
         if command:  # whose lines break between two flags
             flags = " ".join(f"<span>{_e(part)}</span>" for part in re.split(r" (?=--)", command))
@@ -221,20 +156,20 @@ def _commands(run: Reported, named: bool) -> str:
 
 
 def _film(run: Reported, named: bool) -> str:
-    assert run.film is not None
-    kind = _FILMS[run.film.suffix.lower()]
-    source = _data(kind, run.film)
-    label = f"An episode of {run.subject}, played by {run.curves.name}"
+    film = run.facts.folder.films[0]
+    kind = _FILMS[film.suffix]
+    source = data_url(kind, read_bytes(film))
+    label = f"An episode of {run.facts.task}, played by {run.name}"
     if kind.startswith("image/"):
         shown = f'<img class="film" alt="{_e(label)}" src="{source}">'
     else:
         how = f'controls loop muted playsinline aria-label="{_e(label)}"'
         shown = f'<video class="film" {how} src="{source}"></video>'
-    return _section(f"Film{f': {run.curves.name}' if named else ''}", shown)
+    return _section(f"Film{f': {run.name}' if named else ''}", shown)
 
 
 def _notes(run: Reported) -> str:
-    return "".join(f'<p class="note">{_e(run.curves.name)}: {_e(note)}</p>' for note in run.notes)
+    return "".join(f'<p class="note">{_e(run.name)}: {_e(note)}</p>' for note in run.notes())
 
 
 def _section(title: str, content: str) -> str:

@@ -1,12 +1,10 @@
-"""The looks of a report. Colours are given twice, for light and for dark."""
+"""The looks of a report. Colours are given twice, for light and for dark; charts are on white in both."""
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --card: #f6f7f9; --ink: #1b2330; --soft: #56606f;
-  --rule: #d9dee6; --c0: #0b62b8; --c1: #c2410c; --c2: #0f7a5a; --c3: #9a2d8b; --c4: #8a6100;
-  --c5: #5a5fd0; --c6: #1b2330; }
+  --rule: #d9dee6; }
 @media (prefers-color-scheme: dark) { :root { --page: #11151c; --card: #1a2029; --ink: #e6eaf0;
-  --soft: #a3aebd; --rule: #323b48; --c0: #6cb6ff; --c1: #ff9f5c; --c2: #4fd1a5; --c3: #e79be0;
-  --c4: #e6c04a; --c5: #a5a8ff; --c6: #e6eaf0; } }
+  --soft: #a3aebd; --rule: #323b48; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink);
@@ -21,16 +19,11 @@ h3 { font-size: .95rem; margin: 1rem 0 .5rem; overflow-wrap: anywhere; }
 figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--rule);
   border-radius: .5rem; min-width: 0; }
 figure h3 { margin: 0 0 .4rem; font-weight: 600; }
-figure > svg { display: block; width: 100%; height: auto; }
-figcaption, .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .85rem;
-  color: var(--soft); }
-.legend { list-style: none; margin: 0 0 1rem; padding: 0; font-size: .9rem; }
-.legend li, figcaption span { display: inline-flex; align-items: center; gap: .4rem; overflow-wrap: anywhere;
-  min-width: 0; }
-.swatch { width: 30px; height: 8px; flex: none; }
-svg { fill: none; stroke-linejoin: round; } .swatch { stroke-width: 2; }
-svg text { fill: var(--soft); font-size: 12.5px; font-family: inherit; font-variant-numeric: tabular-nums; }
-.grid { stroke: var(--rule); stroke-width: .8; }
+figcaption { font-size: .85rem; color: var(--soft); }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; list-style: none; margin: 0 0 1rem; padding: 0;
+  font-size: .9rem; color: var(--soft); }
+.legend li { display: inline-flex; align-items: center; gap: .4rem; overflow-wrap: anywhere; min-width: 0; }
+.swatch { width: 38px; height: 16px; padding: 4px; flex: none; background: #fff; border-radius: .2rem; }
 .wide { overflow-x: auto; border: 1px solid var(--rule); border-radius: .5rem; }
 table { border-collapse: collapse; font-size: .9rem; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .45rem .75rem; white-space: nowrap; }

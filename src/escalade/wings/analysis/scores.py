@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.errors import InputError, nearest
-from escalade.support.numbers import real_number
 from escalade.wings.analysis.bands import Band
 from escalade.wings.analysis.statistics import (
     interquartile_score,
@@ -91,7 +90,7 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
     highest = max(1.0, *(float(runs.max()) for of in scores.values() for runs in of))
     thresholds = np.linspace(lowest, highest, _THRESHOLDS)
     return Scores(
-        {task: bounds[task] for task in tasks},
+        bounds,
         tuple(_method(label, of, thresholds) for label, of in scores.items()),
         tuple(_improvement(first, second, scores) for first, second in combinations(scores, 2)),
         {label: tasks for label, tasks in missing.items() if tasks},
@@ -113,15 +112,12 @@ def parse_bounds(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
             task = ""
         if not task:
             raise InputError(f"`normalize` {text!r} must be ENV=LOW,HIGH, such as CartPole-v1=20,500")
-        if task in found:
-            raise InputError(f"`normalize` has bounds for {task} twice: give one of them")
         found[task] = low, high
     return found
 
 
 def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """The tasks' bounds as numbers; InputError where they are none, or do not fit the tasks."""
-    found = {}
+    """Return the bounds of the tasks; raise InputError if they do not fit them."""
     for task in bounds:
         if task not in tasks:
             raise InputError(f"`normalize`: no run is of {task!r}{nearest(task, tasks)}")
@@ -131,16 +127,10 @@ def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, flo
                 f"`normalize` has no bounds for {task}: give {task}=LOW,HIGH, the returns that score 0 and "
                 "1, such as a random policy's and the target"
             )
-        try:
-            low, high = (real_number(bound, task) for bound in bounds[task])
-        except (TypeError, ValueError):
-            raise InputError(
-                f"`normalize` {task}={bounds[task]!r} must be two numbers, LOW and HIGH"
-            ) from None
-        if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+        low, high = bounds[task]
+        if not math.isfinite(high - low) or low == high:
             raise InputError(f"`normalize` {task}={low:g},{high:g} must be two different finite numbers")
-        found[task] = low, high
-    return found
+    return {task: bounds[task] for task in tasks}
 
 
 def _normalised(returns: Mapping[str, Sequence[float]], bounds: tuple[float, float]) -> dict[str, Array]:

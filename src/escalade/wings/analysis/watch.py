@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from os import PathLike, fspath
+from os import PathLike
 from typing import Literal, NamedTuple
 
 from escalade.config.files import read_either
 from escalade.config.options import Config
-from escalade.errors import InputError
 from escalade.recorders import Goals, Row
 from escalade.recorders.progress import ProgressTail
 from escalade.storage.run_folder import RunFolder
 
 _POLL_SECONDS = 0.5
-_TIMES = 10.0  # the least wait between two readings, as a multiple of the time that one takes
 
 State = Literal["running", "ended", "failed", "killed"]
 """``failed``: it ended by itself, and left no summary of how."""
@@ -38,45 +36,36 @@ class Watch:
         run: the run's folder, or what :func:`escalade.train` returned.
 
     Raises:
-        InputError: there is no run in it, or a policy alone, as in the zoo.
+        InputError: there is no run in it.
     """
 
     def __init__(self, run: str | PathLike[str]) -> None:
         self.folder = RunFolder.open(run)
-        if self.folder.policy.exists() and not self.folder.progress.exists():
-            raise InputError(f"{fspath(run)} is a policy without its run: there is nothing to follow")
         self.goals = _goals(self.folder)
         self._tail = ProgressTail(self.folder.progress)
 
     def look(self) -> News:
-        """Return what is new, and how the run is.
+        """Return the new rows and the state of the run.
 
         Raises:
             InputError: progress.csv is damaged.
         """
-        state, process = self._state()  # first: rows that come before an end are then read too
+        held, process = self.folder.lock.look()  # first: rows that come before an end are then read too
+        state: State
+        if held in ("held", "killed"):
+            state = "running" if held == "held" else "killed"
+        elif self.folder.read_summary().get("stop_reason"):
+            state = "ended"
+        else:
+            state = "failed" if held == "free" else "running"
         return News(self._tail.rows(), state, process)
 
     def follow(self) -> Iterator[News]:
         """Look again and again, until the run has ended."""
-        while True:
-            began = time.monotonic()
-            news = self.look()
+        while (news := self.look()).state == "running":
             yield news
-            if news.state != "running":
-                return
-            time.sleep(max(_POLL_SECONDS, _TIMES * (time.monotonic() - began)))
-
-    def _state(self) -> tuple[State, str]:
-        held, process = self.folder.lock.look()
-        if held in ("held", "killed"):
-            return ("running" if held == "held" else "killed"), process
-        if held == "free":
-            return ("ended" if self._summarized() else "failed"), ""
-        return ("ended" if self._summarized() else "running"), ""
-
-    def _summarized(self) -> bool:
-        return isinstance(self.folder.read_summary().get("stop_reason"), str)
+            time.sleep(_POLL_SECONDS)
+        yield news
 
 
 def _goals(folder: RunFolder) -> Goals:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
@@ -15,10 +15,9 @@ from escalade.config.code import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
-from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import whole_number
-from escalade.wings.many_runs.jobs import run_jobs
-from escalade.wings.many_runs.series import plan_series, run_series, series_folder
+from escalade.wings.many_runs.runner import run_series
+from escalade.wings.many_runs.series import plan_series, series_folder
 
 if TYPE_CHECKING:
     from escalade.api.listeners import Listeners
@@ -63,8 +62,6 @@ def train_seeds(
     from escalade.policies.policy import load
     from escalade.training.saved import network_of
 
-    if not isinstance(seeds, Iterable):
-        raise InputError(f"`seeds` {seeds!r} must be a list of seeds: for one, give `seed`")
     numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(f"`seeds` {seeds!r} must be one seed or more, each named once")
@@ -80,12 +77,7 @@ def train_seeds(
         )
     folder = series_folder({"config": config}, config.run_dir, own_code(config, network))
     planned = plan_series({"config": config}, numbers, folder)
-    missing = [one for one in planned if not one.done]
-    if jobs > 1:
-        with Interrupts() as interrupts, interrupts.allowed():  # SIGTERM too: the runs would go on without us
-            deque(run_jobs(missing, jobs), maxlen=0)
-    else:
-        deque(run_series(missing, listeners=listeners, network=network), maxlen=0)
+    deque(run_series(planned, jobs, listeners=listeners, network=network), maxlen=0)
     folders = [RunFolder(one.folder) for one in planned]
     done = [folder for folder in folders if folder.policy.exists()]
     network = network_of(config, network)

@@ -1,31 +1,25 @@
-"""Configurations trained with several seeds each: ordinary runs, one after the other, in one folder."""
+"""The plan of a series: configurations with several seeds each, ordinary runs in one folder."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from escalade.config.options import RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.support.interrupts import Interrupts
 from escalade.training.run_facts import RunFacts, differing, ordered_text, read_facts, shown
 from escalade.training.sources import absolute, without_digest
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from escalade.api.listeners import Listeners
-    from escalade.api.run import Run
-
 _MOST_SEEDS = 10_000
-FREE = {
+_FREE = {
     "address",
     "worker_resources",
     "workers",
@@ -54,22 +48,17 @@ class Planned:
         return Path(str(self.config.run_dir))
 
     @property
-    def changes(self) -> dict[str, Any]:
-        """The options of a resumed run that are others than those it was begun with."""
-        assert self.begun is not None
-        before = self.begun.options
-        return {
-            name: getattr(self.config, name)
-            for name in RESUMABLE
-            if name not in FREE and getattr(self.config, name) != before.get(name)
-        }
+    def changeable(self) -> dict[str, Any]:
+        """The options that the run is resumed with: those of the series, whatever it was begun with."""
+        return {name: getattr(self.config, name) for name in RESUMABLE}
 
     @property
     def done(self) -> bool:
-        """True where there is nothing left to run."""
+        """True if there is nothing left to run."""
         if self.begun is None or self.begun.summary.get("stop_reason") in (None, "interrupted"):
             return False
-        return not self.changes
+        before = self.begun.options
+        return all(before.get(name) == value for name, value in self.changeable.items() if name not in _FREE)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -80,15 +69,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     """
     seeds: list[int] = []
     for part in text.split(","):
-        first, dash, last = (piece.strip() for piece in part.partition("-"))
-        ends = [first, last] if dash else [first]
-        if not all(end.isascii() and end.isdecimal() and len(end) <= 18 for end in ends):
+        found = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", part, re.ASCII)
+        low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if not 0 <= high - low < _MOST_SEEDS:
             raise InputError(f"`seeds` {text!r} is not valid: it takes seeds such as 0-4 or 0,3,7")
-        low, high = int(ends[0]), int(ends[-1])
-        if high < low or high - low >= _MOST_SEEDS:
-            raise InputError(
-                f"`seeds` {text!r}: {part.strip()} must go up, over at most {_MOST_SEEDS:,} seeds"
-            )
         seeds += range(low, high + 1)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"`seeds` {text!r} names a seed twice")
@@ -146,58 +130,13 @@ def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, fold
 def _with_one_source(runs: list[Planned]) -> list[Planned]:
     """The runs of a configuration; those to come begin with the policy that the others began with."""
     recorded = next((one.begun.options.get("start_from") for one in runs if one.begun is not None), None)
-    if recorded is None:
-        return runs
-    return [
-        one if one.begun is not None else replace(one, config=one.config.replace(start_from=recorded))
-        for one in runs
-    ]
-
-
-def run_series(
-    planned: Sequence[Planned],
-    *,
-    listeners: Listeners | None = None,
-    network: nn.Module | None = None,
-    begins: Callable[[Planned], None] | None = None,
-) -> Iterator[Run]:
-    """Train what is missing of a series, each run when it is asked for; an interrupted one is the last.
-
-    ``begins`` is called with each before it begins or goes on.
-
-    Raises:
-        KeyboardInterrupt: it was interrupted while a run wrote its last files; the next one is not begun.
-    """
-    from escalade.api.train import resume_folder, train_config
-
-    asked = False
-    for one in planned:
-        if one.done:
-            continue
-        if asked:
-            raise KeyboardInterrupt
-        if begins is not None:
-            begins(one)
-        with Interrupts() as interrupts:
-            if one.begun is None:
-                run = train_config(one.config, listeners, network)
-            else:
-                folder = RunFolder.open(one.folder)
-                run = resume_folder(folder, _where(one.config) | one.changes, listeners, network)
-        asked = interrupts.requested
-        yield run
-        if run.summary["stop_reason"] == "interrupted":
-            return
+    source = {} if recorded is None else {"start_from": recorded}
+    return [one if one.begun else replace(one, config=one.config.replace(**source)) for one in runs]
 
 
 def reread(planned: Sequence[Planned]) -> list[Planned]:
     """The same runs, as their folders are now."""
     return [replace(one, begun=_existing_run(one.config)) for one in planned]
-
-
-def _where(config: Config) -> dict[str, Any]:
-    """The options of where a resumed run runs: those of the series, whatever it was begun with."""
-    return {name: getattr(config, name) for name in FREE}
 
 
 def _existing_run(config: Config) -> RunFacts | None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
-from collections import Counter
+from collections import deque
 from collections.abc import Callable
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from escalade.config.conversion import to_toml
+from escalade.api.collections import Collection
 from escalade.config.options import Config
 from escalade.errors import EscaladeError, InputError, StorageFailure
-from escalade.media.figure import plotting_available
 from escalade.recorders import Row
 from escalade.recorders.progress import ProgressTail
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
@@ -27,11 +23,19 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.machine import cores
 from escalade.support.numbers import number, whole_number
 from escalade.training.run_facts import assignments
-from escalade.training.sources import inherited
-from escalade.wings.many_runs.jobs import runs_here
-from escalade.wings.many_runs.series import plan_series, run_series
-from escalade.wings.many_runs.sweep_pictures import draw_pictures
+from escalade.wings.many_runs.runner import run_series, runs_here
+from escalade.wings.many_runs.series import plan_series
 from escalade.wings.many_runs.sweep_plan import BUDGETS, SweepPlan, read_sweep
+from escalade.wings.many_runs.sweep_study import (
+    PARTS,
+    PICTURES,
+    best_of,
+    open_study,
+    states,
+    trial_config,
+    trial_folder,
+    write_results,
+)
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -39,8 +43,6 @@ if TYPE_CHECKING:
 
     from escalade.training.view import View
 
-PARTS = 20
-"""Parts that a run's budget is cut in; after each, its latest evaluation is reported to Optuna."""
 PLAN = "sweep.toml"
 
 
@@ -88,9 +90,9 @@ def sweep(
             raise InputError(f"{folder} holds runs, and is not the folder of a sweep: name another `run_dir`")
         else:
             write_bytes(kept, read_bytes(Path(file)))
-        study = _open_study(plan, folder)
+        study = open_study(plan, folder)
         interrupted = _Lead(plan, folder, study, jobs, say).run()
-        _write_results(plan, folder, study, say)
+        write_results(plan, folder, study, say)
         if interrupted:
             say("interrupted; the same command goes on with what is missing")
             raise KeyboardInterrupt
@@ -109,22 +111,22 @@ def load_sweep(folder: str | PathLike[str]) -> Study:
     if not (place / PLAN).is_file():
         raise InputError(f"{place} is not the folder of a sweep: it has no {PLAN}")
     with RunFolder(place).locked():
-        return _open_study(read_sweep(place / PLAN), place)
+        return open_study(read_sweep(place / PLAN), place)
 
 
-def best_of(study: Study) -> FrozenTrial | None:
-    """The complete trial of the largest value; None where none is complete."""
-    return study.best_trial if states(study)["complete"] else None
+def collection_of(place: Path) -> Collection:
+    """Read what a report shows of the sweep in ``place``.
 
-
-def states(study: Study) -> Counter[str]:
-    """Count trials that are ``complete``, ``pruned``, ``fail``, or to go on: ``running``, ``waiting``."""
-    return Counter(trial.state.name.lower() for trial in study.get_trials(deepcopy=False))
-
-
-def trial_folder(folder: Path, trial: int) -> Path:
-    """The folder of the runs of the trial with this number."""
-    return folder / f"trial-{trial:04d}"
+    Raises:
+        InputError: a sweep is at work in it, its files are damaged, or none of its trials is complete.
+    """
+    study = load_sweep(place)
+    if (best := best_of(study)) is None:
+        raise InputError(f"{place}: no trial of this sweep has ended; go on with 'escalade sweep'")
+    facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
+    shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
+    drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
+    return Collection(place.resolve().name, trial_folder(place, best.number), shown, chosen, drawn)
 
 
 def part_of(config: Config, row: Row) -> int:
@@ -132,10 +134,6 @@ def part_of(config: Config, row: Row) -> int:
     spent = {"generations": row.generation, "env_steps": row.env_steps or 0, "seconds": row.seconds}
     limits = {name: limit for name in BUDGETS if (limit := getattr(config, name)) is not None}
     return int(PARTS * max(spent[name] / limit for name, limit in limits.items()))
-
-
-def _config(plan: SweepPlan, params: dict[str, Any]) -> Config:
-    return plan.config(params, inherited(plan.given(params)))
 
 
 class _Interrupted(BaseException):
@@ -165,20 +163,16 @@ class _Lead:
         self._say(f"{self._plan.trials} trials in {self._folder}{done}")
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)  # asked first
-        with self._interrupts:
+        with self._interrupts, storage(self._folder):  # Optuna's journal may find the disk full
             try:
                 how: dict[str, Any] = {"catch": (EscaladeError,), "callbacks": [self._told]}
                 self._study.optimize(self._value, missing, n_jobs=self._jobs, **how)
                 if self._raised is not None:
                     raise self._raised
             except (_Interrupted, KeyboardInterrupt):
-                if isinstance(self._raised, StorageFailure):
+                if isinstance(self._raised, StorageFailure | OSError):
                     raise self._raised from None
                 return True
-            except AssertionError as problem:  # by which Optuna hides that a trial's end could not be written
-                if isinstance(problem.__context__, StorageFailure):
-                    raise problem.__context__ from None
-                raise
         return False
 
     def _value(self, trial: Trial) -> float:
@@ -187,7 +181,7 @@ class _Lead:
 
         try:
             with self._suggesting:
-                config = _config(self._plan, self._suggest(trial))
+                config = trial_config(self._plan, self._suggest(trial))
             # Changes no bit; without processes, all trials would take turns in this one.
             if self._jobs > 1 and runs_here(config):
                 share = max(1, cores() // self._jobs)
@@ -200,7 +194,8 @@ class _Lead:
                     self._judge(trial, PARTS * len(results), fmean(results))
                 results.append(self._run(trial, config.replace(seed=seed), results))
             return fmean(results)
-        except (StorageFailure, KeyboardInterrupt) as problem:  # not of the trial's options: it goes on later
+        except (StorageFailure, OSError, KeyboardInterrupt) as problem:
+            # Not the fault of the trial's options: it goes on later.
             self._raised = self._raised or problem
             raise _Interrupted from problem
         except EscaladeError as problem:
@@ -254,10 +249,10 @@ class _Lead:
         for row in ProgressTail(folder.progress).rows():  # of an earlier life of the sweep
             see(row)
         listeners = Listeners(verbose=False, callbacks=[called_back])
-        for ended in run_series([run], listeners=listeners):
-            if ended.summary["stop_reason"] == "interrupted":
-                raise _Interrupted
+        deque(run_series([run], listeners=listeners), maxlen=0)
         summary = folder.read_summary()
+        if summary["stop_reason"] == "interrupted":
+            raise _Interrupted
         value = summary["eval_return_mean"]
         if value is None:
             why = "is not a number" if summary["eval_episodes"] else "had not ended when its time was up"
@@ -284,55 +279,3 @@ class _Lead:
             part = (trial.last_step or 0) / (PARTS * len(self._plan.seeds))
             how = f"pruned after {part:.0%} of the budget, return {number(trial.value)}"
         self._say(f"trial {trial.number}: {how}  {assignments(trial.params, trial.params)}")
-
-
-def _open_study(plan: SweepPlan, folder: Path) -> Study:
-    """The study in the sweep's folder, whose lock the caller holds; made where there is none.
-
-    Raises:
-        InputError: the journal is damaged.
-        StorageFailure: it cannot be written.
-    """
-    import optuna
-
-    from escalade.wings.many_runs.sweep_journal import Journal
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    pruners: dict[str, optuna.pruners.BasePruner] = {
-        "median": optuna.pruners.MedianPruner(plan.startup_trials, round(plan.warmup * PARTS)),
-        "halving": optuna.pruners.SuccessiveHalvingPruner(min_resource=max(1, PARTS // 8)),
-        "none": optuna.pruners.NopPruner(),
-    }
-    path = folder / "study.jsonl"
-    with storage(path), path.open("ab+") as file:  # a sweep that was killed may have left half a line
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
-        # It may also have left Optuna's lock: Optuna would wait for it, for ever where the path is relative.
-        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
-    try:
-        journal = optuna.storages.JournalStorage(Journal(path))
-        make = partial(optuna.create_study, study_name="escalade", direction="maximize", load_if_exists=True)
-        return make(storage=journal, pruner=pruners[plan.pruner])
-    except (ValueError, KeyError, TypeError) as problem:
-        raise InputError(f"{path} is damaged ({problem}): move it away to begin anew") from None
-
-
-def _write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[str], None]) -> None:
-    """Write trials.csv, best.toml and Optuna's pictures into the sweep's folder, and say so."""
-    best, text = best_of(study), io.StringIO(newline="")
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["trial", "state", "return", *plan.space])
-    for trial in study.get_trials(deepcopy=False):
-        chosen = [trial.params.get(name) for name in plan.space]  # suggested in the order of an earlier file
-        table.writerow([trial.number, trial.state.name.lower(), trial.value, *chosen])
-    write_bytes(folder / "trials.csv", text.getvalue().encode())
-    if best is None:
-        return
-    head = f"# Trial {best.number} of {len(study.trials)}: return {best.value}\n"
-    options = _config(plan, best.params).replace(seed=plan.seeds[0])
-    write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
-    drawn = draw_pictures(study, folder) if plotting_available() else []
-    counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
-    say(f"{counted}: the best is trial {best.number}, return {number(best.value)}")
-    say(f"in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
-    say(f"the best options are a config of 'escalade train': {folder / 'best.toml'}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -181,20 +180,15 @@ def _dimension(
         return CategoricalDistribution(texts)
     if not isinstance(value, dict) or not {"low", "high"} <= value.keys():
         raise InputError(f"{where} must be a list of values, or a range such as {{low = 1, high = 9}}")
-    checked = _read(value, _RANGE, f"{where}: ")
-    ends = {end: read(value[end]) for end in ("low", "high")}
-    if any(type(end) not in (int, float) for end in ends.values()):
+    log = _read(value, _RANGE, f"{where}: ").get("log", False)
+    numbers = {name: read(value[name]) for name in ("low", "high", "step") if name in value}
+    if any(type(number) not in (int, float) for number in numbers.values()):
         raise InputError(f"{where} is not a number: list its values")
-    if not all(map(math.isfinite, ends.values())):
-        raise InputError(f"{where}: its ends must be finite")
-    whole = all(type(end) is int for end in ends.values())
-    ends = ends if whole else {which: float(end) for which, end in ends.items()}
-    if whole and "step" in checked:
-        if checked["step"] < 1 or not checked["step"].is_integer():
-            raise InputError(f"{where}: step must be a whole number of at least 1")
-        checked["step"] = int(checked["step"])
+    whole = all(type(number) is int for number in numbers.values())
     try:
-        return (IntDistribution if whole else FloatDistribution)(**(checked | ends))
+        if whole:
+            return IntDistribution(**numbers, log=log)
+        return FloatDistribution(**{name: float(number) for name, number in numbers.items()}, log=log)
     except ValueError as problem:
         raise InputError(f"{where}: {problem}") from None
 

@@ -1,0 +1,210 @@
+"""A comparison of runs, and its tables: of text, for terminals and pages, and of values, for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from escalade.support.numbers import number
+from escalade.support.output import visible
+from escalade.support.shown import data_frame
+from escalade.wings.analysis.scores import Scores
+from escalade.wings.analysis.tables import Table
+
+_LEAST_WIDTH = 120
+"""Least width of a table, also on narrower terminals, which wrap its lines: numbers would crowd out names."""
+_LINE = ("config", "runs", "mean", "IQM [95 %]", "episodes", "solved", "steps", "seconds")
+
+
+@dataclass(frozen=True)
+class ComparisonLine:
+    """The runs of one configuration. Numbers are None where no run has them."""
+
+    env: str
+    label: str
+    runs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    ended: int
+    """The runs that have come to their end: the others go on, or were interrupted."""
+    solved: int
+    at_target: int
+    """The runs that stopped because they met their target: that rule chose their last return."""
+    eval_episodes: int
+    """Episodes that the returns rest on, those of all runs together."""
+    return_mean: float | None
+    """Mean return of the runs' latest evaluations."""
+    return_iqm: float | None
+    """Their interquartile mean."""
+    return_low: float | None
+    return_high: float | None
+    """The ends of its 95 % bootstrap interval; None for a single run."""
+    env_steps: float | None
+    """Median over the runs; so are the seconds."""
+    seconds: float | None
+    without_return: tuple[str, ...] = ()
+    """The runs whose last evaluation is no number: they are in no mean."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of :func:`compare`; a notebook shows its tables."""
+
+    lines: tuple[ComparisonLine, ...]
+    options: dict[str, tuple[str, ...]]
+    """The options in which the lines differ, and their values, one a line."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Folders that hold another one's run once more, and did not count; and those that did."""
+    scores: Scores | None = None
+    """Scores of methods across tasks; None where no bounds were given."""
+
+    def to_pandas(self) -> Any:
+        """The lines as a ``pandas.DataFrame``, with a column ``option_NAME`` for each option that differs.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        rows = self._records()
+        return data_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def to_markdown(self) -> str:
+        """The tables, in the markdown of GitHub."""
+        return "\n\n".join(table.markdown() for table in self.tables())
+
+    def to_latex(self) -> str:
+        """The tables, as LaTeX's ``tabular``; they need no package."""
+        return "\n\n".join(table.latex() for table in self.tables())
+
+    def to_csv(self) -> str:
+        """The lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
+        rows, text = self._records(), io.StringIO(newline="")
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue().rstrip("\n")
+
+    def to_json(self) -> str:
+        """All of it, as one JSON object."""
+        return json.dumps(asdict(self), default=lambda array: array.tolist())
+
+    def __str__(self) -> str:
+        """The tables as text, as ``escalade compare`` prints them."""
+        return _as_text(self.tables())
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in self.tables())
+
+    def tables(self) -> list[Table]:
+        """A table for each environment, the options in which the lines differ, and the scores."""
+        made = []
+        for task in dict.fromkeys(line.env for line in self.lines):
+            lines = [line for line in self.lines if line.env == task]
+            made.append(Table(task, _LINE, tuple(map(_cells, lines)), notes=_notes(lines, self.copies)))
+        options = tuple((name, *values) for name, values in self.options.items() if name != "env")
+        if options:
+            several = len(made) > 1
+            names = [f"{line.env}: {line.label}" if several else line.label for line in self.lines]
+            made.append(Table("what differs", ("option", *names), options, numbers=False))
+        return made if self.scores is None else made + _score_tables(self.scores)
+
+    def _records(self) -> list[dict[str, Any]]:
+        """The lines as rows of plain values: how many runs, their numbers, and each option that differs."""
+        return [
+            asdict(line)
+            | {"runs": len(line.runs), "seeds": ",".join(map(str, line.seeds))}
+            | {"without_return": len(line.without_return)}
+            | {f"option_{name}": values[at] for name, values in self.options.items() if name != "env"}
+            for at, line in enumerate(self.lines)
+        ]
+
+
+def _as_text(tables: Sequence[Table]) -> str:
+    """Return all tables as text, as wide as the terminal but at least :data:`_LEAST_WIDTH` columns."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Column
+    from rich.table import Table as Printed
+
+    written = io.StringIO()
+    console = Console(file=written, highlight=False, emoji=False)
+    console.width = max(console.width, _LEAST_WIDTH)
+    for at, table in enumerate(tables):
+        between = "\n" if at else ""
+        console.print(f"{between}{visible(table.title)}:", markup=False)
+        first = Column(escape(table.columns[0]), overflow="fold", no_wrap=not table.numbers)
+        names = map(escape, table.columns[1:])
+        others = [
+            Column(name, justify="right", no_wrap=True) if table.numbers else Column(name, overflow="fold")
+            for name in names
+        ]
+        printed = Printed(first, *others, box=None)
+        for row in table.rows:
+            printed.add_row(*(escape(visible(cell)) for cell in row))
+        console.print(printed)
+        for note in table.notes:
+            console.print(f" {visible(note)}", markup=False)
+    return written.getvalue().rstrip("\n")
+
+
+def _cells(line: ComparisonLine) -> tuple[str, ...]:
+    runs = f"{len(line.runs)}" if line.ended == len(line.runs) else f"{line.ended} of {len(line.runs)}"
+    mark = "*" if line.at_target else ""
+    iqm = number(line.return_iqm) + mark
+    if line.return_low is not None:
+        iqm += f" [{number(line.return_low)}, {number(line.return_high)}]"
+    mean = number(line.return_mean) + mark
+    steps = "-" if line.env_steps is None else f"{line.env_steps:,.0f}"
+    seconds = number(line.seconds)
+    return line.label, runs, mean, iqm, f"{line.eval_episodes:,}", str(line.solved), steps, seconds
+
+
+def _notes(lines: Sequence[ComparisonLine], copies: Mapping[str, str]) -> tuple[str, ...]:
+    """Say which returns the rule that stopped their runs selected, and which folders did not count."""
+    runs = [run for line in lines for run in line.runs]
+    left_out = [f"left out: {copy} is a copy of {of}" for copy, of in copies.items() if of in runs]
+    diverged = [run for line in lines for run in line.without_return]
+    left_out += [f"without a return: the last evaluation of {run} is no number" for run in diverged]
+    left_out += [note for line in lines for note in _repeated_seeds(line)]
+    stopped = sum(line.at_target for line in lines)
+    if not stopped:
+        return tuple(left_out)
+    chosen = (
+        f"* {stopped} of {len(runs)} runs stopped at their target: that rule chose their last return, which "
+        "says less than one of a fixed budget"
+    )
+    return chosen, *left_out
+
+
+def _repeated_seeds(line: ComparisonLine) -> list[str]:
+    """Say which seeds stand for several runs: they are no further evidence where the options are the same."""
+    return [
+        f"{line.label}: seed {seed} is that of {times} runs, which with the same options are one run at "
+        "several lengths: the interval says more than it knows"
+        for seed, times in Counter(line.seeds).items()
+        if times > 1
+    ]
+
+
+def _score_tables(scores: Scores) -> list[Table]:
+    bounds = ", ".join(f"{task}={low:g},{high:g}" for task, (low, high) in scores.bounds.items())
+    rows = [
+        (of.label, str(of.runs), _within(of.score_iqm, of.score_low, of.score_high)) for of in scores.methods
+    ]
+    notes = [f"a score is 0 and 1 at: {bounds}"]
+    notes += [f"left out: {label} has no run on {', '.join(of)}" for label, of in scores.left_out.items()]
+    made = [Table("normalised scores", ("config", "runs", "IQM [95 %]"), tuple(rows), notes=tuple(notes))]
+    pairs = tuple(
+        (f"{of.first} over {of.second}", _within(of.probability, of.low, of.high))
+        for of in scores.improvements
+    )
+    if pairs:
+        made.append(Table("probability of improvement", ("config", "P [95 %]"), pairs))
+    return made
+
+
+def _within(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.3f}" if low is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"

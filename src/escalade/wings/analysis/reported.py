@@ -1,0 +1,136 @@
+"""One run as a report shows it: its tables, its options, and the commands that run it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from escalade.config.code import of_a_script
+from escalade.config.commands import changed, text_of, train_command
+from escalade.media.curves import Curves, numbers_of, table_of
+from escalade.recorders import read_notes
+from escalade.storage.tensors import Stored
+from escalade.strategies.novelty import read_archive
+from escalade.support.numbers import counted, number
+from escalade.training.card import same_again
+from escalade.training.run_facts import RunFacts
+from escalade.wings.analysis.panels import Workers
+from escalade.wings.analysis.plane import Archived
+
+_MOST_NOTES = 20  # of a run, in a report
+_OWN = "Its network is one of yours: call escalade.train with these options and the same network, in Python."
+_SCRIPT = "It has {} of a script: call escalade.train with these options there, in Python."
+_EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A run and its name in a report. What is read from its folder is read once."""
+
+    facts: RunFacts
+    name: str
+
+    @cached_property
+    def curves(self) -> Curves:
+        """The run's tables, by its name in the report."""
+        return replace(self.facts.curves, name=self.name)
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """Every option, as text."""
+        return {key: text_of(value) for key, value in self.facts.options.items() if key != "run_dir"}
+
+    @property
+    def changed(self) -> list[str]:
+        """Names of options that are not at their defaults."""
+        return [*self.options] if self.facts.config is None else changed(self.facts.config)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of packages, which a run records when it ends."""
+        found: dict[str, str] = self.facts.summary.get("versions", {})
+        return found
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Generations, steps per second and idle shares, by worker or by node of a cluster."""
+        found: Workers = {}
+        folder = self.facts.folder
+        for path, kind in ((folder.cluster, "node"), (folder.workers, "worker")):
+            table = table_of(path)
+            who = np.array(table.get(kind, []))
+            for name in dict.fromkeys(who.tolist()):
+                columns = ("generation", "env_steps_per_second", "idle_share")
+                at, rate, idle = (numbers_of(table[column])[who == name] for column in columns)
+                found[f"{kind} {name}"] = at, rate, idle
+        return found
+
+    @cached_property
+    def archived(self) -> Archived | None:
+        """The archive in the latest checkpoint; None if the run searches for no novelty, or has none yet."""
+
+        def read(content: Stored) -> Archived | None:
+            behaviours, origins = read_archive(content.tensors)
+            return Archived(behaviours, *origins.T) if len(behaviours) else None
+
+        checkpoints = self.facts.folder.checkpoints
+        if self.facts.options.get("novelty") is None or not checkpoints.generations():
+            return None
+        return checkpoints.load_latest(read).checkpoint
+
+    def row(self) -> dict[str, str]:
+        """Return a row of the table of runs."""
+        facts, summary, options = self.facts, self.facts.summary, self.options
+        returns = self.curves.progress["eval_return_mean"]
+        spread, mean = summary.get("eval_return_std"), facts.latest("eval_return_mean")
+        better = min if facts.options.get("direction") == "minimize" else max
+        best = summary.get("best_return", better(returns[np.isfinite(returns)].tolist(), default=None))
+        if "env" in summary and best is not None and mean is not None:
+            best = max(
+                best, mean
+            )  # the run's best is that of its generations: its last evaluation came after
+        return {
+            "run": self.name,
+            "trained": facts.task,
+            **{option: options.get(option, "-") for option in ("strategy", "seed", "population")},
+            "evaluation": number(mean) if spread is None else f"{number(mean)} ± {number(spread)}",
+            "best": number(best),
+            "target": number(facts.target),
+            "generations": number(facts.latest("generations")),
+            "steps": number(facts.latest("env_steps")),
+            "seconds": number(facts.latest("seconds")),
+            "ended": summary.get("stop_reason", "not yet"),
+        }
+
+    def commands(self) -> list[tuple[str, str]]:
+        """Return the commands that run it again, each after its purpose; no command if that needs Python."""
+        config = self.facts.config
+        if config is None:
+            return [(_EVOLVED, "")]
+        if self.facts.own_size is not None:
+            return [(_OWN, "")]
+        if script := of_a_script(vars(config)):
+            return [(_SCRIPT.format(script[0]), "")]
+        again = [("Trains with the same options and seed, until the same limit:", train_command(config))]
+        changes = same_again(self.facts.summary)
+        if count := changes.get("generations"):
+            same = train_command(config.replace(**changes))
+            again.append((f"Makes the same {counted(count, 'update')} of the centre, bit for bit:", same))
+        return again
+
+    def notes(self) -> list[str]:
+        """Return the notes of the run, and what is missing of it."""
+        path = self.facts.folder.notes
+        said = read_notes(path)
+        notes = said[-_MOST_NOTES:]
+        if len(said) > len(notes):
+            notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {path.name}")
+        if not self.facts.summary:
+            notes.append("the run has not ended: this is how far it is")
+        if not self.curves.population:
+            notes.append("it has no population.csv, from which quantiles are drawn")
+        if not self.workers and self.facts.summary.get("workers") != 0:
+            notes.append("there is no record of its workers' idle time")
+        return notes
