@@ -88,9 +88,7 @@ class Reported:
         better = min if facts.options.get("direction") == "minimize" else max
         best = summary.get("best_return", better(returns[np.isfinite(returns)].tolist(), default=None))
         if "env" in summary and best is not None and mean is not None:
-            best = max(
-                best, mean
-            )  # the run's best is that of its generations: its last evaluation came after
+            best = max(best, mean)  # the summary's is of generations: the last evaluation came after
         return {
             "run": self.name,
             "trained": facts.task,
